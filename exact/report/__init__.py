@@ -1,4 +1,4 @@
-"""Reports: what a search did, as pages that open anywhere."""
+"""Reports: what a search did, as HTML pages that open offline."""
 
 from exact.report.build import build_index, build_report
 from exact.report.suite import build_suite

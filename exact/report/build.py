@@ -1,4 +1,4 @@
-"""Reports on disk: one page a task, and one of the run."""
+"""Reports on disk: one page a task, and an index of the run."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def build_report(
 ) -> Path:
     """Write a task's report (default: `report.html` beside its journal) from the journal and its blobs alone.
 
-    A torn or unfinished journal gives a report of what it holds. most: megabytes that the file may take; pictures become smaller first,
-    then long texts are cut. share: without screenshots and raw answers, and redacted; `words` are taken out too (default:
-    `shared.html`). Raises JournalError where there is no journal, or no room for the page; UsageError where `most` is too little.
+    A torn or unfinished journal gives a report of what it holds. most: megabytes that the file may take; pictures shrink first, then
+    long texts are cut. share: leave out screenshots and raw answers, and redact; `words` are removed too (default: `shared.html`).
+    Raises JournalError where there is no journal, or no room for the page; UsageError where `most` is too small.
     """
     folder = run.task_folder(task)
     if not (folder / "journal.jsonl").exists():
@@ -46,7 +46,10 @@ def build_report(
 def fitted(
     run: RunFolder, task: Task, *, screenshots: bool = True, most: float | None = None, clean: Callable[[Report], Report] | None = None
 ) -> str:
-    """A report's page within a number of megabytes, if one is given. Raises UsageError where even a bare one takes more."""
+    """Return a report's page that fits into `most` megabytes, if a limit is given.
+
+    Raises UsageError where even a page without pictures is larger.
+    """
 
     def built(pictures: int, texts: int) -> str:
         found = report(run, task, screenshots=screenshots and pictures > 0, room=(pictures, texts))
@@ -67,20 +70,20 @@ def fitted(
 
 
 def build_index(run: RunFolder) -> Path:
-    """Write `index.html` of a run, one row a task, with links to the reports that exist."""
+    """Write `index.html` of a run: one row a task, with links to the reports that exist."""
     path = run.path / "index.html"
     write(path, index_page(run))
     return path
 
 
 def index_page(run: RunFolder, *, live: bool = False) -> str:
-    """The text of that page. `live`: links lead to the pages of the live view."""
+    """Return the text of a run's index page. `live`: links lead to the pages of the live view."""
     hrefs = [f"{number}/" for number in range(len(run.manifest.tasks))] if live else ()
     return suite_page(suite([run], hrefs=hrefs), live=live)
 
 
 def write(path: Path, text: str) -> None:
-    """Write a page whole. Raises JournalError."""
+    """Write a page as a whole. Raises JournalError where the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text.encode("utf-8", "replace"))

@@ -1,7 +1,7 @@
-"""Report data as one HTML file that needs nothing else.
+"""Report data as one self-contained HTML file.
 
-Text reaches the page in two ways only: through jinja2 with autoescape, and as JSON in a script element that is never run, from which
-the page's script sets `textContent`. The content security policy admits our own script and style by their digests, and `data:` pictures.
+Text reaches the page in two ways only: through jinja2 with autoescape, and as JSON in a script element that never runs, from which the
+page's script sets `textContent`. The content security policy admits our own script and style by their digests, and `data:` pictures.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _INERT = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028"
 
 
 def page(report: Report, *, live: Mapping[str, object] | None = None) -> str:
-    """The report of one attempt. `live`: how it stands; then the page asks its own server for what comes next, and may send commands."""
+    """Return the report of one attempt. `live`: its present figures; the page then asks its server for changes and may send commands."""
     scripts = (_vendored(), *(_file(name) for name in _SCRIPTS), *((_file("live.js"),) if live else ()))
     data = {"nodes": report.nodes, "timeline": report.timeline, "limits": report.limits}
     parts = {"data": data, "texts": report.texts, "pictures": report.pictures, "marks": report.marks}
@@ -39,12 +39,12 @@ def page(report: Report, *, live: Mapping[str, object] | None = None) -> str:
 
 
 def fragments(report: Report) -> dict[str, str]:
-    """The parts of a page that are written here, as they stand now: `head` and `below`."""
+    """Return the parts of a page that are rendered here, in their present form: `head` and `below`."""
     return {name: _environment().get_template(f"{name}.html.j2").render(report=report, head=report.head) for name in ("head", "below")}
 
 
 def suite_page(found: Any, *, live: bool = False) -> str:
-    """The page of one run or of several, from an exact.report.suite.Suite. `live`: it loads itself again while attempts are open."""
+    """Return the page of one run or of several, from an exact.report.suite.Suite. `live`: it reloads itself while attempts are open."""
     scripts = tuple(_file(name) for name in ("theme.js", "suite.js"))
     solved, scored = sum(row.ending == "solved" for row in found.rows), sum(row.score is not None for row in found.rows)
     again = live and any(row.ending in ("unfinished", "not started") for row in found.rows)
@@ -52,12 +52,12 @@ def suite_page(found: Any, *, live: bool = False) -> str:
 
 
 def waiting(title: str, sentence: str, links: Mapping[str, str]) -> str:
-    """A page that loads itself again every two seconds; links by address."""
+    """Return a page that reloads itself every two seconds; links by address."""
     return _render("waiting.html.j2", (), title=title, sentence=sentence, links=links)
 
 
 def embedded(value: object) -> Markup:
-    """JSON that cannot leave the script element it stands in."""
+    """Return a value as JSON that cannot leave the script element that holds it."""
     return Markup(msgspec.json.encode(value).decode().translate(_INERT))
 
 
@@ -69,7 +69,7 @@ def _render(template: str, scripts: Sequence[str], *, live: bool = False, **show
 
 
 def _policy(style: str, scripts: Sequence[str], live: bool) -> str:
-    """Nothing but this style, these scripts and pictures in data: URLs; in the live view its own server too."""
+    """Return a content security policy that admits this style, these scripts and `data:` pictures; in the live view its own server too."""
     allowed = " ".join(_digest(script) for script in scripts) or "'none'"
     own = "img-src data: 'self'; connect-src 'self'" if live else "img-src data:"
     return f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; {own}; base-uri 'none'; form-action 'none'"
@@ -77,7 +77,7 @@ def _policy(style: str, scripts: Sequence[str], live: bool) -> str:
 
 @cache
 def _style() -> str:
-    """The style sheet. Its dark colours stand in it twice: for who prefers dark, and for who chose it here."""
+    """Return the style sheet. It holds its dark colours twice: for a system set to dark, and for a reader's choice."""
     style = _file("report.css")
     (dark,) = _DARK.findall(style)
     return f'{style}\n:root[data-theme="dark"] {dark}'
@@ -94,7 +94,7 @@ def _file(name: str) -> str:
 
 @cache
 def _vendored() -> str:
-    """The d3 modules as one script, below their licences."""
+    """Return the d3 modules as one script, below their licences."""
     licences = dict.fromkeys(_file(f"vendor/d3-{name}.LICENSE") for name in _VENDOR)
     return "\n".join([*(f"/*!\n{licence}\n*/" for licence in licences), *(_file(f"vendor/d3-{name}.min.js") for name in _VENDOR)])
 

@@ -1,7 +1,7 @@
-"""A copy of a report that may be shown to others: what looks like a secret or a person's is replaced, pictures are left out.
+"""A copy of a report for others: text that looks like a secret or personal is replaced, pictures are left out.
 
-The rules err on the side of taking out. They work on the finished data, so that no part of a page is passed over. They know forms, not
-meanings: a name in plain words stays, so read a copy before giving it away.
+The rules prefer to remove too much. They work on the finished data, so that no part of a page is missed. They know forms, not meanings: a
+name in plain words stays, so read a copy before you share it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import msgspec
 from exact.report.model.data import Report
 
 _COMMON = frozenset({"root", "user", "admin", "localhost", "home", "runner", "ubuntu", "debian"})
-"""Names of users and machines that name nobody."""
+"""Names of users and machines that identify no one."""
 _MARK = "[{} removed]"
 _NAMED = r"pass(?:word|wd|phrase)?|pwd|secret|api[_-]?key|access[_-]?token|auth(?:orization)?|session(?:id)?|csrf(?:token)?|cookie"
 _RULES: tuple[tuple[str, str], ...] = (
@@ -59,14 +59,17 @@ _TYPED = re.compile(
     """,
     re.X,
 )
-"""What an action types, and what stands before it. An element's name beside its id is not typed, and stays."""
+"""Text that an action types, and what precedes it. An element's name beside its id is not typed, and stays."""
 
 
 class Redactor:
-    """Takes texts and gives them back without what should not be shown; counts what it took out."""
+    """Redactor of texts; counts what it removed."""
 
     def __init__(self, words: Iterable[str] = ()) -> None:
-        """words: texts to take out wherever they stand, in any case; this machine's and its user's names are always among them."""
+        """Configure what is removed.
+
+        words: texts to remove wherever they stand, in any case. The names of this machine and its user are always among them.
+        """
         self.taken: Counter[str] = Counter()
         named = {word for word in (*words, *_own_names()) if len(word) > 2 and word not in _COMMON}
         self._rules: list[tuple[str, re.Pattern[str]]] = [(what, re.compile(rule)) for what, rule in _RULES]
@@ -75,7 +78,7 @@ class Redactor:
             self._rules.insert(0, ("name", re.compile(rf"(?i)(?<![\w])(?:{alternatives})(?![\w])")))
 
     def __call__(self, text: str) -> str:
-        """The text, redacted."""
+        """Return a text redacted."""
         text = _TYPED.sub(lambda match: f'{match["before"]}"{self._mark("typed text")}"', text)
         text = _URL.sub(self._url, text)
         text = _PATH.sub(lambda _: self._mark("path"), text)
@@ -88,13 +91,13 @@ class Redactor:
         return _MARK.format(what)
 
     def _url(self, match: re.Match[str]) -> str:
-        """An address without its user, query and fragment."""
+        """Return an address without its user, query and fragment."""
         rest = f"?{self._mark('query')}" if match["rest"] else ""
         return f"{match['scheme']}{match['host']}{match['path']}{rest}"
 
 
 def redacted(report: Report, words: Iterable[str] = ()) -> Report:
-    """The report without pictures and marks, without raw answers, every text redacted, and with a line that says what was taken out."""
+    """Return the report without pictures, marks and raw answers, every text redacted, with a line that counts what was removed."""
     redactor = Redactor(words)
     nodes = [
         msgspec.structs.replace(node, picture="", calls=tuple(msgspec.structs.replace(call, raw=None) for call in node.calls))
@@ -110,7 +113,7 @@ def redacted(report: Report, words: Iterable[str] = ()) -> Report:
 
 
 def _walked(value: Any, redactor: Callable[[str], str]) -> Any:
-    """A value of plain data with every string in it redacted; names of fields stay."""
+    """Return a value of plain data with every string in it redacted; field names stay."""
     if isinstance(value, str):
         return redactor(value) if len(value) > 3 else value
     if isinstance(value, list | tuple):
@@ -121,7 +124,7 @@ def _walked(value: Any, redactor: Callable[[str], str]) -> Any:
 
 
 def _own_names() -> Iterable[str]:
-    """Of this machine and of who uses it."""
+    """Return the names of this machine and of its user."""
     with suppress(KeyError, OSError):
         yield getpass.getuser()
     yield socket.gethostname()

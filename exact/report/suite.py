@@ -1,4 +1,4 @@
-"""Runs side by side: their attempts as a table, what success cost, how far their own views can be trusted, and where two first differ."""
+"""Runs side by side: their attempts as a table, the cost of success, the reliability of their own values, and where two first differ."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from exact.runs.journal.store import ResultLine, RunFolder
 from exact.task import Task
 
 BINS = 5
-"""Parts of [0, 1] that own views are sorted into."""
+"""Number of equal parts of [0, 1] into which own values are sorted."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt."""
+    """Attempt in the table."""
 
     run: str
     agent: str
@@ -31,10 +31,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     ending: str
     href: str
-    """Of its report, relative to the page; empty where there is none."""
+    """Link to its report, relative to the page; empty where there is none."""
     score: float | None = None
     value: float | None = None
-    """The agent's own view."""
+    """The agent's own evaluation."""
     steps: int | None = None
     transitions: int | None = None
     evaluations: int | None = None
@@ -47,49 +47,49 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     failures: int | None = None
     oracle: bool = False
     path: tuple[str, ...] = ()
-    """Its committed actions, in words."""
+    """Committed actions in words."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """Where two attempts at one task first do not do the same."""
+    """First point at which two attempts at one task differ."""
 
     one: int
     other: int
-    """Indices of the rows."""
+    """Index of the other row."""
     alike: int
-    """How many moves they have in common before."""
+    """Number of equal moves before it."""
     iteration: int
     words: tuple[str, str]
-    """What each did there."""
+    """Move of each attempt."""
     nodes: tuple[int, int]
-    """The states they did it in."""
+    """State of each attempt."""
     step: int | None
     """Index of the first committed action that differs; None where all are the same."""
 
 
 class Bin(msgspec.Struct, frozen=True, kw_only=True):
-    """Attempts whose own views lie in one part of [0, 1]."""
+    """Attempts whose own values lie in one part of [0, 1]."""
 
     said: float
-    """Mean of the views."""
+    """Mean of the own values."""
     came: float
     """Mean of the scores."""
     count: int
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True):
-    """The data of the page."""
+    """Data of the page."""
 
     name: str
     runs: tuple[str, ...]
     rows: tuple[Row, ...]
     differences: tuple[Difference, ...]
     reliability: dict[str, tuple[Bin, ...]]
-    """By run."""
+    """Reliability by run."""
 
 
 def suite(runs: Sequence[RunFolder], *, beside: Path | None = None, hrefs: Sequence[str] = ()) -> Suite:
-    """What runs came to. `beside`: the folder of the page, to which links are relative. `hrefs`: in their place, the links of one run."""
+    """Return the comparison of runs. `beside`: folder of the page, to which links are relative. `hrefs`: links of one run instead."""
     names = _names(runs)
     rows, readings = list[Row](), dict[int, Reading]()
     for name, run in zip(names, runs, strict=True):
@@ -148,7 +148,7 @@ def _seed(task: Task, line: ResultLine | None) -> int:
 
 
 def ending(line: ResultLine | None, started: bool) -> str:
-    """How an attempt ended, in a word."""
+    """Return how an attempt ended, in a word."""
     if line is None:
         return "unfinished" if started else "not started"
     if line.status == "scored":
@@ -162,7 +162,7 @@ def _href(run: RunFolder, task: Task, beside: Path) -> str:
 
 
 def _names(runs: Iterable[RunFolder]) -> list[str]:
-    """Of the folders; with a number where two are the same."""
+    """Return the names of the folders; with a number where two are the same."""
     found, known = list[str](), dict[str, int]()
     for run in runs:
         name = one_line(run.path.resolve().name)
@@ -177,7 +177,7 @@ def _path(reading: Reading) -> tuple[str, ...]:
 
 
 def _differences(rows: Sequence[Row], readings: dict[int, Reading]) -> Iterable[Difference]:
-    """Between every two attempts at the same task and seed."""
+    """Yield the differences between every two attempts at the same task and seed."""
     same: dict[tuple[str, int], list[int]] = defaultdict(list)
     for index in readings:
         same[rows[index].task, rows[index].seed].append(index)
@@ -187,7 +187,7 @@ def _differences(rows: Sequence[Row], readings: dict[int, Reading]) -> Iterable[
 
 
 def difference(one: int, other: int, left: Sequence[Move], right: Sequence[Move], path: Sequence[str], their: Sequence[str]) -> Difference:
-    """The first move at which two attempts part, and the first committed action."""
+    """Return the first move at which two attempts differ, and the first committed action."""
     pairs = itertools.zip_longest(left, right, fillvalue=("nothing more", -1, -1))
     alike, (a, b) = next(((i, pair) for i, pair in enumerate(pairs) if pair[0][0] != pair[1][0]), (len(left), (("", -1, -1), ("", -1, -1))))
     steps = (i for i, (mine, theirs) in enumerate(itertools.zip_longest(path, their)) if mine != theirs)
@@ -197,7 +197,7 @@ def difference(one: int, other: int, left: Sequence[Move], right: Sequence[Move]
 
 
 def _reliability(rows: Iterable[Row]) -> tuple[Bin, ...]:
-    """Own views against scores, in parts of equal width; empty parts are left out."""
+    """Return own values against scores, in parts of equal width; empty parts are left out."""
     parts: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for row in rows:
         if row.value is not None and row.score is not None:

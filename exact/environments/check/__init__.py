@@ -1,4 +1,4 @@
-"""Conformance of an environment: does it keep the contract that searches rely on?"""
+"""Conformance checks of the environment contract that searches rely on."""
 
 from exact.environments.check.base import Check, Finding, Subject
 from exact.environments.check.suite import CHECKS, check

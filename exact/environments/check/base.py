@@ -1,4 +1,4 @@
-"""What a check is: one promise of the environment contract, tried on a real environment."""
+"""The parts of a check: one guarantee of the environment contract, tried on a real environment."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from exact.observation import Observation
 from exact.task import Task
 
 Propose = Callable[[Observation, ActionSpace], Sequence[Action]]
-"""Actions that may be tried in a state, likely ones first."""
+"""Function that returns actions to try in a state, likely ones first."""
 
 Taken = tuple[Action, Observation]
-"""An action, and the state it led to."""
+"""Action, and the state that it led to."""
 
 TRIES = 6
-"""Walks that are begun where the first action may end the episode."""
+"""Number of walks begun where the first action may end the episode."""
 
 _WALK = 0.2
-"""Part of a check's time after which a walk goes no farther: it is taken again afterwards, in other environments too."""
+"""Share of a check's time after which a walk stops: it is repeated afterwards, in other environments too."""
 
 T = TypeVar("T")
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What one check came to."""
+    """Result of one check."""
 
     name: str
     passed: bool
@@ -45,42 +45,42 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Broken(ExactError):
-    """A promise that was not kept: the text says what was seen."""
+    """Broken guarantee: the text says what was seen."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The environment under test and how hard to try."""
+    """Environment under test, and how hard to try."""
 
     environments: EnvironmentFactory
     task: Task
     propose: Propose
     limit: float
-    """Seconds that one call may take."""
+    """Maximum seconds of one call."""
     depth: int
-    """Deepest state that is returned to."""
+    """Depth of the deepest state that is returned to."""
     steps: int
     """Actions of a walk."""
     ways: int
-    """On from a state, compared before and after a restore."""
+    """Continuations compared before and after a restore."""
     cycles: int
     """Environments opened and closed in the search for leaks."""
     seed: int = 0
     seconds: float = math.inf
-    """After which a check does no more than its least: three elements, one depth, walks of two actions, four environments."""
+    """Seconds after which a check does no more than its minimum: three elements, one depth, walks of two actions, four environments."""
     began: float = 0.0
-    """When the present check did."""
+    """Time at which the present check began."""
     now: Callable[[], float] = time.monotonic
     ends: set[tuple[str, str]] = field(default_factory=set)
-    """(fingerprint, action) that ended an episode: walks go elsewhere the next time."""
+    """(fingerprint, action) pairs that ended an episode: later walks avoid them."""
 
     def late(self, part: float = 1.0) -> bool:
-        """Whether that part of the present check's time is over."""
+        """Return whether that share of the present check's time is over."""
         return self.now() - self.began > part * self.seconds
 
     @asynccontextmanager
     async def environment(self) -> AsyncIterator[Environment]:
-        """A speculative environment, at the task's start; opening and closing are limited too."""
+        """Open a simulation environment at the task's start. Opening and closing are limited in time too."""
         opened = self.environments.open(simulation=True)
         environment = await self.call("open", opened.__aenter__())
         try:
@@ -90,7 +90,7 @@ class Subject:
 
     @asynccontextmanager
     async def fork(self, snapshot: Snapshot) -> AsyncIterator[Fork]:
-        """A branch of a snapshot, where the environments have them."""
+        """Open a fork of a snapshot, where the environments can fork."""
         assert isinstance(self.environments, ForkableFactory)
         opened = self.environments.fork(snapshot, simulation=True)
         branch = await self.call("fork", opened.__aenter__())
@@ -100,7 +100,7 @@ class Subject:
             await self.call("close", opened.__aexit__(None, None, None))
 
     async def call(self, what: str, call: Awaitable[T]) -> T:
-        """One call to the environment. Raises Broken when it hangs."""
+        """Await one call to the environment. Raises Broken where it hangs."""
         try:
             async with asyncio.timeout(self.limit):
                 return await call
@@ -116,10 +116,10 @@ class Subject:
         return await self.call(f"step {action}", environment.step(action))
 
     async def walk(self, environment: Environment, seen: Observation, steps: int, key: object = "", *, keys: bool = False) -> list[Taken]:
-        """Up to `steps` actions from where the environment stands, drawn by key; each with what it led to. Stops before an end.
+        """Take up to `steps` actions from the present state, drawn by key, and return each with its state.
 
-        keys: begin with two actions that name no element, if there are such, and rather ones that say something: what is typed goes where
-        the focus is.
+        The walk stops before an end. keys: begin with two actions that name no element, if there are any, preferably ones that type:
+        typed text goes to the focus.
         """
         dice, path = random.Random(f"{self.seed}/{key}"), list[Taken]()
         for step in range(steps):
@@ -133,14 +133,14 @@ class Subject:
         return path
 
     async def set_out(self, environment: Environment, steps: int, key: object) -> list[Taken]:
-        """A walk from the start; another one where the first action of it ended the episode. Raises Skip where every one does."""
+        """Walk from the start; try again where the first action ends the episode. Raises Skip where every one does."""
         for attempt in range(TRIES):
             if path := await self.walk(environment, await self.reset(environment), steps, f"{key} {attempt}"):
                 return path
         raise Skip("every action that was tried ends the episode")
 
     async def _one(self, environment: Environment, seen: Observation, dice: random.Random, *, nameless: bool) -> Taken | None:
-        """One action that is accepted and ends nothing; None where none is found."""
+        """Take one action that is accepted and does not end the episode; return None where there is none."""
         known = [action for action in self.propose(seen, environment.actions) if not environment.actions.is_final(action)]
         possible = [action for action in known if (seen.fingerprint, action.key) not in self.ends]
         drawn = dice.sample(possible, min(len(possible), 6))
@@ -158,12 +158,12 @@ class Subject:
         return None
 
     async def retrace(self, environment: Environment, path: Sequence[Taken]) -> str:
-        """Take a path again from the start; where it first differs, or empty."""
+        """Repeat a path from the start. Return where it first differs; empty where it does not."""
         await self.reset(environment)
         return await self.follow(environment, path)
 
     async def follow(self, environment: Environment, path: Sequence[Taken]) -> str:
-        """Take a path again from where the environment stands; where it first differs, or empty."""
+        """Repeat a path from the present state. Return where it first differs; empty where it does not."""
         for i, (action, seen) in enumerate(path, 1):
             try:
                 transition = await self.step(environment, action)
@@ -175,15 +175,15 @@ class Subject:
 
 
 Check = Callable[[Subject], Awaitable[str]]
-"""Tries one promise: what was seen, in a few words. Raises Broken, or Skip."""
+"""Check of one guarantee: returns what was seen, in a few words. Raises Broken, or Skip."""
 
 
 class Skip(ExactError):
-    """The check does not apply to this environment: the text says why."""
+    """Check that does not apply to this environment: the text says why."""
 
 
 async def run(name: str, check: Check, subject: Subject, seconds: float = math.inf) -> Finding:
-    """One check; what is raised becomes a finding. `seconds`: as Subject has them."""
+    """Run one check; an exception becomes a finding. `seconds`: as in Subject."""
     subject = replace(subject, began=subject.now(), seconds=seconds)
     try:
         detail, passed, skipped = await check(subject), True, False

@@ -1,4 +1,4 @@
-"""The promises: each a function that tries one of them and raises Broken where it is not kept."""
+"""The guarantees: each is a function that tries one and raises Broken where it does not hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exact.task import Outcome
 
 
 async def resets_alike(subject: Subject) -> str:
-    """Equal resets lead to equal states: in one environment after it was used, and in another environment."""
+    """Check that equal resets lead to equal states: in a used environment and in another one."""
     async with subject.environment() as one, subject.environment() as other:
         first = await subject.reset(one)
         await subject.walk(one, first, 3, "reset")
@@ -23,7 +23,7 @@ async def resets_alike(subject: Subject) -> str:
 
 
 async def repeats(subject: Subject) -> str:
-    """Equal actions after equal resets lead to equal states."""
+    """Check that equal actions after equal resets lead to equal states."""
     async with subject.environment() as environment:
         if not environment.capabilities.deterministic:
             raise Skip("says itself that it is not deterministic")
@@ -34,7 +34,7 @@ async def repeats(subject: Subject) -> str:
 
 
 async def actions_round_trip(subject: Subject) -> str:
-    """The written form of an action parses to the same action."""
+    """Check that the written form of an action parses to the same action."""
     async with subject.environment() as environment:
         seen = await subject.reset(environment)
         found = list(subject.propose(seen, environment.actions))
@@ -47,7 +47,7 @@ async def actions_round_trip(subject: Subject) -> str:
 
 
 async def elements_can_be_acted_on(subject: Subject) -> str:
-    """What an observation shows is there: actions on its elements are mostly accepted."""
+    """Check that elements of an observation exist: actions on them are mostly accepted."""
     tried = refused = 0
     async with subject.environment() as environment:
         seen = await subject.reset(environment)
@@ -66,7 +66,7 @@ async def elements_can_be_acted_on(subject: Subject) -> str:
 
 
 async def snapshots_are_states(subject: Subject) -> str:
-    """Restoring returns to the state that was left, at every depth, and what is done next has the same result."""
+    """Check that a restore returns to the state that was left, at every depth, and that the next actions have the same result."""
     async with subject.environment() as environment:
         if environment.capabilities.fidelity == "replay":
             raise Skip("has no snapshots of its own: states are reached by reset and replay")
@@ -83,7 +83,7 @@ async def snapshots_are_states(subject: Subject) -> str:
 
 
 async def _pages_come_back(subject: Subject, environment: Environment) -> str:
-    """Page snapshots hold no script's state: told is how far they carry. What a fingerprint shows to be missing is no broken promise."""
+    """Report how far page snapshots carry. They hold no script state: a difference that a fingerprint shows breaks no guarantee."""
     back = on = refused = 0
     for depth in range(1, subject.depth + 1):
         path = await subject.walk(environment, await subject.reset(environment), depth, f"page {depth}")
@@ -102,7 +102,10 @@ async def _pages_come_back(subject: Subject, environment: Environment) -> str:
 
 
 async def _deeper(subject: Subject, environment: Environment, seen: Observation, kept: Snapshot | None, depth: int) -> Observation | None:
-    """Two actions on, away from ends; the state there, or None where every way ends. `kept`: what it sets out from, none at the start."""
+    """Take two more actions, away from ends; return the state, or None where every action ends.
+
+    `kept`: the snapshot at the beginning, if any.
+    """
     for attempt in range(TRIES):
         path = await subject.walk(environment, seen, 2, f"snapshot {depth} {attempt}")
         if len(path) == 2 and not getattr(environment, "obstacle", ""):
@@ -112,7 +115,7 @@ async def _deeper(subject: Subject, environment: Environment, seen: Observation,
 
 
 async def _returns(subject: Subject, environment: Environment, seen: Observation, depth: int) -> tuple[Observation, Snapshot]:
-    """On from here, back, and the same way on again: the states on the way must be the same. Ends where it began, in the snapshot."""
+    """Continue, return, and repeat the continuation: its states must be the same. Ends where it began, in the snapshot."""
     snapshot = await subject.call("snapshot", environment.snapshot())
     if snapshot.fingerprint != seen.fingerprint:
         raise Broken(f"depth {depth}: the state that was observed is not the state that was saved: a stale observation?")
@@ -129,7 +132,7 @@ async def _returns(subject: Subject, environment: Environment, seen: Observation
 
 
 async def branches_are_independent(subject: Subject) -> str:
-    """What happens in one environment is not seen in another, nor after its reset."""
+    """Check that actions in one environment are not seen in another, nor after its reset."""
     async with subject.environment() as one, subject.environment() as other:
         if not one.capabilities.isolated:
             raise Skip("not isolated: it says itself that others see what it does")
@@ -142,7 +145,7 @@ async def branches_are_independent(subject: Subject) -> str:
 
 
 async def forks_are_independent(subject: Subject) -> str:
-    """Branches stand where their snapshot was taken, and none sees what another, or the environment it was taken in, does."""
+    """Check that forks begin at their snapshot, and that none sees the actions of another or of the environment of the snapshot."""
     if not isinstance(subject.environments, ForkableFactory):
         raise Skip("its environments do not fork")
     async with subject.environment() as environment:
@@ -166,7 +169,10 @@ async def forks_are_independent(subject: Subject) -> str:
 
 
 async def errors_are_typed(subject: Subject) -> str:
-    """A refused action is an ActionError that changes nothing; a step before the reset is refused too; close may come twice."""
+    """Check that errors are typed.
+
+    A refused action is an ActionError that changes nothing, a step before the reset is refused, and close may come twice.
+    """
     async with subject.environment() as environment:
         wrong = Action("nonsense", (), "nonsense")
         await _refuses(subject, environment, (EnvironmentFailure, ActionError), "a step before the first reset", wrong)

@@ -1,4 +1,4 @@
-"""What is left behind by environments that were closed: processes, memory, descriptors."""
+"""What closed environments leave behind: processes, memory, descriptors."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from pathlib import Path
 from exact.environments.check.base import Broken, Subject
 
 SLACK, MEMORY = 8 * 2**20, 64 * 1024
-"""Bytes that may be held more after a quarter of the cycles, once and for each cycle: allocators and caches settle. What is compared is
-the least of each quarter, since servers keep connections open for a moment; and everything must grow twice: a heap that is enlarged grows
-once (that of a driver written in JavaScript by 27 MiB, after a hundred environments or so), and a process that ends a moment late looks
-so."""
+"""Bytes that may be held more after a quarter of the cycles, once and for each cycle, because allocators and caches settle.
+
+The check compares the minimum of each quarter, since servers keep connections open for a moment. Growth must occur twice: a heap that is
+enlarged grows once (a JavaScript driver's by 27 MiB after about a hundred environments), and a process that ends late looks like growth.
+"""
 
 LEAST = 4
-"""Environments opened and closed, however little time there is."""
+"""Minimum number of environments opened and closed, however little time there is."""
 
 LOOKS = 8
-"""At what is held, in each quarter but the first."""
+"""Measurements in each quarter but the first."""
 
 
 class Held(dict[str, float]):
-    """What this process and its descendants hold: `processes`, `descriptors`, `bytes`."""
+    """Resources of this process and its descendants: `processes`, `descriptors`, `bytes`."""
 
 
 async def nothing_is_left(subject: Subject) -> str:
-    """Environments that are opened, used and closed leave no process, memory or descriptor behind."""
+    """Check that environments that are opened, used and closed leave no process, memory or descriptor behind."""
     await _use(subject)
     cycles = max(LEAST, int(min(subject.cycles, subject.seconds / max(subject.now() - subject.began, 1e-9))))
     quarter = max(1, cycles // 4)
@@ -51,7 +52,7 @@ async def _use(subject: Subject) -> None:
 
 
 def held() -> Held:
-    """Of this process and all below it, now."""
+    """Return the present resources of this process and all its descendants."""
     gc.collect()
     family = _family()
     return Held(
@@ -62,7 +63,7 @@ def held() -> Held:
 
 
 def _family() -> list[int]:
-    """This process and all its living descendants."""
+    """Return the ids of this process and all its living descendants."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

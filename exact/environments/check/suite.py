@@ -1,4 +1,4 @@
-"""All checks, and how they are run."""
+"""All checks, and how they run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHECKS: Mapping[str, Check] = {
     "errors are typed": promises.errors_are_typed,
     "nothing is left": nothing_is_left,
 }
-"""Every check by name, in the order in which they are run."""
+"""Every check by name, in order of execution."""
 
 DEPTH, QUICK_DEPTH = 8, 3
 STEPS, QUICK_STEPS = 8, 5
@@ -33,7 +33,7 @@ WAYS, QUICK_WAYS = 3, 1
 CYCLES, QUICK_CYCLES = 200, 8
 QUICK_SECONDS = 48.0
 _SHARES = {"elements can be acted on": 2.0, "snapshots are states": 4.0, "branches are independent": 2.0, "nothing is left": 4.0}
-"""Of the time of all checks; 1 the others. What one does not need is for those after it."""
+"""Shares of the time of all checks; 1 for those not named. Unused time passes to later checks."""
 KEYS = ("Tab", "x", "ArrowDown")
 
 
@@ -70,7 +70,7 @@ async def check(
 
 
 def possible(seen: Observation, actions: ActionSpace) -> list[Action]:
-    """Actions that the grammar and the elements of a state allow: each verb with each visible element, texts from their names."""
+    """Return actions that the grammar and the elements of a state allow: each verb with each visible element, texts from their names."""
     return [action for verb in actions.verbs.values() for action in _of(verb, seen, actions)]
 
 
@@ -94,7 +94,7 @@ def _of(verb: Verb, seen: Observation, actions: ActionSpace) -> list[Action]:
 
 
 def _made(verb: Verb, args: tuple[str, ...], actions: ActionSpace) -> Action | None:
-    """The action, or None where the verb does not take what was made up for it."""
+    """Return the action, or None where the verb does not take the made-up arguments."""
     try:
         return actions.action(verb.name, *args)
     except ActionError:

@@ -1,4 +1,4 @@
-"""The committed path of an attempt as a moving picture: an SVG that shows one screenshot after the other, with no script in it."""
+"""The committed path of an attempt as an animation: an SVG without scripts that shows one screenshot after the other."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from exact.report.model.reading import Reading
 from exact.report.model.text import in_words
 
 SECONDS = 1.6
-"""For which each state is shown; the last one twice as long."""
+"""Seconds for which each state is shown; the last one is shown twice as long."""
 _BAND = 30
-"""Pixels below the picture, for the caption."""
+"""Height of the caption below the picture, in pixels."""
 
 
 def trajectory(reading: Reading, *, size: int = 4_000_000) -> str:
-    """The SVG's text, of about `size` bytes at most. Raises UsageError where the attempt has no screenshots."""
+    """Return the text of the SVG, of about `size` bytes at most. Raises UsageError where the attempt has no screenshots."""
     frames = list(_frames(reading))
     found = pictures([name for name, _ in frames], reading.blobs, size, reading.warnings)
     shown = [(found[name], caption) for name, caption in frames if name in found]
@@ -37,7 +37,7 @@ def trajectory(reading: Reading, *, size: int = 4_000_000) -> str:
 
 
 def _frames(reading: Reading) -> Iterator[tuple[str, str]]:
-    """Screenshot and caption of each state on the path; an ended one has none of its own."""
+    """Yield screenshot and caption of each state on the path. An ended state has no screenshot."""
     for step, (decided, committed, root) in enumerate(reading.steps, 1):
         if committed is not None and not committed.refused:
             action = root.edges[decided.decision.edges[0]].action
@@ -48,7 +48,7 @@ def _frames(reading: Reading) -> Iterator[tuple[str, str]]:
 
 
 def _frame(index: int, count: int, picture: Picture, caption: str, height: int, total: float) -> str:
-    """One state, seen only in its share of the time."""
+    """Return the SVG of one state, visible during its share of the time only."""
     begins, ends = index * SECONDS / total, 1.0 if index == count - 1 else (index + 1) * SECONDS / total
     times = f"0;{begins:.4f};{ends:.4f}" if 0 < ends < 1 else f"0;{begins:.4f}"
     values = "hidden;visible;hidden" if 0 < ends < 1 else "hidden;visible"

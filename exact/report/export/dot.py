@@ -15,15 +15,15 @@ from exact.search.tree import Edge, Node, Tree
 
 Format = Literal["svg", "pdf", "png"]
 _LABEL = 40
-"""Characters of an action in a drawing."""
+"""Maximum length of an action in a drawing, in characters."""
 _SECONDS = 120.0
 
 
 def dot(tree: Tree, committed: frozenset[int] = frozenset(), *, path: bool = False) -> str:
-    """The tree in the DOT language: states as boxes with V and N, edges with the action, N, Q and P; the committed path drawn bold.
+    """Return a tree in the DOT language: states as boxes with V and N, edges with action, N, Q and P, the committed path in bold.
 
-    committed: ids of the states on that path. path: no more than it and what was one action away from it. Texts from pages are quoted
-    strings; control characters are taken out.
+    committed: ids of the states on that path. path: draw only that path and the states one action away from it. Texts from pages are quoted
+    strings without control characters.
     """
     states = [node for node in tree.walk(tree.nodes[0]) if not path or _is_near(node, committed)]
     return (
@@ -40,7 +40,7 @@ def dot(tree: Tree, committed: frozenset[int] = frozenset(), *, path: bool = Fal
 
 
 async def drawn(text: str, form: Format) -> bytes:
-    """DOT text as a picture. Raises UsageError where Graphviz is missing, InfrastructureError where it fails."""
+    """Return DOT text as a picture. Raises UsageError where Graphviz is missing and InfrastructureError where it fails."""
     command = shutil.which("dot")
     if command is None:
         raise UsageError("drawing needs Graphviz: install the package graphviz, or take --kind dot")
@@ -85,5 +85,5 @@ def _weight(node: Node, edge: Edge, committed: frozenset[int]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A quoted string of DOT, in which a backslash before n is a line end and nothing else is special."""
+    """Return text as a quoted string of DOT, in which only a backslash before `n` is an escape (a line end)."""
     return json.dumps(text.replace("\\", "/"), ensure_ascii=False)

@@ -1,7 +1,6 @@
-"""The committed path of an attempt as a Playwright test, to be run and kept without exact.
+"""The committed path of an attempt as a Playwright test that runs without exact.
 
-Elements are found by role and name, as an agent saw them. All that comes from pages or models stands in the test as Python literals:
-nothing of it is code.
+The test finds elements by role and name, as an agent saw them. All text from pages or models is a Python literal, never code.
 """
 
 from __future__ import annotations
@@ -72,15 +71,15 @@ _SPOKEN = frozenset(
         "treeitem",
     }
 )
-"""Roles of ARIA; others are found by their text."""
+"""ARIA roles that a locator names; elements of other roles are found by their text."""
 _SHOWN = 3
-"""Names of elements by which the last state is known again."""
+"""Maximum number of element names by which the test recognises the last state."""
 
 
 def playwright_test(task: Task, reading: Reading) -> str:
-    """The text of a pytest module with one test; it needs pytest-playwright.
+    """Return the text of a pytest module with one test; it needs pytest-playwright.
 
-    A step without an equal in Playwright, such as waiting, is left out with a comment; refused steps did nothing and are left out.
+    A step without an equal in Playwright, such as waiting, becomes a comment. A refused step did nothing and is left out.
     """
     start = reading.seen(reading.state.tree.nodes[0])
     name = "".join(char if char.isalnum() and char.isascii() else "_" for char in task.id).strip("_").lower()
@@ -157,7 +156,7 @@ def _on_page(action: Action, args: list[str | float], url: str) -> str:
 
 
 def _locator(seen: Observation | None, id: str) -> str | None:
-    """An expression that finds an element by role and name, and by its place among those of the same."""
+    """Return an expression that finds an element by role and name, and by its index among equal ones."""
     element = seen.element(id) if seen else None
     if seen is None or element is None:
         return None
@@ -174,7 +173,7 @@ def _base(element: Element) -> str:
 
 
 def _end(reading: Reading) -> Iterator[str]:
-    """What shows that the last state is the same: some names in it that the first did not have."""
+    """Yield the assertions that recognise the last state: names in it that the first state did not have."""
     last, first = reading.seen(reading.state.tree.root), reading.seen(reading.state.tree.nodes[0])
     if last is None or reading.state.tree.root.leaf:
         return
@@ -185,5 +184,5 @@ def _end(reading: Reading) -> Iterator[str]:
 
 
 def _comment(text: str) -> str:
-    """One line that can end neither a comment nor a docstring."""
+    """Return text as one line that cannot end a comment or a docstring."""
     return one_line(text).replace("\\", "/").replace('"""', "'''").rstrip('"')

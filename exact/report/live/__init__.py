@@ -1,1 +1,1 @@
-"""The live view: a report that follows a running search, and takes commands."""
+"""The live view: a report that follows a running search and takes commands."""

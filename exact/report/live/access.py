@@ -1,7 +1,7 @@
-"""Who may talk to the live view: only pages of its own, under names that are its own, with its token where it has one.
+"""Access control of the live view: known hosts, requests from its own pages, and a token where it has one.
 
-A page that somebody visits elsewhere can make a browser send requests to this machine. So a request must name a host that is known here
-(else a foreign name could be pointed at this machine), and what it comes from must be a page of the live view itself.
+A page that a user visits elsewhere can make a browser send requests to this machine. So a request must name a known host (else a foreign
+name could resolve to this machine), and must come from a page of the live view itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ COOKIE = "exact_view"
 
 
 def host_of(header: str) -> str:
-    """The host in a Host header or an origin's authority, in lower case, without port and brackets. Empty where there is none."""
+    """Return the host of a Host header or an origin's authority: lower case, without port and brackets. Empty where there is none."""
     try:
         return (urlsplit(f"//{header}").hostname or "").rstrip(".")
     except ValueError:
@@ -23,7 +23,7 @@ def host_of(header: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a host."""
+    """Return whether a host is a loopback address."""
     if host == "localhost":
         return True
     try:
@@ -33,10 +33,9 @@ def is_loopback(host: str) -> bool:
 
 
 def refusal(method: str, headers: Mapping[str, str], hosts: Collection[str], *, page: bool) -> str:
-    """Why a request is refused; empty where it may come in. Header names are in lower case.
+    """Return why a request is refused; empty where it is accepted. Header names are in lower case.
 
-    hosts: names under which the view is known, beside this machine's loopback. page: whether it asks for a page, to which a link on
-    another site may lead.
+    hosts: names of the view besides loopback. page: whether the request is for a page, to which a link on another site may lead.
     """
     host = headers.get("host", "")
     name = host_of(host)
@@ -55,5 +54,5 @@ def refusal(method: str, headers: Mapping[str, str], hosts: Collection[str], *, 
 
 
 def is_let_in(token: str, given: str | None) -> bool:
-    """Whether a given token is the right one; everybody is let in where there is none."""
+    """Return whether a given token is the right one. Every request passes where no token is set."""
     return not token or hmac.compare_digest(token.encode(), (given or "").encode())

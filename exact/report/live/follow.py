@@ -1,4 +1,4 @@
-"""A journal's report as it grows: a whole page for who comes, and for who is there what has changed since."""
+"""A journal's report that grows: a whole page for a new viewer, and patches for present ones."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ from exact.runs.journal.store import RunFolder
 from exact.task import Task
 
 LONGEST = 200_000
-"""Characters of one text in the live view."""
+"""Maximum length of one text in the live view, in characters."""
 
 
 class Follower:
-    """Follows one attempt. Not safe for several threads at once.
+    """Follower of one attempt. Not thread-safe.
 
-    Each look at which something had changed makes a new version; a patch leads from any earlier one to the present.
+    Each look that finds a change makes a new version; a patch leads from any earlier version to the present one.
     """
 
     def __init__(self, run: RunFolder, task: Task) -> None:
         self.run, self.task = run, task
         self.epoch = secrets.token_hex(4)
-        """Tells this follower's versions from those of one before it."""
+        """Identifier that separates this follower's versions from those of an earlier follower."""
         self.version = 0
         self.journal = run.task_folder(task) / "journal.jsonl"
         self._reading = Reading(self.journal, load_recorded(run.path), run.blobs)
         self._texts = Texts()
         self._states: dict[int, data.State] = {}
         self._changed: dict[int, int] = {}
-        """The version at which each state changed last; a state that is gone too."""
+        """Version at which each state changed last, by id; includes states that are gone."""
         self._known: dict[int, tuple[int, int]] = {0: (0, 0)}
-        """By version: how many texts there were, and the last iteration."""
+        """By version: the number of texts, and the last iteration."""
         self._pictures: dict[str, data.Picture] = {}
         self._fragments: dict[str, str] = {}
         self._renew()
 
     def look(self) -> bool:
-        """Take in what was written; whether anything was."""
+        """Read what was written since the last look. Return whether anything was."""
         if not self._reading.more():
             return False
         self._renew()
         return True
 
     def report(self) -> data.Report:
-        """All of it, for a new page."""
+        """Return the whole report, for a new page."""
         reading, tree = self._reading, tuple(self._states[id] for id in sorted(self._states))
         committed = steps(reading)
         top = head(reading, self.task, committed)
@@ -78,7 +78,7 @@ class Follower:
         )
 
     def patch(self, since: int) -> dict[str, Any]:
-        """What changed after a version, as JSON takes it. An unknown version gets all."""
+        """Return what changed after a version, as JSON data. An unknown version gets everything."""
         texts, iteration = self._known.get(since, (0, 0))
         fresh = [id for id, version in self._changed.items() if version > since]
         here = tuple(self._states[id] for id in sorted(fresh) if id in self._states)
@@ -98,7 +98,7 @@ class Follower:
         return found
 
     def gauges(self) -> dict[str, Any]:
-        """How the attempt stands, in figures."""
+        """Return the present figures of the attempt."""
         now, said = self._reading.state, [each for told in self._reading.commands.values() for each in told]
         return {
             "gauges": {
@@ -116,7 +116,7 @@ class Follower:
         }
 
     def picture(self, name: str) -> tuple[bytes, str] | None:
-        """A screenshot of this attempt as a page shows it, and its media type; None where there is none of that name."""
+        """Return a screenshot of this attempt as a page shows it, with its media type; None where no screenshot has that name."""
         if name not in self._pictures:
             return None
         try:
@@ -133,7 +133,7 @@ class Follower:
         return "stopping" if now.stopped else "paused" if now.paused else "searching"
 
     def _renew(self) -> None:
-        """Make anew what was touched."""
+        """Rebuild the states that changed."""
         self.version += 1
         reading = self._reading
         for id in sorted(reading.growth.touched):
@@ -151,7 +151,7 @@ class Follower:
         self._fragments = fragments(self._outline())
 
     def _outline(self) -> data.Report:
-        """What the written parts of the page are made of."""
+        """Return the data of the page's written parts."""
         reading, committed = self._reading, steps(self._reading)
         tree, top = tuple(self._states.values()), head(reading, self.task, committed)
         return data.Report(
@@ -162,7 +162,7 @@ class Follower:
         )  # fmt: skip
 
     def _see(self, name: str) -> None:
-        """Note a screenshot's size; it is fetched by those who look at it."""
+        """Record a screenshot's size. Browsers fetch the picture when they show it."""
         if not name or name in self._pictures:
             return
         try:

@@ -1,7 +1,7 @@
 """The live view: reports of runs as they grow, served to browsers, and commands back to the searches.
 
-A browser is sent a whole page first, then over one connection of server-sent events what changed. Journals are read as files: a search
-knows nothing of who watches, and is told something only by lines in a file of its own (exact/runs/journal/commands.py).
+A browser gets a whole page first, then changes over one connection of server-sent events. Journals are read as files: a search does not
+know its viewers, and gets commands only from lines in a file of its own (exact/runs/journal/commands.py).
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from exact.runs.journal.commands import Name, send
 from exact.runs.journal.store import RunFolder
 
 EVERY = 0.15
-"""Seconds between two looks at a journal that somebody watches."""
+"""Seconds between two looks at a journal that has viewers."""
 QUIET = 15.0
-"""Seconds after which a connection over which nothing came is shown to be alive."""
+"""Seconds without data after which a connection gets a keep-alive comment."""
 LARGEST = 2_000
-"""Bytes of a command at most."""
+"""Maximum size of a command, in bytes."""
 READ_PAST = 10_000_000
-"""Bytes that are read of what is no command, so that the answer is heard."""
+"""Maximum number of bytes that are read past of an oversized body, so that the client receives the answer."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A command as a browser sends it."""
+    """Command as a browser sends it."""
 
     name: Name
     node: int = -1
 
 
 class Feed:
-    """One attempt, and all who watch it."""
+    """Feed of one attempt to all its viewers."""
 
     def __init__(self, follower: Follower) -> None:
         self.follower = follower
@@ -54,14 +54,14 @@ class Feed:
         self._looked = 0.0
 
     async def look(self) -> None:
-        """Read what was written, unless that was done just now."""
+        """Read what was written, unless that was just done."""
         async with self.lock:
             if time.monotonic() - self._looked >= EVERY * 0.9:
                 await asyncio.to_thread(self.follower.look)
                 self._looked = time.monotonic()
 
     async def patches(self, epoch: str, version: int) -> AsyncIterator[str]:
-        """Server-sent events: what changed since a version, then what changes. A page of another epoch is told to load itself again."""
+        """Yield server-sent events: the changes since a version, then further changes. A page of another epoch is asked to reload."""
         if epoch != self.follower.epoch:
             yield "event: again\ndata: {}\n\n"
             return
@@ -80,21 +80,21 @@ class Feed:
 
 
 class View:
-    """The pages of a run, or of a folder of runs."""
+    """Pages of a run, or of a folder of runs."""
 
     def __init__(self, path: Path, *, orders: bool = True) -> None:
         self.path, self.orders = path, orders
         self._feeds: dict[tuple[str, int], Feed] = {}
 
     def runs(self) -> dict[str, Path]:
-        """The runs that are there now, by the name they have in addresses, the newest first."""
+        """Return the present runs by their names in addresses, newest first."""
         if (self.path / "run.json").exists():
             return {self.path.resolve().name: self.path}
         found = sorted(self.path.glob("*/run.json"), key=lambda file: -file.stat().st_mtime)
         return {file.parent.name: file.parent for file in found}
 
     def routes(self) -> list[Route]:
-        """What can be asked for."""
+        """Return the routes of the application."""
         task = "/{run}/{task:int}/"
         return [
             Route("/", self.all),
@@ -176,7 +176,7 @@ class View:
         return RunFolder(path) if path is not None else None
 
     def _feed(self, request: Request) -> Feed | None:
-        """The feed of a task that was started; None for others."""
+        """Return the feed of a task that was started; None for other tasks."""
         name, number = request.path_params["run"], request.path_params["task"]
         if (name, number) not in self._feeds:
             folder = self._folder(request)
@@ -190,9 +190,9 @@ class View:
 
 
 async def _body(request: Request) -> bytes:
-    """A small request body; of one larger than LARGEST only a beginning that is larger, too.
+    """Return a small request body; of one larger than LARGEST only a beginning that is larger too.
 
-    The rest is read past, up to a bound: an answer to one who is still sending would be lost with the connection.
+    The rest is read and dropped, up to a bound: a client that is still sending would lose the answer with the connection.
     """
     found, size = b"", 0
     async for chunk in request.stream():
@@ -208,7 +208,7 @@ def _missing(what: str) -> Response:
 
 
 class Guarded:
-    """Lets in who may come in: see exact/report/live/access.py."""
+    """Access control as ASGI middleware; see exact/report/live/access.py."""
 
     def __init__(self, app: ASGIApp, *, hosts: Collection[str], token: str) -> None:
         self._app, self._hosts, self._token = app, {host.lower() for host in hosts}, token
@@ -235,7 +235,7 @@ class Guarded:
 
 
 def _sealing(send: Send) -> Send:
-    """Adds to each answer that nobody may frame it, guess its type, or hand its address on."""
+    """Return `send` with headers that forbid framing, media type sniffing and referrers."""
     extra = [
         (b"x-frame-options", b"DENY"), (b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"),
         (b"cross-origin-resource-policy", b"same-origin"), (b"cross-origin-opener-policy", b"same-origin"),
@@ -254,10 +254,10 @@ async def _told(request: Request, error: Exception) -> Response:
 
 
 def application(path: Path, *, hosts: Collection[str] = (), token: str = "", orders: bool = True) -> ASGIApp:
-    """The live view of a run, or of a folder of runs, as an ASGI application.
+    """Return the live view of a run, or of a folder of runs, as an ASGI application.
 
-    hosts: names by which it is reached, beside loopback. token: what a browser must show; none: everybody on this machine may look.
-    orders: whether the searches may be told something.
+    hosts: names of the view besides loopback. token: what a browser must send; empty: every client on this machine may look. orders:
+    whether the view takes commands.
     """
     handlers: dict[Any, Callable[..., Any]] = {ExactError: _told}
     return Guarded(Starlette(routes=View(path, orders=orders).routes(), exception_handlers=handlers), hosts=hosts, token=token)

@@ -1,1 +1,1 @@
-"""The report's model: what a journal says, as data for the page."""
+"""The report's model: the contents of a journal as data for the page."""

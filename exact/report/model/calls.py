@@ -1,4 +1,4 @@
-"""The calls of models at a node: prompts as sent, answers as they came."""
+"""Model calls at a node: prompts as sent, answers as received."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from exact.runs.journal import events as ev
 
 
 def calls(reading: Reading, node: int, texts: Texts) -> tuple[data.Call, ...]:
-    """In order. What a missing blob held is a warning, and is left out."""
+    """Return the calls at a node in order. A missing blob is a warning, and its content is left out."""
     return tuple(_call(reading, called, texts) for called in reading.calls.get(node, ()))
 
 
@@ -39,7 +39,7 @@ def _call(reading: Reading, called: ev.Called, texts: Texts) -> data.Call:
 
 
 def _blob(reading: Reading, name: str, kind: Any) -> Any:
-    """A blob's JSON as `kind`; None, with a warning, where it is missing or damaged."""
+    """Return a blob's JSON as `kind`; None, with a warning, where it is missing or damaged."""
     try:
         return msgspec.json.decode(reading.blobs.get(name), type=kind)
     except (JournalError, ValueError) as error:

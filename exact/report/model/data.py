@@ -1,7 +1,7 @@
-"""What a report shows, as plain data: the page's script reads it as JSON.
+"""The content of a report as plain data, which the page's script reads as JSON.
 
-All text in it is inert. A number that names a long text is its place in `Report.texts`; a picture is named by its blob. Values,
-priors and scores lie in [0, 1]; times are seconds since the attempt began; money is US dollars.
+All text in it is inert. A number that names a long text is its index in `Report.texts`; a picture is named by its blob. Values, priors and
+scores lie in [0, 1]; times are seconds since the attempt began; money is in US dollars.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 from exact.observation import Box
 
 Status = Literal["open", "terminal", "held", "no-op", "drifted", "refused", "failed", "exhausted", "pruned", "unlike"]
-"""Of a state or an action. `held`: a write was held back. `exhausted`: every action was tried. `pruned`: somebody who watched closed it.
+"""Status of a state or an action. `held`: a write was blocked. `exhausted`: every action was tried. `pruned`: a viewer closed it.
 `unlike`: the search had foreseen this state, and the committed step led to another one."""
 
 Mark = tuple[str, int, int, int, int]
@@ -23,11 +23,11 @@ Ending = Literal["solved", "unsolved", "judged", "failed", "stopped", "unfinishe
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Base."""
+    """Base of all report data."""
 
 
 class Fact(Part, frozen=True, kw_only=True):
-    """One figure of the head."""
+    """Figure of the head."""
 
     label: str
     value: str
@@ -35,19 +35,19 @@ class Fact(Part, frozen=True, kw_only=True):
 
 
 class Write(Part, frozen=True, kw_only=True):
-    """A request that may have changed the outside."""
+    """Request that may have changed the outside."""
 
     request: str
     words: str
-    """The action that sent it."""
+    """Action that sent it."""
     node: int
     fate: str
-    """Whether it stands or was undone, in words."""
+    """Statement that it stands or was undone."""
     undone: bool
 
 
 class Cost(Part, frozen=True, kw_only=True):
-    """What the model calls of one role took."""
+    """Cost of one role's model calls."""
 
     role: str
     calls: int
@@ -56,15 +56,15 @@ class Cost(Part, frozen=True, kw_only=True):
     money: float
     """US dollars of the calls whose price is known."""
     known: bool = True
-    """Whether the price of all was known."""
+    """Flag: the price of every call was known."""
     seconds: float = 0.0
     unused: int = 0
-    """Calls of which the search took no answer: they failed, came too late, or were given up on."""
+    """Number of calls whose answer the search did not use: failed, late, or abandoned."""
     unused_money: float = 0.0
 
 
 class Wrong(Part, frozen=True, kw_only=True):
-    """The committed step at which an attempt went wrong, as far as its journal tells."""
+    """Committed step at which an attempt went wrong, as far as its journal shows."""
 
     step: int
     node: int
@@ -73,7 +73,7 @@ class Wrong(Part, frozen=True, kw_only=True):
 
 
 class Head(Part, frozen=True, kw_only=True):
-    """The attempt in plain words."""
+    """Summary of the attempt."""
 
     task: str
     instruction: str
@@ -82,12 +82,12 @@ class Head(Part, frozen=True, kw_only=True):
     headline: str
     """`Solved`, `Judged 0.84`, ..."""
     sentence: str
-    """By whom, and why it stopped."""
+    """Sentence that says who found the outcome and why the attempt stopped."""
     labels: tuple[str, ...] = ()
-    """What a reader must know before believing a number: `built-in agent, not a language model`, `oracle values`."""
+    """Labels that a reader needs before any number: `built-in agent, not a language model`, `oracle values`."""
     facts: tuple[Fact, ...] = ()
     setting: tuple[Fact, ...] = ()
-    """Who searched, proposed and judged, and with what."""
+    """Algorithm, policy and value function, with their settings."""
     warnings: tuple[str, ...] = ()
     health: tuple[str, ...] = ()
     """Signs that the search could not help."""
@@ -96,15 +96,15 @@ class Head(Part, frozen=True, kw_only=True):
     simulated: tuple[Write, ...] = ()
     """Writes that were sent while searching."""
     held: int = 0
-    """How many writes were held back."""
+    """Number of blocked writes."""
     costs: tuple[Cost, ...] = ()
     waste: tuple[str, ...] = ()
-    """What was made and never used, a sentence each."""
+    """Sentences about results that were paid for and not used."""
     wrong: Wrong | None = None
 
 
 class Trace(Part, frozen=True, kw_only=True):
-    """Something done to the outside."""
+    """Side effect, with where and when it happened."""
 
     kind: str
     method: str
@@ -114,11 +114,11 @@ class Trace(Part, frozen=True, kw_only=True):
     write: bool
     phase: Literal["committed", "simulated", "replayed"]
     node: int
-    """The node it led to or was done at."""
+    """Node that the step led to, or at which it happened."""
 
 
 class Argument(Part, frozen=True, kw_only=True):
-    """What one debater said."""
+    """Argument of one debater."""
 
     side: str
     round: int
@@ -126,7 +126,7 @@ class Argument(Part, frozen=True, kw_only=True):
 
 
 class Opinion(Part, frozen=True, kw_only=True):
-    """A judgement."""
+    """Evaluation of a state."""
 
     value: float
     disagreement: float
@@ -135,15 +135,15 @@ class Opinion(Part, frozen=True, kw_only=True):
     order_effect: float = 0.0
     within: float = 0.0
     between: float = 0.0
-    """See exact.context.Evaluation."""
+    """Disagreement between judges, as in exact.context.Evaluation."""
     arguments: tuple[Argument, ...] = ()
-    """In the order in which they were made."""
+    """Arguments in their order."""
     judges: tuple[str, ...] = ()
-    """What each judge held."""
+    """Evaluation by each judge."""
 
 
 class Choice(Part, frozen=True, kw_only=True):
-    """One proposed action of a state."""
+    """Proposed action of a state."""
 
     action: str
     words: str
@@ -156,16 +156,16 @@ class Choice(Part, frozen=True, kw_only=True):
     reason: str = ""
     futile: bool = False
     boxes: tuple[Box, ...] = ()
-    """Of the elements it names, in pixels of the state's picture."""
+    """Boxes of the elements that it names, in pixels of the state's picture."""
     grew: tuple[int, ...] = ()
-    """Iteration, N and 1,000 Q, again and again: how its figures grew."""
+    """Iteration, N and 1,000 Q, repeated: how its figures grew."""
 
 
 class Route(Part, frozen=True, kw_only=True):
-    """How a speculative environment was brought to a state."""
+    """Route by which a simulation environment reached a state."""
 
     node: int
-    """The state it was brought to: this one, or the one before, from which the action was then taken."""
+    """State that the route led to: this one, or the one before, from which the action was then taken."""
     route: str
     verdict: str
     transitions: int = 0
@@ -175,7 +175,7 @@ class Route(Part, frozen=True, kw_only=True):
 
 
 class Lesson(Part, frozen=True, kw_only=True):
-    """A reflection with its provenance."""
+    """Reflection with its provenance."""
 
     kind: str
     text: str
@@ -189,7 +189,7 @@ class Lesson(Part, frozen=True, kw_only=True):
 
 
 class Shown(Part, frozen=True, kw_only=True):
-    """Reflections recalled in a state."""
+    """Reflections that were retrieved in a state."""
 
     kind: str
     memory: str
@@ -197,24 +197,24 @@ class Shown(Part, frozen=True, kw_only=True):
 
 
 class Remembered(Part, frozen=True, kw_only=True):
-    """A reflection from before that this attempt was shown."""
+    """Earlier reflection that this attempt was shown."""
 
     lesson: Lesson
     nodes: tuple[int, ...]
-    """The states it was shown in."""
+    """States in which it was shown."""
     ending: str
-    """How the attempt ended."""
+    """Outcome of the attempt."""
 
 
 class Said(Part, frozen=True, kw_only=True):
-    """One turn of a prompt, or one answer."""
+    """Turn of a prompt, or an answer."""
 
     role: str
     text: int | None = None
 
 
 class Call(Part, frozen=True, kw_only=True):
-    """One answered call of a model."""
+    """Answered model call."""
 
     role: str
     model: str
@@ -229,7 +229,7 @@ class Call(Part, frozen=True, kw_only=True):
 
 
 class State(Part, frozen=True, kw_only=True):
-    """One node of the tree."""
+    """Node of the tree."""
 
     id: int
     parent: int | None
@@ -237,23 +237,23 @@ class State(Part, frozen=True, kw_only=True):
     """Index of the choice at `parent` that leads here."""
     depth: int
     born: float
-    """When it was first reached."""
+    """Time at which it was first reached."""
     iteration: int
-    """After how many iterations that was."""
+    """Number of iterations before it was first reached."""
     status: Status
     reason: str = ""
     committed: bool = False
-    """Whether the real environment stood here."""
+    """Flag: the live environment was in this state."""
     stood: int = 0
-    """After how many iterations it first did."""
+    """Number of iterations before the live environment first was."""
     current: bool = False
-    """Whether it is the last of those."""
+    """Flag: this is the live environment's present state."""
     pending: bool = False
     visits: int = 0
     value: float | None = None
-    """V: the first judgement."""
+    """V: the first evaluation."""
     mean: float | None = None
-    """Of all values backed up here and below."""
+    """Mean of all values backed up here and below."""
     opinion: Opinion | None = None
     title: str = ""
     url: str = ""
@@ -263,20 +263,20 @@ class State(Part, frozen=True, kw_only=True):
     routes: tuple[Route, ...] = ()
     traces: tuple[Trace, ...] = ()
     note: str = ""
-    """What else came of the step that led here."""
+    """Further notes on the step that led here."""
     shown: tuple[Shown, ...] = ()
     calls: tuple[Call, ...] = ()
     failures: tuple[str, ...] = ()
     seconds: float | None = None
-    """How long the step that led here took."""
+    """Seconds that the step that led here took."""
     spent: str = ""
-    """What the model calls in this state took, in words."""
+    """Text about what the model calls in this state took."""
     told: tuple[str, ...] = ()
-    """What people who watched said about it."""
+    """Commands of viewers about it."""
 
 
 class Alternative(Part, frozen=True, kw_only=True):
-    """How one action stood at a decision."""
+    """Statistics of one action at a decision."""
 
     words: str
     prior: float
@@ -286,69 +286,69 @@ class Alternative(Part, frozen=True, kw_only=True):
 
 
 class Step(Part, frozen=True, kw_only=True):
-    """One committed action."""
+    """Committed action."""
 
     number: int
     node: int
-    """The state it was taken in."""
+    """State in which it was taken."""
     child: int | None
-    """Where it led; None where it was refused or its end is not journalled."""
+    """State that it led to; None where it was refused or its result is not journalled."""
     words: str
     reason: str
     stopped: str
     value: float | None
-    """Q when it was decided."""
+    """Q at the decision."""
     came: float | None
-    """V of what came."""
+    """V of the resulting state."""
     outcome: str
-    """In words."""
+    """Text about its outcome."""
     trouble: bool = False
     alternatives: tuple[Alternative, ...] = ()
 
 
 class Moment(Part, frozen=True, kw_only=True):
-    """How a search stood after one iteration."""
+    """Figures of a search after one iteration."""
 
     t: float
     iteration: int
     root: int
     nodes: int
     spent: dict[str, float] = {}
-    """By kind of budget."""
+    """Usage by kind of budget."""
     edges: tuple[tuple[int, int, float], ...] = ()
-    """Index, N and Q of each of the root's actions that had a value."""
+    """Index, N and Q of each action of the root that had a value."""
     step: int | None = None
-    """The number of the commit that came right after it."""
+    """Number of the commit that followed directly."""
 
 
 class Picture(Part, frozen=True, kw_only=True):
-    """A screenshot."""
+    """Screenshot."""
 
     src: str
-    """A data: URL."""
+    """`data:` URL."""
     width: int
     height: int
-    """In pixels of the original, in which boxes are given."""
+    """Height in pixels of the original, in which boxes are given."""
 
 
 class Report(Part, frozen=True, kw_only=True):
-    """One attempt at one task."""
+    """Report of one attempt at one task."""
 
     head: Head
     nodes: tuple[State, ...]
     steps: tuple[Step, ...]
     traces: tuple[Trace, ...]
-    """All writes that were sent and all that was blocked."""
+    """Writes that were sent, and everything that was blocked."""
     trouble: tuple[tuple[int, str, int], ...]
-    """What broke or drifted: node, reason, how often."""
+    """Failures and drifts: node, reason, count."""
     lessons: tuple[Lesson, ...]
-    """Written in this attempt."""
+    """Reflections written in this attempt."""
     remembered: tuple[Remembered, ...]
-    """Shown in this attempt, in the order in which they were."""
+    """Reflections shown in this attempt, in order."""
     timeline: tuple[Moment, ...]
     limits: dict[str, float]
-    """Of the task's budget, by kind; what is not limited is left out."""
+    """Limits of the task's budget by kind; kinds without a limit are left out."""
     marks: dict[int, tuple[Mark, ...]]
-    """By the number of a state's observation: its elements that have a box."""
+    """Elements with a box, by the number of a state's observation."""
     texts: tuple[str, ...]
     pictures: dict[str, Picture]

@@ -1,4 +1,4 @@
-"""What a reader wants to know first: what was written outside, and where it went wrong."""
+"""The first questions of a reader: what was written outside, and where the attempt went wrong."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from exact.report.model.text import in_words, one_line
 from exact.search.tree import Node
 
 DROP = 0.1
-"""From so much less than was expected on, a step is one at which an attempt may have gone wrong."""
+"""Drop below the expected value from which a step counts as one at which the attempt may have gone wrong."""
 
 
 def committed_writes(reading: Reading) -> tuple[data.Write, ...]:
-    """What committed actions sent, in order; then what was sent again after a crash."""
+    """Return the writes of committed actions in order, then those that were repeated after a crash."""
     found = list[data.Write]()
     if reading.reset is not None:
         found += _writes(reading.reset.effects, "the task's start", 0, "It stands.", undone=False)
@@ -32,7 +32,7 @@ def committed_writes(reading: Reading) -> tuple[data.Write, ...]:
 
 
 def simulated_writes(reading: Reading) -> tuple[data.Write, ...]:
-    """What the search sent, in order of states: at an action's first time, and when a way was gone again."""
+    """Return the writes of the search in order of states: of an action's first execution, and of replays."""
     free = str(reading.config.browser.speculation) == "free"
     fate = (
         "It was NOT undone: the search was allowed to write (browser.speculation is free)."
@@ -52,13 +52,15 @@ def simulated_writes(reading: Reading) -> tuple[data.Write, ...]:
 
 
 def held_back(reading: Reading) -> int:
-    """How many writes of the search were held back."""
+    """Return the number of writes of the search that were blocked."""
     return sum(effect.is_blocked for acted in reading.state.acted.values() for effect in acted.effects)
 
 
 def wrong(reading: Reading, steps: tuple[data.Step, ...], ending: data.Ending) -> data.Wrong | None:
-    """The first step that the real environment refused or answered otherwise, else the one that fell furthest short; None where none
-    did."""
+    """Return the step at which the attempt went wrong; None where there is none.
+
+    It is the first step that the live environment refused or answered differently, else the one with the largest drop.
+    """
     if ending == "solved":
         return None
     for step in steps:

@@ -1,4 +1,4 @@
-"""How a search grew: its figures after each iteration, and those of each action on the way."""
+"""The growth of a search: its figures after each iteration, and those of each action."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from exact.runs.journal.state import AttemptState
 from exact.search.tree import Node, Path
 
 MOST = 600
-"""Moments of a timeline at most: of longer searches every second, fourth, ... iteration is kept."""
+"""Maximum number of moments of a timeline: of a longer search every second, fourth, ... iteration is kept."""
 
 
 class Growth:
-    """Is shown each event before and after the state takes it."""
+    """Recorder of growth, called before and after the state applies each event."""
 
     def __init__(self) -> None:
         self.moments: list[data.Moment] = []
         self.edges: dict[tuple[int, int], list[int]] = defaultdict(list)
-        """By node and edge: iteration, N and 1,000 Q, again and again."""
+        """Iteration, N and 1,000 Q, repeated; by node and edge."""
         self.touched: set[int] = {0}
-        """Ids of the states of which something changed since this was last emptied."""
+        """Ids of the states that changed since this set was last emptied."""
         self._path: Path = []
         self._root: Node | None = None
 
     def before(self, state: AttemptState, event: ev.AnyEvent) -> None:
-        """Note where the event will tell."""
+        """Record where the event will be applied."""
         self._root = state.tree.root
         work = state.tree.open.get(event.selection) if isinstance(event, ev.Told | ev.Released) else None
         self._path = list(work.path) if work is not None else []
@@ -36,7 +36,7 @@ class Growth:
             self.touched.add(work.target.id)
 
     def after(self, state: AttemptState, event: ev.AnyEvent) -> None:
-        """Note what changed."""
+        """Record what changed."""
         tree = state.tree
         if isinstance(event, ev.Asked) and (work := tree.open.get(getattr(event.answer, "id", -1))) is not None:
             self.touched.update(node.id for node, _ in work.path)
@@ -50,7 +50,7 @@ class Growth:
             self._grown(state, event.t)
 
     def timeline(self) -> tuple[data.Moment, ...]:
-        """The moments, thinned out evenly where there are many; those before a commit and the last are kept."""
+        """Return the moments, thinned out evenly where there are many; those before a commit and the last one are kept."""
         stride = 1
         while len(self.moments) > MOST * stride:
             stride *= 2
@@ -82,7 +82,7 @@ class Growth:
         )
 
     def _descend(self, state: AttemptState, root: Node) -> None:
-        """Note the actions whose visits changed: each lies below another one, or at the root."""
+        """Record the actions whose visits changed: each lies below another one, or at the root."""
         below, known = [root], {root.id}
         while below:
             node = below.pop()

@@ -1,4 +1,4 @@
-"""The head of a report: what came out of an attempt, in plain words."""
+"""The head of a report: the outcome of an attempt in plain words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _JUDGES = {
 
 
 def head(reading: Reading, task: Task, committed: tuple[data.Step, ...] = (), *, oracle: bool = False) -> data.Head:
-    """What a reader should see first. `committed`: its steps. `oracle`: the values came from the benchmark's own verdict."""
+    """Return what a reader should see first. `committed`: its steps. `oracle`: whether the values came from the benchmark's score."""
     ending, headline, sentence = _ending(reading)
     config = reading.config
     return data.Head(
@@ -50,7 +50,7 @@ def _health(reading: Reading) -> tuple[Symptom, ...]:
 
 
 def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
-    """How it ended, a headline for it, and by whom it was found."""
+    """Return how the attempt ended, a headline for it, and who found that."""
     state = reading.state
     why = f" Why it stopped: {state.ended.reason}." if state.ended else ""
     if state.scored is not None:
@@ -80,7 +80,7 @@ def _own_view(reading: Reading) -> str:
 
 
 def judge(config: Config) -> str:
-    """Who gives values, in words."""
+    """Return a description of the value function."""
     model = config.models.value or config.models.policy
     return _JUDGES.get(config.value.kind, f"a language model ({model.model if model else 'unnamed'})")
 
@@ -118,7 +118,7 @@ def _facts(reading: Reading) -> tuple[data.Fact, ...]:
 
 
 def _travelled(reading: Reading) -> tuple[data.Fact, ...]:
-    """How environments came to states."""
+    """Return figures about how environments reached states."""
     found = travel(reading)
     times = sum(each.times for each in found.moved)
     return (data.Fact(label="Arrivals", value=_count(times), note="; ".join(lines(found))),) if times else ()
@@ -164,5 +164,5 @@ def _money(spent: float, known: bool, calls: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in words: `41.3 s`, `3 min 20 s`."""
+    """Return a duration as text: `41.3 s`, `3 min 20 s`."""
     return f"{seconds:.1f} s" if seconds < 90 else f"{int(seconds // 60)} min {int(seconds % 60)} s"

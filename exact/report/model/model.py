@@ -18,17 +18,17 @@ from exact.runs.journal.store import RunFolder
 from exact.task import Task
 
 PICTURES, TEXTS = 9_000_000, 3_000_000
-"""Bytes of the page that screenshots and long texts may take together."""
+"""Bytes of the page that screenshots and long texts may take together, respectively."""
 MARKED = 400
-"""Elements of one state whose marks are kept at most."""
+"""Maximum number of marked elements of one state."""
 
 
 def report(
     run: RunFolder, task: Task, *, screenshots: bool = True, room: tuple[int, int] = (PICTURES, TEXTS), config: Config | None = None
 ) -> data.Report:
-    """What the journal of a task says, as far as it goes. Raises UsageError where the run's configuration does not read.
+    """Return what the journal of a task says, as far as it goes.
 
-    room: bytes of the page that screenshots and long texts may take.
+    room: bytes of the page that screenshots and long texts may take. Raises UsageError where the run's configuration does not read.
     """
     config = config or load_recorded(run.path)
     reading = Reading(run.task_folder(task) / "journal.jsonl", config, run.blobs)
@@ -55,13 +55,13 @@ def report(
 
 
 def caps(reading: Reading) -> dict[str, float]:
-    """What limits the task, by kind."""
+    """Return the limits of the task by kind."""
     found = {**limits(reading.config.limits), "seconds": reading.config.limits.seconds}
     return {kind: float(limit) for kind, limit in found.items() if limit is not None}
 
 
 def marks(reading: Reading, tree: Iterable[data.State]) -> dict[int, tuple[data.Mark, ...]]:
-    """The boxes of all elements, once for each observation."""
+    """Return the boxes of all elements, once for each observation."""
     found: dict[int, tuple[data.Mark, ...]] = {}
     for state in tree:
         seen = reading.seen(reading.state.tree.nodes[state.id])

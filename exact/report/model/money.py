@@ -1,4 +1,4 @@
-"""What the models of an attempt took, by role, and what of it was never used."""
+"""What the models of an attempt cost, by role, and what of it was not used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exact.report.model.text import LABEL, one_line
 
 
 def costs(reading: Reading) -> tuple[data.Cost, ...]:
-    """One for each role, the dearest first."""
+    """Return the cost of each role, most expensive first."""
     found: dict[str, data.Cost] = {}
     for called in (each for calls in reading.calls.values() for each in calls):
         before, used = found.get(called.role), reading.used(called.selection)
@@ -31,7 +31,7 @@ def costs(reading: Reading) -> tuple[data.Cost, ...]:
 
 
 def waste(reading: Reading) -> Iterator[str]:
-    """What was made and never used, a sentence each."""
+    """Yield sentences about results that were paid for and not used."""
     state = reading.state
     edges = [edge for node in state.tree.nodes for edge in node.edges]
     untried = sum(edge.child is None and not edge.closed for edge in edges)

@@ -18,16 +18,16 @@ _KINDS: dict[str, data.Status] = {
     "no-op": "no-op", "drifted": "drifted", "action": "refused", "environment": "failed", "model": "failed", "exhausted": "exhausted",
     "pruned": "pruned", "budget": "failed", "answer": "failed",
 }  # fmt: skip
-"""What the first word of a reason for closing means."""
+"""Status by the first word of a reason for closing."""
 
 
 def nodes(reading: Reading, texts: Texts) -> tuple[data.State, ...]:
-    """All nodes, in order of their ids; one that another stands for is left out, what is known of it goes to the other."""
+    """Return all nodes in order of their ids. A node that another one represents is merged into that one."""
     return tuple(state(reading, node, texts) for node in reading.state.tree.nodes if reading.merged(node) is node)
 
 
 def state(reading: Reading, node: Node, texts: Texts) -> data.State:
-    """All that is known of one node."""
+    """Return everything that is known of one node."""
     seen, now = reading.seen(node), reading.state
     status, reason = _status(node)
     came = now.effects.get(node.id)
@@ -68,7 +68,7 @@ def state(reading: Reading, node: Node, texts: Texts) -> data.State:
 
 
 def _spent(calls: Sequence[ev.Called]) -> str:
-    """What some calls took, in words; empty for none."""
+    """Return what some calls took as text; empty for no calls."""
     if not calls:
         return ""
     read, written = sum(c.usage.input_tokens for c in calls), sum(c.usage.output_tokens for c in calls)
@@ -83,19 +83,19 @@ def _said(told: ev.Commanded) -> str:
 
 
 def _ids(reading: Reading, node: Node) -> tuple[int, ...]:
-    """The ids that a node stands for, in order: its own last."""
+    """Return the ids that a node represents, in order, its own last."""
     foreseen = reading.foreseen.get((node.parent.id, node.via), node.id) if node.parent else node.id
     return (foreseen, node.id) if foreseen != node.id and reading.merged(reading.state.tree.nodes[foreseen]) is node else (node.id,)
 
 
 def _mean(node: Node) -> float | None:
-    """Mean of all that was backed up at a node and below."""
+    """Return the mean of all values backed up at a node and below."""
     own = (node.value or 0.0) * node.backups
     return (own + sum(edge.total for edge in node.edges)) / node.visits if node.visits else node.value
 
 
 def _status(node: Node) -> tuple[data.Status, str]:
-    """What a state is, and why nothing more is done in it."""
+    """Return the status of a state, and why the search does nothing more in it."""
     edge = node.edge
     if edge is not None and edge.child is not node:
         return "unlike", "the committed step led to another state than the search had seen"
@@ -107,13 +107,13 @@ def _status(node: Node) -> tuple[data.Status, str]:
 
 
 def closing(reason: str) -> tuple[data.Status, str]:
-    """What a reason for closing means, and the rest of it."""
+    """Return the status that a reason for closing means, and the rest of the reason."""
     kind, _, rest = reason.partition(": ")
     return _KINDS.get(kind, "failed") if reason else "open", one_line(rest or reason)
 
 
 def opinion(evaluation: Evaluation | None, texts: Texts) -> data.Opinion | None:
-    """A judgement, its rationale among the long texts."""
+    """Return an evaluation in the report's form, its rationale among the long texts."""
     if evaluation is None:
         return None
     return data.Opinion(
@@ -149,7 +149,7 @@ def _choice(edge: Edge, seen: Observation | None, texts: Texts, grew: Sequence[i
 
 
 def _routes(reading: Reading, node: Node, ids: tuple[int, ...]) -> tuple[data.Route, ...]:
-    """How an environment came to act its way here, and how environments came back."""
+    """Return how an environment first reached this state, and how environments returned to it."""
     came = reading.reached.get((node.parent.id, node.via)) if node.parent and reading.foreseen[node.parent.id, node.via] == ids[0] else None
     back = [arrival for id in ids for arrival in reading.arrivals.get(id, ())]
     return tuple(_route(arrival) for arrival in ([came, *back] if came else back))
@@ -168,7 +168,7 @@ def _route(arrival: ev.Arrived) -> data.Route:
 
 
 def _traces(reading: Reading, node: Node, foreseen: int) -> tuple[data.Trace, ...]:
-    """What was done to the outside on the way to a node: by the search, at the commit, and by replays."""
+    """Return the side effects on the way to a node: by the search, at the commit, and by replays."""
     state, found = reading.state, list[data.Trace]()
     way = (node.parent.id, node.via) if node.parent else (-1, -1)
     acted, came = state.acted.get(way), state.effects.get(node.id)
@@ -184,7 +184,7 @@ def _traces(reading: Reading, node: Node, foreseen: int) -> tuple[data.Trace, ..
 
 
 def traces(effects: Iterable[SideEffect], phase: str, node: int) -> list[data.Trace]:
-    """Effects in a report's form."""
+    """Return side effects in the report's form."""
     return [
         data.Trace(
             kind=effect.kind,
@@ -207,7 +207,7 @@ def _shown(recalled: ev.Recalled) -> data.Shown:
 
 
 def remembered(reading: Reading, ending: str) -> tuple[data.Remembered, ...]:
-    """Each reflection that was shown, once, with all the states it was shown in."""
+    """Return each reflection that was shown, once, with all states in which it was shown."""
     found = dict[str, Reflection]()
     where = dict[str, list[int]]()
     for recalled in reading.state.recalled.values():
@@ -219,7 +219,7 @@ def remembered(reading: Reading, ending: str) -> tuple[data.Remembered, ...]:
 
 
 def lesson(reflection: Reflection) -> data.Lesson:
-    """A reflection, with where it comes from in one line."""
+    """Return a reflection with its provenance in one line."""
     r = reflection
     by = f"by {r.model}{f' ({r.prompt})' if r.prompt else ''}" if r.model else "by the embedded reflector"
     outcome = "" if r.outcome is None else f"outcome {r.outcome:.2f}{r.outcome_source and f' ({r.outcome_source})'}"

@@ -1,4 +1,4 @@
-"""Screenshots, small enough for a page: WebP (JPEG where Pillow has none), equal ones once."""
+"""Screenshots small enough for a page: WebP (JPEG where Pillow has no WebP), equal ones once."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from exact.report.model.data import Picture
 from exact.runs.journal.store import Blobs
 
 _LADDER = ((1280, 78), (1280, 60), (960, 55), (720, 50), (480, 45), (320, 40), (200, 30))
-"""Longest side in pixels and quality, from the best down: the first that fits its share of the page is taken."""
+"""Longest side in pixels and quality, best first: the first that fits its share of the page is used."""
 
 
 def pictures(names: Iterable[str], blobs: Blobs, total: int, warnings: list[str]) -> dict[str, Picture]:
-    """The pictures of these blobs, by name, in about `total` bytes of text; what is missing or no picture is a warning."""
+    """Return the pictures of these blobs by name, in about `total` bytes of text. A missing or damaged picture is a warning."""
     unique = dict.fromkeys(name for name in names if name)
     found = {}
     for name in unique:
@@ -29,7 +29,7 @@ def pictures(names: Iterable[str], blobs: Blobs, total: int, warnings: list[str]
 
 
 def coded(data: bytes) -> tuple[bytes, str]:
-    """A screenshot at its best for a page, and its media type. Raises UnidentifiedImageError, OSError."""
+    """Return a screenshot at its best quality for a page, with its media type. Raises UnidentifiedImageError, OSError."""
     with Image.open(io.BytesIO(data)) as image:
         kind = _kind()
         return _coded(image.convert("RGB"), kind, *_LADDER[0]), f"image/{kind}"
@@ -54,7 +54,7 @@ def _picture(data: bytes, limit: int) -> Picture:
 
 
 def _expected(size: int, image: Image.Image, place: int, down: int) -> float:
-    """What a picture of `size` bytes at one rung takes some rungs down: in proportion to area and quality."""
+    """Return the expected size, in bytes, of a picture some steps down the ladder: proportional to area and quality."""
     (side, quality), (less, worse) = _LADDER[place], _LADDER[place + down]
     longest = max(image.size)
     return size * (min(less, longest) / min(side, longest)) ** 2 * worse / quality

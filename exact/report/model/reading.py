@@ -1,4 +1,4 @@
-"""A journal read for a report: the state it folds to, and what happened where, when and in which order."""
+"""A journal read for a report: the state that it folds to, and what happened where, when and in which order."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from exact.search.base import Batched, Compared, Diverged, Failure, Proposed, Re
 from exact.search.tree import Node
 
 Move = tuple[str, int, int]
-"""What a search did, in words and without times; the state it did it in, and the iteration."""
+"""Move of a search in words and without times, the state in which it was made, and the iteration."""
 
 
 class Reading:
-    """Reads as far as the journal goes, and further when it has grown.
+    """Reader of a journal as far as it goes, and further when it has grown.
 
-    What does not read or does not follow ends it with a warning, never with an error.
+    Damage ends it with a warning, never with an error.
     """
 
     def __init__(self, journal: Path, config: Config, blobs: Blobs) -> None:
@@ -32,30 +32,30 @@ class Reading:
         self.state = AttemptState(config)
         self.warnings: list[str] = []
         self.born: dict[int, tuple[float, int]] = {0: (0.0, 0)}
-        """Time and iteration at which each node was first there."""
+        """Time and iteration at which each node first existed."""
         self.arrivals: dict[int, list[ev.Arrived]] = defaultdict(list)
         self.kept: list[ev.SnapshotTaken] = []
         self.prepared: list[ev.Prepared] = []
         self.calls: dict[int, list[ev.Called]] = defaultdict(list)
         self.failures: dict[int, list[ev.Failed]] = defaultdict(list)
         self.steps: list[tuple[ev.Decided, ev.Committed | None, Node]] = []
-        """Each decision, its commit if it came, and the node it was taken in."""
+        """Decisions, each with its commit if there is one, and the node in which it was made."""
         self.stood: dict[int, int] = {}
-        """After how many iterations a committed step led to a state, by its id."""
+        """Number of iterations before a committed step led to a state, by its id."""
         self.rebuilt: list[ev.Rebuilt] = []
         self.reset: ev.Reset | None = None
         self.resumed = 0
         self.foreseen: dict[tuple[int, int], int] = {}
-        """The first state that an action led to, by (node, edge): the one the search saw."""
+        """First state that an action led to while searching, by (node, edge)."""
         self.reached: dict[tuple[int, int], ev.Arrived] = {}
-        """How the environment had come to the state in which an action was first taken, by (node, edge)."""
+        """Arrival at the state in which an action was first taken, by (node, edge)."""
         self.growth = Growth()
         self.moves: list[Move] = []
-        """All that was asked for, told and committed, in order: equal searches have equal moves."""
+        """Asks, tells and commits in order: equal searches have equal moves."""
         self.commands: dict[int, list[ev.Commanded]] = defaultdict(list)
-        """What people who watched said, by the state they said it of; -1: of the attempt."""
+        """Commands of viewers by the state that they concern; -1: the attempt."""
         self._used: set[int] = set()
-        """Selections of which the search took a result."""
+        """Selections whose result the search used."""
         self._seen: dict[str, Observation | None] = {}
         self._tail, self._broken = Tail(journal), False
         self.more()
@@ -63,7 +63,7 @@ class Reading:
             self.warnings.append("The journal's last line is torn; it is left out.")
 
     def more(self) -> int:
-        """Take in what was written since; how many events."""
+        """Read what was written since the last call. Return the number of events."""
         taken = 0
         try:
             for event in () if self._broken else self._tail.new():
@@ -75,7 +75,7 @@ class Reading:
         return taken
 
     def used(self, selection: int) -> bool:
-        """Whether the search took a result of this work, may still take one, or the work was not the search's."""
+        """Return whether the search used a result of this work, may still use one, or did not order the work."""
         return selection < 0 or selection in self._used or selection in self.state.tree.open
 
     def _take(self, event: ev.AnyEvent) -> None:
@@ -112,7 +112,7 @@ class Reading:
                 self._note(event)
 
     def _note(self, event: ev.AnyEvent) -> None:
-        """What is only counted."""
+        """Count an event that only counts."""
         match event:
             case ev.Told() if not isinstance(event.result, Failure):
                 self._used.add(event.selection)
@@ -126,7 +126,7 @@ class Reading:
                 self.resumed += 1
 
     def seen(self, node: Node | None) -> Observation | None:
-        """What a state showed; None where it showed nothing or its blob is gone, which is a warning."""
+        """Return the observation of a state; None where it has none or its blob is gone, which is a warning."""
         if node is None or not node.observation:
             return None
         if node.observation not in self._seen:
@@ -138,17 +138,20 @@ class Reading:
         return self._seen[node.observation]
 
     def merged(self, node: Node) -> Node:
-        """The node that stands for this one: the real end where the search foresaw an end, or held back what was then done."""
+        """Return the node that represents this one.
+
+        It is the real end where the search foresaw an end, or blocked a write that was then committed.
+        """
         now = node.edge.child if node.edge is not None else None
         return now if now is not None and (node.blocked or (node.terminated and now.terminated)) else node
 
     def child(self, step: ev.Committed | None, root: Node) -> Node | None:
-        """The state that a committed step led to."""
+        """Return the state that a committed step led to."""
         return None if step is None or step.refused else root.edges[step.edge].child
 
 
 def _move(event: ev.AnyEvent) -> tuple[str, int] | None:
-    """What an event did to the search, and in which state; None for what is only a fact."""
+    """Return what an event did to the search, and in which state; None for a fact."""
     match event:
         case ev.Asked(answer=Selection() as asked):
             edge = "" if asked.edge is None else f" by action {asked.edge}"

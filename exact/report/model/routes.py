@@ -1,4 +1,4 @@
-"""How environments came to states in an attempt: routes and verdicts with their seconds, snapshots, and what was prepared in vain."""
+"""How environments reached states in an attempt: routes with their outcomes and seconds, snapshots, unused preparations."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from exact.report.model.reading import Reading
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
-    """All arrivals by one route that ended alike."""
+    """Arrivals by one route with the same outcome."""
 
     route: str
-    """See exact/environments/restore/routes.py."""
+    """Route name, as in exact/environments/restore/routes.py."""
     verdict: str
     times: int
     transitions: int
     """Steps replayed."""
     seconds: float
-    """That the search waited."""
+    """Seconds that the search waited."""
 
 
 class Travel(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one attempt."""
+    """Arrivals of one attempt."""
 
     moved: tuple[Moved, ...]
-    """The most frequent first."""
+    """Arrivals by route, most frequent first."""
     environments: int = 0
-    """The most that were open at once, the live one included."""
+    """Maximum number of open environments, the live one included."""
     snapshots: int = 0
     snapshot_seconds: float = 0.0
     snapshot_bytes: int = 0
-    """The most that were kept at once; 0 where nobody counted."""
+    """Maximum bytes of retained snapshots at once; 0 where they were not counted."""
     severed: tuple[tuple[str, int], ...] = ()
-    """What returns to snapshots found cut off, and how many snapshots it was: they counted as `page`."""
+    """Connections that returns to snapshots found cut off, with the number of snapshots: those counted as `page`."""
     prepared: int = 0
-    """States to which a spare environment was brought while a model thought."""
+    """Number of states to which a spare environment was brought during a model call."""
     prepared_seconds: float = 0.0
     used: int = 0
-    """Of those, how many were then asked for."""
+    """Number of those that were then requested."""
 
 
 def travel(reading: Reading) -> Travel:
-    """The sums over a journal."""
+    """Return the sums over a journal."""
     arrivals = [arrival for each in reading.arrivals.values() for arrival in each]
     groups = {(arrival.route, arrival.match) for arrival in arrivals}
     moved = []
@@ -66,7 +66,7 @@ def travel(reading: Reading) -> Travel:
 
 
 def lines(travel: Travel) -> Iterator[str]:
-    """It in words; nothing where no environment was moved."""
+    """Yield them as text; nothing where no environment was moved."""
     if travel.moved:
         verdict = {"exact": "", "drifted": " drifted", "diverged": " went elsewhere"}
         yield "environments came " + ", ".join(

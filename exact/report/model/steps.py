@@ -13,7 +13,7 @@ from exact.search.tree import Node
 
 
 def steps(reading: Reading) -> tuple[data.Step, ...]:
-    """Every decision, with what became of it."""
+    """Return every decision with its outcome."""
     return tuple(_step(reading, decided, committed, root) for decided, committed, root in reading.steps)
 
 
@@ -58,7 +58,7 @@ def _outcome(committed: ev.Committed | None) -> str:
 
 
 def outside(reading: Reading, nodes: tuple[data.State, ...]) -> tuple[data.Trace, ...]:
-    """All writes that were sent and all that was blocked, in order of nodes; then those of replays after a crash."""
+    """Return all writes that were sent and all that was blocked, in order of nodes; then those of replays after a crash."""
     found = [trace for node in nodes for trace in node.traces]
     for rebuilt in reading.rebuilt:
         found += traces(rebuilt.effects, "replayed", reading.state.tree.root.id)
@@ -66,7 +66,7 @@ def outside(reading: Reading, nodes: tuple[data.State, ...]) -> tuple[data.Trace
 
 
 def trouble(reading: Reading) -> tuple[tuple[int, str, int], ...]:
-    """What drifted, broke, or came out otherwise than foreseen: node, reason and how often."""
+    """Return what drifted, failed, or led to another state than foreseen: node, reason, count."""
     found = [
         (node, f"{arrival.match}: {arrival.reason or 'another state was there'}")
         for node, each in reading.arrivals.items()

@@ -1,4 +1,4 @@
-"""Text from pages and models on its way into a report: made visible, made short, kept once."""
+"""Text from pages and models on its way into a report: made visible, shortened, and stored once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from exact.action import Action
 from exact.observation import Observation
 
 LABEL = 140
-"""Characters of an action in words."""
+"""Maximum length of an action in words, in characters."""
 LINE = 600
-"""Characters of a reason, a URL or a title."""
+"""Maximum length of a reason, a URL or a title, in characters."""
 
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _REFERENCE = re.compile(r'"(?:[^"\\]|\\.)*"|\[([\w:.-]+)\]')
@@ -20,7 +20,7 @@ _ESCAPED = re.compile(r'[<>&"\\\n\t]')
 
 
 def inert(text: str, limit: int | None = None) -> str:
-    """Text in which nothing acts unseen: control characters and direction marks are written out; cut at `limit` characters."""
+    """Return text with control characters and direction marks written out, cut at `limit` characters."""
     if limit is not None and len(text) > limit:
         text = text[: limit - 1].rstrip() + "…"
     return _UNSEEN.sub(lambda match: _written(match[0]), text.replace("\r\n", "\n"))
@@ -32,12 +32,15 @@ def _written(character: str) -> str:
 
 
 def one_line(text: str, limit: int = LINE) -> str:
-    """Inert text without line breaks."""
+    """Return inert text without line breaks."""
     return inert(" ".join(text[: 4 * limit].split()), limit)
 
 
 def in_words(action: Action | str, seen: Observation | None, limit: int = LABEL) -> str:
-    """An action with each element's role and name beside its id: `click [3] button "Ok"`. `seen`: where it is taken."""
+    """Return an action with each element's role and name beside its id, such as `click [3] button "Ok"`.
+
+    seen: the observation in which it is taken.
+    """
 
     def named(match: re.Match[str]) -> str:
         element = seen.element(match[1]) if match[1] and seen else None
@@ -50,31 +53,31 @@ def in_words(action: Action | str, seen: Observation | None, limit: int = LABEL)
 
 
 class Texts:
-    """Long texts, each kept once and named by a number."""
+    """Store of long texts, each kept once and named by a number."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     def add(self, text: str) -> int | None:
-        """The number of a text; None for an empty one."""
+        """Store a text. Return its number; None for an empty text."""
         return self._numbers.setdefault(text, len(self._numbers)) if text else None
 
     def __len__(self) -> int:
         return len(self._numbers)
 
     def since(self, number: int, longest: int) -> tuple[str, ...]:
-        """The texts from a number on, inert, each cut at `longest` characters."""
+        """Return the texts from a number on, inert, each cut at `longest` characters."""
         return tuple(inert(text, longest) for text in islice(self._numbers, number, None))
 
     def within(self, total: int) -> tuple[str, ...]:
-        """All texts in order of their numbers, inert, the longest cut so that together they take about `total` bytes of JSON."""
+        """Return all texts in order of their numbers, inert, the longest cut so that together they take about `total` bytes of JSON."""
         weights = [_weight(text) for text in self._numbers]
         cap = share(weights, total)
         return tuple(_cut(text, cap, weight) for text, weight in zip(self._numbers, weights, strict=True))
 
 
 def share(sizes: list[int], total: int) -> int:
-    """The cap under which the sizes, each cut to it, sum to at most `total`; what small ones leave over, large ones get."""
+    """Return the cap under which the sizes, each cut to it, sum to at most `total`; None where nothing needs cutting."""
     left = total
     for place, size in enumerate(sorted(sizes)):
         fair = left // (len(sizes) - place)

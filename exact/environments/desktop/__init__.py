@@ -1,4 +1,4 @@
-"""Desktops: X11 with applications that tell of themselves by AT-SPI."""
+"""Desktops: X11 with applications that describe themselves by AT-SPI."""
 
 from exact.environments.desktop.computer13 import read as computer13
 from exact.environments.desktop.factory import absent, desktop_factory

@@ -1,4 +1,4 @@
-"""What applications tell assistive technology, over AT-SPI: D-Bus by jeepney, all questions on their way at once."""
+"""What applications tell assistive technology over AT-SPI: D-Bus by jeepney, all calls in flight at once."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ if TYPE_CHECKING:
     from jeepney.io.blocking import DBusConnection
 
 Ref = tuple[str, str]
-"""Where an object is: name on the bus, and path."""
+"""Reference of an object: name on the bus, and path."""
 
 PATIENCE = 5.0
-"""Seconds after which an application that does not answer is taken for hung."""
+"""Seconds after which an application that does not answer counts as hung."""
 
 _REGISTRY: Ref = ("org.a11y.atspi.Registry", "/org/a11y/atspi/accessible/root")
 _ACCESSIBLE, _CACHE = "org.a11y.atspi.Accessible", "org.a11y.atspi.Cache"
 
 
 class Node(NamedTuple):
-    """One object of an application, as its cache has it."""
+    """Object of an application, as its cache has it."""
 
     ref: Ref
     parent: Ref
     place: int
-    """Among its parent's children."""
+    """Index among its parent's children."""
     interfaces: frozenset[str]
-    """Their last parts: Component, Text, Value, ..."""
+    """Last parts of the interface names: Component, Text, Value, ..."""
     name: str
     role: int
     states: int
-    """A bit for each: see `roles`."""
+    """State bits; see `roles`."""
 
 
 class Question(NamedTuple):
-    """A call to one object."""
+    """Call to one object."""
 
     ref: Ref
     interface: str
@@ -50,7 +50,7 @@ class Question(NamedTuple):
 
 
 class Silent(EnvironmentFailure):
-    """An application that does not answer. `names`: on the bus."""
+    """Failure of an application that does not answer. `names`: its names on the bus."""
 
     def __init__(self, names: Iterable[str]) -> None:
         super().__init__(f"an application does not answer for {PATIENCE:g} s")
@@ -58,15 +58,18 @@ class Silent(EnvironmentFailure):
 
 
 def property_of(ref: Ref, interface: str, name: str) -> Question:
-    """Ask for a property; the answer is `(signature, value)`."""
+    """Return the call that reads a property; the answer is `(signature, value)`."""
     return Question(ref, "org.freedesktop.DBus.Properties", "Get", "ss", (f"org.a11y.atspi.{interface}", name))
 
 
 class Accessibility:
-    """A connection to the accessibility bus of a session."""
+    """Connection to the accessibility bus of a session."""
 
     def __init__(self, address: str) -> None:
-        """`address`: of the session's bus, which starts the other one. Raises EnvironmentFailure."""
+        """Connect.
+
+        address: the session bus, which starts the accessibility bus. Raises EnvironmentFailure.
+        """
         from jeepney.io.blocking import open_dbus_connection
 
         try:
@@ -80,15 +83,17 @@ class Accessibility:
             raise EnvironmentFailure(f"the accessibility bus cannot be reached: {error}") from error
 
     def fileno(self) -> int:
-        """Readable when something came."""
+        """Return the descriptor, readable when a message has arrived."""
         return int(self._bus.sock.fileno())
 
     def close(self) -> None:
         self._bus.close()
 
     def ask(self, questions: Sequence[Question], patience: float = PATIENCE) -> list[tuple[Any, ...] | None]:
-        """The answers, in order; None where an object is gone or does not know. Raises Silent, and EnvironmentFailure if the bus is
-        gone."""
+        """Return the answers in order; None where an object is gone or has none.
+
+        Raises Silent, and EnvironmentFailure if the bus is gone.
+        """
         from jeepney import HeaderFields, MessageType
 
         waiting = dict[int, int]()
@@ -114,7 +119,7 @@ class Accessibility:
         return answers
 
     def take(self) -> None:
-        """Read the signals that came."""
+        """Read the signals that have arrived."""
         while select.select([self._bus.sock], [], [], 0)[0]:
             try:
                 self._bus.receive(timeout=0)
@@ -125,17 +130,17 @@ class Accessibility:
             self.events += 1
 
     def applications(self) -> list[str]:
-        """Names on the bus, in the order in which they registered."""
+        """Return the names on the bus in order of registration."""
         (answer,) = self.ask([Question(_REGISTRY, _ACCESSIBLE, "GetChildren")])
         return [name for name, _ in answer[0]] if answer else []
 
     def nodes(self, names: Sequence[str]) -> dict[str, list[Node]]:
-        """All objects of applications, by name on the bus; none of one that has ended. Raises Silent."""
+        """Return all objects of applications by name on the bus; none of an application that has ended. Raises Silent."""
         answers = self.ask([Question((name, "/org/a11y/atspi/cache"), _CACHE, "GetItems") for name in names])
         return {name: [_node(item) for item in answer[0]] if answer else [] for name, answer in zip(names, answers, strict=True)}
 
     def _wake(self) -> None:
-        """Applications tell nothing until somebody listens; and what is heard says when they are at rest."""
+        """Register for events: applications report nothing without a listener, and the events show when they are idle."""
         registry: Ref = ("org.a11y.atspi.Registry", "/org/a11y/atspi/registry")
         kinds = ("object:state-changed", "object:children-changed", "object:text-changed", "object:property-change", "window:")
         self.ask([Question(registry, "org.a11y.atspi.Registry", "RegisterEvent", "s", (kind,)) for kind in kinds], 20.0)
@@ -145,7 +150,11 @@ class Accessibility:
 
 
 def _node(item: tuple[Any, ...]) -> Node:
-    """(object, application, parent, index, children, interfaces, name, role, description, states); older ones list the children instead."""
+    """Return a node from a cache item.
+
+    An item is (object, application, parent, index, children, interfaces, name, role, description, states); older versions list the
+    children instead.
+    """
     ref, _, parent, *middle, interfaces, name, role, _, states = item
     place = middle[0] if len(middle) == 2 else -1
     return Node(ref, parent, place, frozenset(i.rpartition(".")[2] for i in interfaces), name, role, states[0] | states[1] << 32)
@@ -163,7 +172,7 @@ def _call(ref: Ref, interface: str, method: str, signature: str = "", arguments:
 
 
 def grouped(nodes: Iterable[Node]) -> dict[Ref, list[Node]]:
-    """Nodes by parent, in their order."""
+    """Return the nodes by parent, in order."""
     found: dict[Ref, list[Node]] = {}
     for parent, inside in itertools.groupby(sorted(nodes, key=lambda node: (node.parent, node.place)), key=lambda node: node.parent):
         found[parent] = list(inside)

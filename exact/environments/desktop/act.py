@@ -1,4 +1,4 @@
-"""One action, carried out by pointer and keys. What does not fit the present state is refused before anything is touched."""
+"""Execution of one action by pointer and keys. An action that does not fit the present state is refused before any input is sent."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from exact.errors import ActionError
 from exact.observation import Element
 
 _NOTCHES = 8
-"""Of the wheel: most of a window."""
+"""Wheel notches of one scroll: most of a window."""
 _STEPS = 5
-"""Movements of a drag, so that what is dragged notices."""
+"""Movements of a drag, so that the dragged object notices."""
 
 
 def act(body: Body, action: Action) -> None:
-    """Carry it out. Raises ActionError where the desktop is as it was."""
+    """Execute an action. Raises ActionError where the desktop is unchanged."""
     screen, args = body.screen, action.args
     match action.name:
         case "click" | "double_click" | "right_click" | "hover":
@@ -46,7 +46,7 @@ def act(body: Body, action: Action) -> None:
 
 
 def _by_point(body: Body, action: Action) -> None:
-    """The actions of `computer_13` that no others share."""
+    """Execute an action that only `computer_13` has."""
     screen, args = body.screen, action.args
     numbers = [int(each) for each in args if isinstance(each, float)]
     if action.name in ("move_to", "click_at", "right_click_at", "double_click_at", "drag_to"):
@@ -89,9 +89,9 @@ def _fill(body: Body, action: Action) -> None:
 
 
 def _type(body: Body, text: str, field: Element | None = None) -> None:
-    """By the keyboard where it has all keys; else by the field's own means, for giving keys other symbols is slow and may be missed.
+    """Type by the keyboard where it has all keys, else through the field's interface, because remapping keys is slow and may be missed.
 
-    `field`: what has the focus; by default what had it last.
+    field: the focused element; by default the last focused one.
     """
     keyboard, ready = body.screen.keyboard, [each for each in body.seen.elements if each.role in FIELDS and "focused" in each.states]
     target = field or (ready[0] if ready and "readonly" not in ready[0].states else None)
@@ -110,7 +110,7 @@ def _type(body: Body, text: str, field: Element | None = None) -> None:
 
 
 def _select(body: Body, action: Action) -> None:
-    """By the list's own means, so that it need not be open."""
+    """Select through the list's interface, so that it need not be open."""
     holder, label = there(body.seen, action, action.elements[0]), str(action.args[1])
     ref = body.seen.refs[holder.id]
     (inside,) = body.bus.ask([Question(ref, "org.a11y.atspi.Accessible", "GetChildren")])

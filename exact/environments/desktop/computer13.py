@@ -1,4 +1,4 @@
-"""OSWorld's own form of an action, `{"action_type": "CLICK", "parameters": {"x": 10, "y": 20}}`, as actions of ours."""
+"""OSWorld's own form of an action, `{"action_type": "CLICK", "parameters": {"x": 10, "y": 20}}`, as actions of exact."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(told: Mapping[str, Any] | str) -> tuple[Action, ...]:
-    """The actions of COMPUTER_13 that it stands for: one, or two where a click of another kind is at a point.
+    """Return the actions of COMPUTER_13 that it stands for: one, or two where a click of another kind is at a point.
 
     Raises ActionError where it is none of the thirteen, nor WAIT, FAIL or DONE.
     """

@@ -1,4 +1,4 @@
-"""A desktop as a guest serves it: plain data in and out, no snapshots of its own (see exact/environments/process/guest.py)."""
+"""A desktop as a guest serves it: plain data in and out, without snapshots of its own (see exact/environments/process/guest.py)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from exact.environments.desktop.tree import Seen, Tree
 from exact.errors import ActionError, EnvironmentFailure
 
 _WAIT = 1.0
-"""Seconds that the action `wait` takes at most."""
+"""Maximum seconds of the action `wait`."""
 _SIGN = 0.1
 
 
 class Desktop:
-    """One desktop, started when it is made. Its environment variables are this process's from then on."""
+    """Desktop that starts when it is made. Its environment variables are this process's from then on."""
 
     def __init__(
         self, width: int = 1280, height: int = 800, screenshots: bool = True, actions: Space = "elements", settle_seconds: float = 3.0
@@ -42,7 +42,7 @@ class Desktop:
         self._begin()
 
     def _begin(self) -> None:
-        """A session that nobody was in."""
+        """Start a fresh session."""
         self._session = Session(*self._size)
         try:
             self._session.start()
@@ -64,7 +64,7 @@ class Desktop:
                 raise EnvironmentFailure("openbox did not start: see its messages in the guest's log")
 
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:
-        """The task's applications, in a home folder that is new. Raises UsageError and EnvironmentFailure."""
+        """Start the task's applications in a fresh home folder. Raises UsageError and EnvironmentFailure."""
         self._over, self._setup = True, declared(task["private"])
         if self._session.broken:
             self._session.stop()
@@ -84,7 +84,7 @@ class Desktop:
         return self.observe()
 
     def step(self, action: dict[str, Any]) -> dict[str, Any]:
-        """One action, and the desktop at rest after it. Raises ActionError and EnvironmentFailure."""
+        """Execute one action and wait until the desktop is idle. Raises ActionError and EnvironmentFailure."""
         if self._over:
             raise ActionError("the episode is over: reset first")
         chosen = self._space.action(action["name"], *action["args"])
@@ -101,7 +101,7 @@ class Desktop:
         return {"observation": observation, "info": info}
 
     def observe(self) -> dict[str, Any]:
-        """The desktop as it is, once it is at rest."""
+        """Return the desktop's observation once it is idle."""
         self._session.check()
         self._rested = self._rest()
         self._seen = self._look()
@@ -115,7 +115,7 @@ class Desktop:
         }
 
     def evaluate(self, outcome: dict[str, Any]) -> dict[str, Any]:
-        """Whether all conditions hold now. Nothing is changed by it."""
+        """Return whether all conditions hold now. Changes nothing."""
         elements = self._look().elements
         reasons = [failure(check, self._session.home, elements, outcome.get("answer")) for check in self._setup.checks]
         wrong = [reason for reason in reasons if reason]
@@ -160,5 +160,5 @@ class Desktop:
         return EnvironmentFailure(f"{who} does not answer after {action}: it hangs; reset, or restore a snapshot")
 
     def _veil(self, text: str) -> str:
-        """The home folder's name differs between desktops that are equal otherwise."""
+        """Replace the home folder's name, which differs between otherwise equal desktops."""
         return text.replace(str(self._session.home), "~")

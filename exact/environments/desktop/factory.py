@@ -1,4 +1,4 @@
-"""Desktops to search in: each in a process of its own, or in a sandbox that can be kept and forked as a whole.
+"""Factories of desktops: each desktop in a process of its own, or in a sandbox that can be forked as a whole.
 
 async with desktop_factory() as environments, environments.open(simulation=True) as desktop:
     observation = await desktop.reset(task)
@@ -24,7 +24,7 @@ LIMITS = GuestTimeouts(reset=180.0, step=90.0)
 
 
 def absent() -> str:
-    """What a desktop needs and this machine lacks, with the way to get it; empty where all is there."""
+    """Return what a desktop needs and this machine lacks, with the way to get it; empty where nothing is missing."""
     packages = [name for name, module in _PACKAGES.items() if not importlib.util.find_spec(module)]
     if packages:
         return f"{', '.join(packages)} not installed: pip install 'exact-agent[desktop]'"
@@ -44,11 +44,10 @@ async def desktop_factory(
     limit: int = LIMIT,
     log: Path | None = None,
 ) -> AsyncIterator[EnvironmentFactory]:
-    """Desktops while the block runs. A task says by its private part what is on one: see `desktop.setup`.
+    """Provide a factory of desktops while the block runs. A task's private part says what is on one: see `desktop.setup`.
 
-    `sandbox`: whether each is in gVisor, so that it is kept and forked as a whole; else states are reached by reset and replay.
-    `width`, `height`: of the screen in pixels. `limit`: bytes of snapshots kept. `log`: a file that what its programs say is appended to.
-    Raises UsageError where packages are missing, and EnvironmentFailure where there is no usable runsc.
+    sandbox: run each in gVisor, where it can be forked as a whole; else states are reached by reset and replay. width, height: size of the
+    screen in pixels. limit: bytes of retained snapshots. log: file to which the programs' output is appended. Raises UsageError where packages are missing, and EnvironmentFailure where there is no usable runsc.
     """
     if lack := absent():
         raise UsageError(f"no desktop here: {lack}")

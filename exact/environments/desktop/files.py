@@ -1,4 +1,4 @@
-"""What a desktop's programs read before they start: configuration that makes equal sessions look equal."""
+"""Configuration that a desktop's programs read before they start, which makes equal sessions look equal."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import struct
 from pathlib import Path
 
 _ANY, _LOCAL = 0xFFFF, 256
-"""Families of addresses in an X authority file."""
+"""Address families of an X authority file."""
 
 QUICK = 60
-"""Milliseconds within which two clicks are a double click: so little that two steps never are."""
+"""Milliseconds within which two clicks are a double click: short enough that two steps never are."""
 
 _OPENBOX = f"""<?xml version="1.0" encoding="UTF-8"?>
 <openbox_config xmlns="http://openbox.org/3.4/rc">
@@ -67,7 +67,7 @@ gtk-primary-button-warps-slider=0
 
 
 def configuration(base: Path) -> None:
-    """Files of window manager and bus, which stay as long as the desktop."""
+    """Write the files of window manager and bus, which stay as long as the desktop."""
     (base / "openbox.xml").write_text(_OPENBOX)
     services = base / "services"
     services.mkdir()
@@ -77,14 +77,14 @@ def configuration(base: Path) -> None:
 
 
 def home(folder: Path) -> None:
-    """A home folder in which nobody was before."""
+    """Make a fresh home folder."""
     settings = folder / ".config" / "gtk-3.0"
     settings.mkdir(parents=True)
     (settings / "settings.ini").write_text(_GTK)
 
 
 def cookie(path: Path) -> bytes:
-    """A secret, for the X server to read; who connects is told of it by `admit`."""
+    """Write a secret for the X server and return it; `admit` gives it to clients."""
     data = secrets.token_bytes(16)
     path.touch(mode=0o600)
     path.write_bytes(_authority(_ANY, b"", b"", data))
@@ -92,19 +92,19 @@ def cookie(path: Path) -> bytes:
 
 
 def admit(path: Path, number: str, data: bytes) -> None:
-    """The X authority file of those that may connect to a display."""
+    """Write the X authority file of the clients that may connect to a display."""
     here = _authority(_LOCAL, socket.gethostname().encode(), number.encode(), data)
     path.write_bytes(here + _authority(_ANY, b"", b"", data))
 
 
 def _authority(family: int, address: bytes, number: bytes, data: bytes) -> bytes:
-    """An entry: family, then address, number, name and data, each with its length."""
+    """Return an entry: family, then address, number, name and data, each with its length."""
     parts = (address, number, b"MIT-MAGIC-COOKIE-1", data)
     return struct.pack(">H", family) + b"".join(struct.pack(">H", len(part)) + part for part in parts)
 
 
 def variables(base: Path, display: str) -> dict[str, str]:
-    """What applications find in their environment: this display, this home, and settings that are not kept elsewhere."""
+    """Return the environment variables of applications: this display, this home, and settings that have no file."""
     folder = base / "home"
     return {
         "DISPLAY": display,

@@ -1,4 +1,4 @@
-"""The actions of a desktop: on elements, as in a browser, or by coordinates, as OSWorld's `computer_13` has them."""
+"""The actions of a desktop: on elements, as in a browser, or by coordinates, as in OSWorld's `computer_13`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _chord(args: Args) -> Args:
 
 
 def _key(args: Args) -> Args:
-    """One key, which may be a modifier."""
+    """Return one key, which may be a modifier."""
     try:
         return (chord(str(args[0])),)
     except ActionError:
@@ -73,7 +73,7 @@ ELEMENT_ACTIONS = ActionSpace(
         _STOP,
     )
 )
-"""By the ids of an observation's elements."""
+"""Actions by the ids of an observation's elements."""
 
 COMPUTER_13 = ActionSpace(
     (
@@ -95,6 +95,6 @@ COMPUTER_13 = ActionSpace(
         _STOP,
     )
 )
-"""By points of the screen. OSWorld's own form of an action is read by `computer13.read`."""
+"""Actions by points of the screen. `computer13.read` reads OSWorld's own form of an action."""
 
 SPACES: dict[Space, ActionSpace] = {"elements": ELEMENT_ACTIONS, "computer_13": COMPUTER_13}

@@ -1,4 +1,4 @@
-"""Keys of an X display: chords by name, texts by character, also of those that no key has."""
+"""Keys of an X display: chords by name, texts by character, including characters without a key."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _NAMES = {
     **{"ArrowUp": "Up", "ArrowDown": "Down", "ArrowLeft": "Left", "ArrowRight": "Right", "Space": "space"},
     **{"Control": "Control_L", "Alt": "Alt_L", "Meta": "Super_L", "Shift": "Shift_L"},
 }
-"""Our names of keys, and X's where they differ."""
+"""X's names of keys where they differ from ours."""
 _WRITTEN = {"\n": "Return", "\r": "Return", "\t": "Tab"}
 _UNICODE = 0x01000000
-"""Added to a code point that is not in Latin 1 it is the symbol of a character."""
+"""Offset that makes a code point outside Latin 1 an X symbol."""
 
 
 class Keyboard:
-    """Presses keys of one display."""
+    """Keyboard of one display."""
 
     def __init__(self, display: Any) -> None:
         self._display = display
@@ -30,7 +30,7 @@ class Keyboard:
         """Codes of spare keys by the symbols that they were given, oldest first."""
 
     def press(self, chord: str) -> None:
-        """Keys together, in their canonical form, and let go in the other order."""
+        """Press the keys of a chord in its canonical form, and release them in reverse order."""
         *held, key = _parts(chord)
         codes = [self._code(_NAMES[name]) for name in held]
         for code in codes:
@@ -51,18 +51,19 @@ class Keyboard:
         self._fake(code, down=False)
 
     def let_go(self) -> None:
-        """Of every key that is held."""
+        """Release every held key."""
         while self._held:
             self._fake(self._held.pop(), down=False)
 
     def has(self, text: str) -> bool:
-        """Whether there is a key for each character."""
+        """Return whether there is a key for each character."""
         return all(self._own(_WRITTEN.get(each, each)) for each in text.replace("\r\n", "\n"))
 
     def type(self, text: str, rest: Callable[[], object]) -> None:
-        """One character after the other. `rest`: waits until programs know of keys that got other symbols.
+        """Type one character after the other.
 
-        Raises ActionError where more characters have no key than there are keys to spare.
+        rest: waits until programs know the keys that got other symbols. Raises ActionError where more characters have no key than there
+        are spare keys.
         """
         characters = [_WRITTEN.get(each, each) for each in text.replace("\r\n", "\n")]
         foreign = [_symbol(each) for each in dict.fromkeys(characters) if self._own(each) is None]
@@ -82,14 +83,14 @@ class Keyboard:
             self._fake(self._shift, down=False)
 
     def _place(self, key: str) -> tuple[int, bool]:
-        """A key's code, and whether Shift belongs to it."""
+        """Return a key's code, and whether it needs Shift."""
         own = self._own(key)
         if own is None:
             self._lend([_symbol(key)])
         return own or (self._lent[_symbol(key)], False)
 
     def _own(self, key: str) -> tuple[int, bool] | None:
-        """Where the keyboard has a key by itself."""
+        """Return the code of a key that the keyboard has by itself; None where it has none."""
         from Xlib import XK
 
         symbol = _symbol(key) if len(key) == 1 else int(XK.string_to_keysym(_NAMES.get(key, key)))
@@ -97,7 +98,7 @@ class Keyboard:
         return next(((int(code), column == 1) for code, column in found if column < 2 and code not in self._spare), None)
 
     def _lend(self, symbols: Sequence[int]) -> bool:
-        """Give symbols to keys that have none of their own; those lent longest ago are taken back. Whether anything was changed."""
+        """Map symbols to spare keys, taking back those mapped longest ago. Return whether anything changed."""
         wanted = [symbol for symbol in symbols if symbol not in self._lent]
         for symbol in wanted:
             free = [code for code in self._spare if code not in self._lent.values()]
@@ -130,7 +131,7 @@ class Keyboard:
 
 
 def _parts(chord: str) -> list[str]:
-    """The names in a canonical chord; a plus sign at the end is the key itself."""
+    """Return the names in a canonical chord; a plus sign at the end is the key itself."""
     return [*chord[:-2].split("+"), "+"] if chord.endswith("++") else [chord] if len(chord) == 1 else chord.split("+")
 
 
@@ -140,7 +141,7 @@ def _symbol(character: str) -> int:
 
 
 def _runs(codes: Sequence[int]) -> list[list[int]]:
-    """Numbers that follow one another, together."""
+    """Return consecutive numbers as groups."""
     found: list[list[int]] = []
     for code in codes:
         if found and code == found[-1][-1] + 1:

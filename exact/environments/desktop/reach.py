@@ -1,4 +1,4 @@
-"""Where is an element, and can it be reached? What does not fit is refused with the way out."""
+"""The position and reachability of an element. What does not fit is refused with the way out."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Point = tuple[float, float]
 
 
 class Body(NamedTuple):
-    """What an action is carried out with, and what was seen last."""
+    """Context of an action: its means, and the last observation."""
 
     screen: Screen
     bus: Accessibility
     seen: Seen
     rest: Callable[[], object]
-    """Waits until the desktop is at rest."""
+    """Callable that waits until the desktop is idle."""
     wait: Callable[[], object]
-    """Waits until something changes."""
+    """Callable that waits until something changes."""
 
 
 def there(seen: Seen, action: Action, id: str) -> Element:
-    """The element of an id, if it can be used. Raises ActionError."""
+    """Return the element of an id if it can be used. Raises ActionError."""
     element = seen.element(id)
     if element is None:
         ids = [each.id for each in seen.elements]
@@ -43,7 +43,7 @@ def there(seen: Seen, action: Action, id: str) -> Element:
 
 
 def reach(body: Body, action: Action, id: str) -> Point:
-    """The middle of what can be seen of an element, its window brought to the front where another one covers it. Raises ActionError."""
+    """Return the middle of an element's visible part; bring its window to the front where another one covers it. Raises ActionError."""
     element, seen = there(body.seen, action, id), body.seen
     x, y, right, bottom = _clip(element, body)
     if right - x < 1 or bottom - y < 1:
@@ -64,7 +64,7 @@ def reach(body: Body, action: Action, id: str) -> Point:
 
 
 def _open_menu(seen: Seen) -> Element | None:
-    """The menu that is open, if one is: until it is closed, clicks elsewhere do nothing but close it."""
+    """Return the open menu, if there is one: clicks elsewhere only close it."""
     above: list[Element] = []
     for each in seen.elements:
         above = [*(holder for holder in above if holder.depth < each.depth), each]
@@ -75,7 +75,7 @@ def _open_menu(seen: Seen) -> Element | None:
 
 
 def _covered(screen: Screen, title: str, point: Point) -> bool:
-    """Whether something else than the window of a title is seen at a point. What pops up has no title, and covers nothing."""
+    """Return whether another window than that of a title is visible at a point. A popup has no title and covers nothing."""
     windows = screen.windows()
     owner, own = screen.at(*point), {each.pid for each in windows if each.title == title}
     above = [each for each in windows if each.pid in own and _holds(each, point)]
@@ -84,7 +84,7 @@ def _covered(screen: Screen, title: str, point: Point) -> bool:
 
 
 def _clip(element: Element, body: Body) -> tuple[float, float, float, float]:
-    """Left, top, right and bottom of what lies on the screen and in the element's window."""
+    """Return left, top, right and bottom of the part that lies on the screen and in the element's window."""
     width, height = body.screen.size
     box, found = element.box, _frame(body.seen, element)
     if box is None:
@@ -98,7 +98,7 @@ def _clip(element: Element, body: Body) -> tuple[float, float, float, float]:
 
 
 def _frame(seen: Seen, element: Element) -> Element | None:
-    """The window that an element is in; None for what pops up out of it."""
+    """Return the window of an element; None for a popup."""
     found = None
     for each in seen.elements:
         if each.depth == 0:
@@ -111,7 +111,7 @@ def _frame(seen: Seen, element: Element) -> Element | None:
 
 
 def _modal(seen: Seen, element: Element) -> Element | None:
-    """A dialog of the same application that must be answered before the element can be used."""
+    """Return the dialog of the same application that must be answered before the element can be used."""
     window = seen.windows[element.id]
     dialogs = [each for each in seen.elements if each.role in WINDOWS and "modal" in each.states]
     own = [each for each in dialogs if seen.owners[each.id] == seen.owners[element.id]]
@@ -124,5 +124,5 @@ def _holds(window: Window, point: Point) -> bool:
 
 
 def told(element: Element) -> str:
-    """An element as messages name it."""
+    """Return an element as messages name it."""
     return f"[{element.id}] {element.role}" + (f" {element.name!r}" if element.name else "")

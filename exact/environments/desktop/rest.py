@@ -1,4 +1,4 @@
-"""When is a desktop at rest? When its applications answer, and neither they nor the screen have said anything for a moment."""
+"""Idleness of a desktop: its applications answer, and neither they nor the screen have reported a change for a moment."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from exact.environments.desktop.screen import Screen
 from exact.errors import EnvironmentFailure
 
 QUIET = 0.04
-"""Seconds without a sign of change that count as rest where applications answer at once."""
+"""Seconds without a change that count as idle where applications answer at once."""
 _PATIENCE = 20.0
-"""Seconds after which the window manager is taken for hung."""
+"""Seconds after which the window manager counts as hung."""
 _SLOWER = 4.0
-"""The same as a multiple of what an answer took, on a machine that is slower."""
+"""The same as a multiple of an answer's time, on a slower machine."""
 
 
 def settle(bus: Accessibility, screen: Screen, applications: Sequence[str], seconds: float) -> bool:
-    """Wait until a desktop is at rest; False where it still changed after so many seconds. Raises Silent where an application hangs."""
+    """Wait until a desktop is idle.
+
+    Return False where it still changed after that many seconds. Raises Silent where an application hangs.
+    """
     end = time.monotonic() + seconds
     while True:
         began = time.monotonic()
@@ -35,9 +38,9 @@ def settle(bus: Accessibility, screen: Screen, applications: Sequence[str], seco
 
 
 def _answered(bus: Accessibility, screen: Screen, applications: Sequence[str]) -> bool:
-    """Wait until all have done what they were asked before; whether something was said or drawn meanwhile.
+    """Wait until all applications have done what they were asked. Return whether anything was reported or drawn meanwhile.
 
-    An application that is busy with a key or click says nothing, and answers when it is done.
+    An application that is busy with a key or click reports nothing, and answers when it is done.
     """
     screen.sync()
     if not screen.manager(_PATIENCE):
@@ -49,7 +52,7 @@ def _answered(bus: Accessibility, screen: Screen, applications: Sequence[str]) -
 
 
 def changes(bus: Accessibility, screen: Screen, seconds: float) -> bool:
-    """Whether something is said or drawn within so many seconds; returns at once when it is."""
+    """Return whether anything is reported or drawn within that many seconds; return at once when it is."""
     ready, _, _ = select.select([bus.fileno(), screen.fileno()], [], [], seconds)
     bus.take()
     screen.take()

@@ -11,13 +11,13 @@ ROLES = {
     69: "window", 73: "paragraph", 79: "textbox", 80: "image", 83: "heading", 88: "link", 90: "row", 91: "treeitem", 98: "listbox",
     101: "alert", 102: "alert", 103: "meter", 116: "StaticText", 129: "button", 130: "switch",
 }  # fmt: skip
-"""What is not here is a wrapper that says nothing unless it has a name: then `group`."""
+"""ARIA roles by AT-SPI number. A role that is missing is a wrapper without meaning unless it has a name: then `group`."""
 
 WINDOWS = frozenset({"window", "dialog", "alert"})
 TOOLTIP, APPLICATION, PASSWORD, SEPARATOR = 64, 75, 40, 50
 MENU = frozenset({"menuitem", "menuitemcheckbox", "menuitemradio"})
 LAID_OUT = frozenset({"table", "tree", "treegrid", "listbox", "grid"})
-"""Whose parts an application tells only when it is asked for each."""
+"""Roles whose children an application reports only when each is asked for."""
 FIELDS = frozenset({"textbox", "spinbutton"})
 CAPTIONED = frozenset({"StaticText", "paragraph", "heading"})
 
@@ -27,7 +27,7 @@ INDETERMINATE, REQUIRED = 1 << 32, 1 << 33
 
 
 def states(bits: int, role: str) -> tuple[str, ...]:
-    """Sorted words; of text that is there to be read, none."""
+    """Return the states as sorted words; none for plain text."""
     if role in CAPTIONED:
         return ()
     found = {

@@ -22,7 +22,7 @@ X_PROPERTY = 28
 
 
 class Window(NamedTuple):
-    """A top-level window of an application."""
+    """Top-level window of an application."""
 
     id: int
     pid: int
@@ -33,7 +33,7 @@ class Window(NamedTuple):
 
 @contextmanager
 def broken() -> Iterator[None]:
-    """Whatever python-xlib raises of a display that is gone, as EnvironmentFailure."""
+    """Turn python-xlib's errors about a lost display into EnvironmentFailure."""
     from Xlib.error import ConnectionClosedError, DisplayError, XError
 
     try:
@@ -43,10 +43,10 @@ def broken() -> Iterator[None]:
 
 
 class Screen:
-    """One display. It reads DISPLAY and XAUTHORITY."""
+    """Display. It reads DISPLAY and XAUTHORITY."""
 
     def __init__(self) -> None:
-        """Raises EnvironmentFailure where there is no such display."""
+        """Connect to the display. Raises EnvironmentFailure where there is none."""
         from Xlib import X, display
         from Xlib.ext import damage
 
@@ -68,16 +68,16 @@ class Screen:
         return int(screen.width_in_pixels), int(screen.height_in_pixels)
 
     def fileno(self) -> int:
-        """Readable when something was drawn."""
+        """Return the descriptor, readable when something was drawn."""
         return int(self._display.fileno())
 
     def sync(self) -> None:
-        """Until the server has done all that was asked."""
+        """Wait until the server has done everything requested."""
         with broken():
             self._display.sync()
 
     def take(self) -> bool:
-        """Read what came; whether something was drawn."""
+        """Read the events that have arrived. Return whether anything was drawn."""
         from Xlib.ext import damage
 
         with broken():
@@ -90,9 +90,9 @@ class Screen:
             return drawn
 
     def manager(self, seconds: float) -> bool:
-        """Until the window manager has done all that came before: it sees clicks first. False where it does not answer.
+        """Wait until the window manager has handled earlier events: it sees clicks first. Return False where it does not answer.
 
-        It is asked how wide a frame would be, which it answers by setting a property of the window that asks.
+        The request is for a frame's extents, which it answers by setting a property of the requesting window.
         """
         from Xlib import X
         from Xlib.protocol import event
@@ -128,18 +128,18 @@ class Screen:
         self._fake(X.ButtonRelease, button)
 
     def click(self, button: int = 1, times: int = 1) -> None:
-        """Where the pointer is; several as one double or triple click."""
+        """Click at the pointer; several clicks form one double or triple click."""
         for _ in range(times):
             self.press(button)
             self.release(button)
 
     def scroll(self, right: int, up: int) -> None:
-        """By notches of the wheel."""
+        """Scroll by wheel notches."""
         self.click(_RIGHT if right > 0 else _LEFT, abs(right))
         self.click(_UP if up > 0 else _DOWN, abs(up))
 
     def let_go(self) -> None:
-        """Of every button and key that is held."""
+        """Release every held button and key."""
         for button in tuple(self._held):
             self.release(button)
         with broken():
@@ -152,13 +152,13 @@ class Screen:
         return int(found.root_x), int(found.root_y)
 
     def windows(self) -> list[Window]:
-        """Of applications, the one on top last; minimised ones are left out."""
+        """Return the windows of applications, topmost last, without minimised ones."""
         with broken():
             ids = self._property(self._root, "_NET_CLIENT_LIST_STACKING")
             return [window for id in ids if (window := self._window(id))]
 
     def activate(self, window: Window) -> None:
-        """Bring it to the front and give it the focus."""
+        """Bring a window to the front and give it the focus."""
         from Xlib import X
         from Xlib.protocol import event
 
@@ -169,7 +169,7 @@ class Screen:
             self._display.sync()
 
     def at(self, x: float, y: float) -> int:
-        """Process number of who owns what is seen at a point; 0 for the background, -1 for what does not say, such as a menu."""
+        """Return the process id of the owner of a point; 0 for the background, -1 for an owner without one, such as a menu."""
         with broken():
             here, inside = self._root, None
             while child := here.translate_coords(self._root, int(x), int(y)).child:
@@ -179,7 +179,7 @@ class Screen:
             return 0 if inside is None else -1
 
     def picture(self) -> bytes:
-        """The screen as PNG."""
+        """Return the screen as PNG."""
         import mss
         import mss.tools
 

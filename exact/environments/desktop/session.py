@@ -1,4 +1,4 @@
-"""An X display of its own with its buses, window manager and applications. Needs Xvfb, openbox and dbus-daemon."""
+"""An X display of its own with buses, window manager and applications. Needs Xvfb, openbox and dbus-daemon."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ PROGRAMS = {
     "dbus-daemon": "dbus-daemon",
     "/usr/libexec/at-spi-bus-launcher": "at-spi2-core",
 }
-"""What a desktop needs, and the Debian packages that have it."""
+"""Programs that a desktop needs, with their Debian packages."""
 
 _PATIENCE = 20.0
-"""Seconds until a part of the desktop is up."""
+"""Seconds until a part of the desktop must be up."""
 _KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "EXACT_GUEST")
-"""Variables of ours that applications see; the last one marks what is ended with us."""
+"""Our variables that applications see; the last one marks what is ended with us."""
 _GRACE = 2.0
 
 
 def missing() -> list[str]:
-    """Debian packages of programs that are not here."""
+    """Return the Debian packages of missing programs."""
     return [package for program, package in PROGRAMS.items() if not shutil.which(program)]
 
 
 class Session:
-    """One desktop's processes and folders. Not started until `start`."""
+    """Processes and folders of one desktop. Not started until `start`."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width, self.height = width, height
@@ -49,7 +49,7 @@ class Session:
         self.env: dict[str, str] = {}
 
     def start(self) -> None:
-        """Display, bus and window manager. Raises EnvironmentFailure."""
+        """Start display, bus and window manager. Raises EnvironmentFailure."""
         if lacking := missing():
             raise EnvironmentFailure(f"a desktop needs {', '.join(lacking)}: run shells/setup.sh --desktop")
         try:
@@ -70,7 +70,7 @@ class Session:
         return process
 
     def renew(self) -> None:
-        """End all applications and whatever they started, and make the home folder new."""
+        """End all applications and their children, and make a fresh home folder."""
         self._end(self.applications)
         self.applications.clear()
         shutil.rmtree(self.home, ignore_errors=True)
@@ -78,24 +78,24 @@ class Session:
 
     @property
     def broken(self) -> str:
-        """Which part of the desktop has ended, and how; empty while all run."""
+        """The part of the desktop that has ended, and how; empty while all run."""
         ended = next((part for part in self._parts if part.poll() is not None), None)
         return "" if ended is None else f"{Path(str(ended.args[0])).name} ended with status {ended.returncode}"  # type: ignore[index]
 
     def check(self) -> None:
-        """Raises EnvironmentFailure where a part of the desktop has ended."""
+        """Raise EnvironmentFailure where a part of the desktop has ended."""
         if self.broken:
             raise EnvironmentFailure(f"the desktop broke: {self.broken}: reset, and it is started anew")
 
     def stop(self) -> None:
-        """End everything; remove the folders. May be called twice."""
+        """End everything and remove the folders. May be called twice."""
         self._end([*self.applications, *reversed(self._parts)])
         self.applications.clear()
         self._parts.clear()
         shutil.rmtree(self.base, ignore_errors=True)
 
     def _display(self) -> None:
-        """The X server chooses a free number; only who has the cookie may connect."""
+        """Start the X server, which chooses a free number; only clients with the cookie may connect."""
         files.home(self.home)
         files.configuration(self.base)
         authority = self.base / "Xauthority"
@@ -141,7 +141,7 @@ class Session:
 
     @staticmethod
     def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-        """Each with its session; at once, for nothing of it is kept."""
+        """Kill each process with its session: nothing of it is kept."""
         for process in processes:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What a task asks of a desktop: applications, files, and how the outcome is judged."""
+"""What a task asks of a desktop: applications, files, and conditions on the outcome."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from exact.observation import Element
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One condition on the outcome: on a file of the home folder, on an element that is shown, or on the answer."""
+    """Condition on the outcome: on a file of the home folder, on a visible element, or on the answer."""
 
     file: str = ""
     element: str = ""
     """Role, then its name if that matters: `textbox` or `button Save`."""
     answer: bool = False
     equals: str | None = None
-    """The whole text, but for white space at its ends."""
+    """Whole text, except white space at its ends."""
     contains: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A task's desktop. Told by the private `desktop`, a JSON object."""
+    """Desktop of a task, from the JSON object `desktop` of its private part."""
 
     applications: tuple[tuple[str, ...], ...] = ()
     """Program and arguments of each, started in this order; a leading `~` is the home folder, in which they work."""
     files: dict[str, str] = {}
-    """Texts, by their paths in the home folder."""
+    """Texts by their paths in the home folder."""
     checks: tuple[Check, ...] = ()
-    """Success is when all of them hold. None: the task has no evaluator."""
+    """Conditions that must all hold for success. None: the task has no evaluator."""
     seconds: float = 20.0
-    """How long an application may take to show a window."""
+    """Maximum seconds until an application shows a window."""
 
 
 def declared(private: dict[str, object]) -> Setup:
-    """The set-up in a task's private part. Raises UsageError."""
+    """Return the set-up in a task's private part. Raises UsageError."""
     try:
         setup = msgspec.json.decode(str(private.get("desktop") or "{}"), type=Setup)
     except msgspec.MsgspecError as error:
@@ -51,7 +51,7 @@ def declared(private: dict[str, object]) -> Setup:
 
 
 def failure(check: Check, home: Path, elements: Sequence[Element], answer: str | None) -> str:
-    """Why a condition does not hold; empty where it does."""
+    """Return why a condition does not hold; empty where it does."""
     if check.file:
         path = home / check.file
         if not path.is_file():

@@ -1,4 +1,4 @@
-"""The windows of a desktop as elements: what applications show of themselves, in the form in which a page is observed."""
+"""The windows of a desktop as elements: what applications report, in the form of a page's observation."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from exact.environments.desktop.accessibility import Accessibility, Node, Questi
 from exact.observation import Box, Element
 
 _LONGEST = 2000
-"""Characters of a value that the text of an observation shows."""
+"""Maximum length of a value in the text of an observation, in characters."""
 _CELLS = 300
-"""Parts of a table or list that are asked for at most."""
+"""Maximum number of requested parts of a table or list."""
 _DEEP = 3
-"""Levels of them."""
+"""Maximum levels of them."""
 _SCREEN = 0
-"""Coordinates from the corner of the screen."""
+"""AT-SPI coordinate type: from the corner of the screen."""
 
 
 class Seen(NamedTuple):
-    """One look at a desktop."""
+    """Observation of a desktop with its references."""
 
     elements: tuple[Element, ...]
     refs: dict[str, Ref]
@@ -33,9 +33,9 @@ class Seen(NamedTuple):
     owners: dict[str, str]
     """Names of applications on the bus, by element id."""
     windows: dict[str, str]
-    """Title of the window that each element is in."""
+    """Window titles by element id."""
     caret: str
-    """Where the caret is in the text that has the focus, and what is selected."""
+    """Position of the caret in the focused text, and its selection."""
 
     @property
     def text(self) -> str:
@@ -43,7 +43,7 @@ class Seen(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """Of what identifies the state: of each element depth, role, name, value and states; and the caret. Boxes and ids are left out."""
+        """The fingerprint of the state: depth, role, name, value and states of each element, and the caret. Boxes and ids are left out."""
         parts = [[each.depth, each.role, each.name, each.value, each.states] for each in self.elements]
         said = json.dumps([parts, self.caret], ensure_ascii=False)
         return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
@@ -53,7 +53,7 @@ class Seen(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A node that becomes an element."""
+    """Node that becomes an element."""
 
     node: Node
     role: str
@@ -63,10 +63,13 @@ class _Line(NamedTuple):
 
 
 class Tree:
-    """Looks at a desktop. Ids are kept for as long as their objects live; `forget` begins anew."""
+    """Observer of a desktop. Ids stay as long as their objects live; `forget` starts anew."""
 
     def __init__(self, accessibility: Accessibility, veil: Callable[[str], str]) -> None:
-        """`veil`: takes out of a text what differs between equal desktops."""
+        """Configure the observer.
+
+        veil: removes from a text what differs between equal desktops.
+        """
         self._bus, self._veil = accessibility, veil
         self._ids: dict[Ref, str] = {}
 
@@ -74,7 +77,7 @@ class Tree:
         self._ids.clear()
 
     def look(self, applications: Sequence[str]) -> Seen:
-        """The windows of applications, given by name on the bus. Raises Silent."""
+        """Observe the windows of applications, given by name on the bus. Raises Silent."""
         nodes = self._bus.nodes(applications)
         whole = {name: self._whole(nodes[name]) for name in applications}
         boxes = self._boxes([node for each in whole.values() for node in each])
@@ -93,7 +96,10 @@ class Tree:
         )
 
     def _whole(self, nodes: list[Node]) -> list[Node]:
-        """With the parts of tables and lists, which are told only when they are asked for; and theirs, where they have no name."""
+        """Return the nodes with the parts of tables and lists, and with theirs where they have no name.
+
+        Applications report such parts on request only.
+        """
         known = {node.ref for node in nodes}
         full = {node.parent for node in nodes}
         shown = [node for node in nodes if node.states & roles.SHOWING]
@@ -105,7 +111,7 @@ class Tree:
         return nodes
 
     def _parts(self, holders: list[Node], known: set[Ref]) -> list[Node]:
-        """The children of objects that are not known yet, and are showing."""
+        """Return the visible children of objects that are not known yet."""
         if not holders:
             return []
         inside = self._bus.ask([Question(node.ref, "org.a11y.atspi.Accessible", "GetChildren") for node in holders])
@@ -121,7 +127,7 @@ class Tree:
         return [part for part in parts if part.states & roles.SHOWING]
 
     def _boxes(self, nodes: list[Node]) -> dict[Ref, Box]:
-        """Where everything is that is showing."""
+        """Return the boxes of all visible objects."""
         shown = [node.ref for node in nodes if node.states & roles.SHOWING and "Component" in node.interfaces]
         answers = self._bus.ask([Question(ref, "org.a11y.atspi.Component", "GetExtents", "u", (_SCREEN,)) for ref in shown])
         return {ref: Box(*map(float, answer[0])) for ref, answer in zip(shown, answers, strict=True) if answer}
@@ -142,7 +148,7 @@ class Tree:
 
 
 class _Answers:
-    """What is asked of all lines at once: texts, values; and the caret of the one with the focus."""
+    """Batch of requests about all lines: texts, values, and the caret of the focused one."""
 
     def __init__(self, bus: Accessibility, lines: Sequence[_Line]) -> None:
         self._kinds: dict[tuple[int, str], int] = {}
@@ -164,7 +170,7 @@ class _Answers:
         return str(found[0]) if found else ""
 
     def value(self, at: int, line: _Line) -> str | None:
-        """Of fields their text, of sliders their number, of drop-downs what is chosen."""
+        """Return the text of a field, the number of a slider, the choice of a drop-down."""
         if line.role in roles.FIELDS and "Text" in line.node.interfaces:
             text = self.text(at)
             return "•" * len(text) if line.node.role == roles.PASSWORD else text
@@ -202,7 +208,7 @@ def _cell(ref: Ref, parent: Ref, place: int, name: Any, role: Any, states: Any, 
 
 
 def _lines(nodes: list[Node], boxes: dict[Ref, Box]) -> Iterator[_Line]:
-    """What of an application becomes elements: what is showing, in the order in which it is read, without wrappers that say nothing."""
+    """Yield the elements of an application: what is visible, in reading order, without meaningless wrappers."""
     inside, known = grouped(nodes), {node.ref for node in nodes}
     tops = [node for parent, group in inside.items() if parent not in known for node in group]
 
@@ -225,7 +231,7 @@ def _lines(nodes: list[Node], boxes: dict[Ref, Box]) -> Iterator[_Line]:
 
 
 def _in_reading_order(nodes: list[Node], boxes: dict[Ref, Box]) -> list[Node]:
-    """Row by row, from the left; an application has them in the order in which they were made. Those in one row overlap by half."""
+    """Return the nodes row by row from the left; an application has them in order of creation. Nodes in one row overlap by half."""
     placed = sorted((node for node in nodes if node.ref in boxes), key=lambda node: boxes[node.ref].y)
     rows: list[list[Node]] = []
     for node in placed:
@@ -239,7 +245,7 @@ def _in_reading_order(nodes: list[Node], boxes: dict[Ref, Box]) -> list[Node]:
 
 
 def _empty(node: Node, role: str, inside: dict[Ref, list[Node]]) -> bool:
-    """Whether it says nothing: a status bar, an image or a text without a word, a scroll bar, a window for what pops up elsewhere."""
+    """Return whether a node says nothing: a status bar, an image or a text without a word, a scroll bar, a popup's window."""
     if role == "window" and not node.name:
         return not any(child.states & roles.SHOWING for child in inside.get(node.ref, ()))
     if role == "scrollbar":

@@ -1,6 +1,6 @@
-"""A policy and a value function for toy environments whose right answers are known, with as much noise as a test wants.
+"""A policy and a value function for toy environments whose right answers are known, with adjustable noise.
 
-Noise is a function of (seed, state, what it is about), never of a stream: the order of calls does not matter.
+Noise is a function of (seed, state, subject), never of a stream: the order of calls does not matter.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ __all__ = ["ToyPolicy", "ToyValue", "best_rewards", "expected_rewards", "gaussia
 
 
 class ToyPolicy:
-    """Proposes what the state's links are, with the environment's own priors."""
+    """Policy that proposes a state's links with the environment's own priors."""
 
     def __init__(self, graph: ToyGraph, *, noise: float = 0.0, seed: int = 0) -> None:
-        """`noise`: standard deviation of what is added to the logarithm of each weight, at least 0."""
+        """Configure the policy.
+
+        noise: standard deviation added to the logarithm of each weight, at least 0.
+        """
         self._graph, self._noise, self._seed = graph, noise, seed
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
-        """At most k actions of the state, likeliest first; links, and `stop` with each answer that counts there."""
+        """Return at most k actions of the state, likeliest first: links, and `stop` with each answer that counts there."""
         name = state_of(self._graph, context.observation)
         state = self._graph.states[name]
         refused = {taken.action.key for taken in context.tried}
@@ -40,15 +43,18 @@ class ToyPolicy:
 
 
 class ToyValue:
-    """Values a state as it looks, or as it is."""
+    """Value function that returns how a state looks, or its true value."""
 
     def __init__(self, graph: ToyGraph, *, noise: float = 0.0, seed: int = 0, oracle: bool = False) -> None:
-        """`noise`: standard deviation of what is added, then clipped to [0, 1]. `oracle`: the expected reward of the best way instead."""
+        """Configure the value function.
+
+        noise: standard deviation of the error, before clipping to [0, 1]. oracle: return the expected reward of the best path instead.
+        """
         self._graph, self._noise, self._seed = graph, noise, seed
         self._values = expected_rewards(graph) if oracle else {name: _looks(state) for name, state in graph.states.items()}
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """The value of the state; of a terminated node, that of what its last action leads to, on average where steps slip."""
+        """Return the value of the state. For a terminated node: the value of its last action's outcome, the mean where steps slip."""
         name = state_of(self._graph, context.observation)
         state = self._graph.states[name]
         value = self._values[name]
@@ -64,14 +70,14 @@ class ToyValue:
 
 
 def best_rewards(graph: ToyGraph) -> dict[str, float]:
-    """The best reward that can be reached from each state, with luck where steps slip; in [0, 1], without a limit on steps."""
+    """Return the best reward reachable from each state, with luck where steps slip; in [0, 1], without a limit on steps."""
     return _solved(graph, lambda edge, values: max(values[name] for name in edge.outcomes))
 
 
 def expected_rewards(graph: ToyGraph) -> dict[str, float]:
-    """The expected reward of the best way from each state, in [0, 1], without a limit on steps. Where nothing slips, the best reward.
+    """Return the expected reward of the best path from each state, in [0, 1], without a limit on steps.
 
-    By value iteration from below, to within 1e-9 of where it stands still.
+    Where nothing slips, it is the best reward. Value iteration from below, converged to 1e-9.
     """
     return _solved(graph, _mean)
 
@@ -90,7 +96,7 @@ def _solved(graph: ToyGraph, worth: Callable[[ToyEdge, Mapping[str, float]], flo
 
 
 def _mean(edge: ToyEdge, values: Mapping[str, float]) -> float:
-    """What an edge is worth on average."""
+    """Return the mean value of an edge's outcomes."""
     if not edge.slips:
         return values[edge.to]
     return math.fsum(chance * values[name] for name, chance in edge.outcomes.items())

@@ -1,7 +1,7 @@
-"""Environments whose steps are stochastic: the same action in the same state does not always lead to the same one.
+"""Environments with stochastic steps: the same action in the same state does not always lead to the same state.
 
-Where a step leads is keyed by (seed, state, action, how many times it was tried before in this environment): two fresh
-environments repeat each other, one that is reset goes on counting.
+The outcome is keyed by (seed, state, action, number of earlier tries in this environment): two fresh environments repeat each other, and
+an environment that is reset continues its counts.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from exact.errors import UsageError
 
 
 def ice(n: int = 3, *, slip: float = 0.4, seed: int = 0) -> ToyGraph:
-    """A river: two steps over the ice, which breaks with probability `slip`, or n + 1 over a bridge, which holds.
+    """Return a river: two steps over ice, which breaks with probability `slip`, or n + 1 over a bridge, which holds.
 
-    Known answer: the bridge is worth 1.0, the ice 1 - slip (`expected_rewards`). The policy likes the ice best, and one lucky crossing
-    looks as good as it can: only who tries it again sees the second outcome of the step.
+    Known answer: the bridge is worth 1.0, the ice 1 - slip (`expected_rewards`). The policy prefers the ice, and one lucky crossing
+    looks perfect: only repeated tries show the second outcome of the step.
     """
     probability("slip", slip)
     if n < 1:
@@ -40,9 +40,9 @@ def ice(n: int = 3, *, slip: float = 0.4, seed: int = 0) -> ToyGraph:
 
 
 def bernoulli_bandit(means: Sequence[float], *, seed: int = 0) -> ToyGraph:
-    """One pull of k arms: arm i pays 1 with probability `means[i]`, else 0. The priors are equal.
+    """Return one pull of k arms: arm i pays 1 with probability `means[i]`, else 0. The priors are equal.
 
-    The pull is followed by `take`, so that what it paid can be seen. Known answer: the arm with the largest mean, worth that mean
+    The pull is followed by `take`, so that its result can be seen. Known answer: the arm with the largest mean, worth that mean
     (`expected_rewards`).
     """
     if not means:

@@ -1,5 +1,4 @@
-"""A decision tree as a toy environment with agents: thin layers over `toy_decision` and `toy_noise`, made state by state as they are
-visited."""
+"""A decision tree as a toy environment with agents: thin layers over `decision` and `noise`, made state by state."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from exact.errors import UsageError
 
 
 class DecisionStates(Mapping[str, ToyState]):
-    """The states of a decision tree by name. The action i is the link `i`; a state looks like its value."""
+    """States of a decision tree by name. Action i is the link `i`; a state looks like its value."""
 
     def __init__(self, tree: DecisionTree) -> None:
         self._tree = tree
@@ -46,10 +45,10 @@ class DecisionStates(Mapping[str, ToyState]):
 
 
 class DecisionGraph(ToyGraph, frozen=True, kw_only=True):
-    """An environment whose states are a tree's: nothing to check, nothing slips."""
+    """Toy graph whose states are a tree's: nothing to validate, nothing slips."""
 
     def __post_init__(self) -> None:
-        """Its states are made from the tree, so that they need no check."""
+        """Skip validation: the states are made from the tree."""
 
     @property
     def deterministic(self) -> bool:
@@ -57,18 +56,18 @@ class DecisionGraph(ToyGraph, frozen=True, kw_only=True):
 
 
 def decision_graph(tree: DecisionTree) -> ToyGraph:
-    """The tree as an environment. Known answer: the links of `tree.sure`, one after another, win: 1.0."""
+    """Return the tree as a toy graph. Known answer: the links of `tree.sure`, one after another, win: 1.0."""
     return DecisionGraph(name="tree", instruction="Reach an end that succeeds.", start="", states=DecisionStates(tree))
 
 
 class DecisionPolicy:
-    """A noisy policy as an agent's."""
+    """Noisy policy as an agent's policy."""
 
     def __init__(self, policy: NoisyPolicy) -> None:
         self._policy, self._graph = policy, decision_graph(policy.tree)
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
-        """At most k links, likeliest first; those that were refused are left out. Priors sum to 1."""
+        """Return at most k links, likeliest first, without refused ones. Priors sum to 1."""
         refused = {taken.action.key for taken in context.tried}
         priors = self._policy.priors(state_of(self._graph, context.observation))
         left = [(action, prior) for i, prior in priors if (action := actions.action("go", str(i))).key not in refused]
@@ -78,13 +77,16 @@ class DecisionPolicy:
 
 
 class DecisionValue:
-    """A noisy judge as an agent's value function."""
+    """Noisy judge as an agent's value function."""
 
     def __init__(self, judge: NoisyJudge) -> None:
         self._judge, self._graph = judge, decision_graph(judge.tree)
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """The judgement of the context's draw; of a terminated node, that of the end it came to. One that confirms is drawn apart."""
+        """Return the evaluation of the context's draw; for a terminated node, that of its end.
+
+        A confirming evaluation is drawn separately.
+        """
         state = state_of(self._graph, context.observation)
         if context.terminated:
             state = self._after(state, context)

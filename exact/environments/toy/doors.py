@@ -1,4 +1,4 @@
-"""Doors that close behind whoever opens them, in an environment that nothing can roll back."""
+"""Doors that close behind the agent, in an environment that nothing can roll back."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ SIDES = ("left", "right")
 
 
 def doors(n: int = 2, *, seed: int = 0) -> ToyGraph:
-    """n rooms in a row, each with two doors. Opening one is a write, and it cannot be undone: one leads on, the other to a cell.
+    """Return n rooms in a row, each with two doors. Opening one is a write that cannot be undone: one leads on, the other to a cell.
 
-    The environment is not isolated: speculation holds each write, so that what lies behind a door is never seen by search. A keyhole in
-    each door shows it without a write. The policy would rather open a door than look, and likes the wrong one best.
-    Known answer: in each room open the door that its keyhole shows to lead on (`right_doors`): 1.0. Who opens by the priors is in
-    the cell after one step, and gets 0 from there whatever is done. By looks, a keyhole that shows the way is worth the step.
+    The environment is not isolated: simulation blocks each write, so search never sees what lies behind a door. A keyhole in each door
+    shows it without a write. The policy prefers doors to keyholes, and likes the wrong door best. Known answer: in each room open the
+    door that its keyhole shows to lead on (`right_doors`): 1.0.
     """
     states = {
         "free": ToyState(reward=1.0),
@@ -27,12 +26,12 @@ def doors(n: int = 2, *, seed: int = 0) -> ToyGraph:
 
 
 def right_doors(n: int = 2, *, seed: int = 0) -> tuple[str, ...]:
-    """The door that leads on, for each room of `doors(n, seed=seed)`."""
+    """Return the door that leads on, for each room of `doors(n, seed=seed)`."""
     return tuple(SIDES[uniform(seed, "door", room) < 0.5] for room in range(n))
 
 
 def _room(room: int, n: int, good: str) -> dict[str, ToyState]:
-    """A room, and what is seen through its keyholes."""
+    """Return the states of a room and of its keyholes."""
     here, looks = f"room {room}", 0.3 + 0.4 * room / n
     beyond = {side: ("free" if room + 1 == n else f"room {room + 1}") if side == good else "cell" for side in SIDES}
     opened = {side: ToyEdge(to=to, prior=2.0 if side == good else 3.0, write=True) for side, to in beyond.items()}

@@ -1,4 +1,4 @@
-"""Draws that are keyed by what they are about, never taken from a stream: the order of calls does not matter, nor does the process."""
+"""Random draws keyed by their subject, never taken from a stream: neither the order of calls nor the process matters."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ _STANDARD = NormalDist()
 
 
 def uniform(seed: int, *about: object) -> float:
-    """A draw from [0, 1) that depends on its arguments only."""
+    """Return a draw from [0, 1) that depends on its arguments only."""
     return (_bits(seed, about) >> 11) / 2**53
 
 
 def gaussian(seed: int, *about: object) -> float:
-    """A draw from the standard normal distribution that depends on its arguments only."""
+    """Return a draw from the standard normal distribution that depends on its arguments only."""
     return _STANDARD.inv_cdf(((_bits(seed, about) >> 12) + 0.5) / 2**52)
 
 
 def index(count: int, seed: int, *about: object) -> int:
-    """A draw from 0 .. count - 1 that depends on its arguments only."""
+    """Return a draw from 0 .. count - 1 that depends on its arguments only."""
     return int(uniform(seed, *about) * count)
 
 
 def probability(name: str, figure: float) -> float:
-    """The figure, which must be a probability. Raises UsageError."""
+    """Return the figure, which must be a probability. Raises UsageError where it is not."""
     if not 0.0 <= figure <= 1.0:
         raise UsageError(f"{name} {figure:g} is not in [0, 1]")
     return figure

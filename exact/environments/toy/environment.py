@@ -1,4 +1,4 @@
-"""One environment over a toy environment: real contracts, no browser, faults on demand. Opened by `ToyFactory`."""
+"""An environment over a toy graph: real contracts, no browser, faults on demand. `ToyFactory` opens it."""
 
 from __future__ import annotations
 
@@ -24,46 +24,46 @@ TOY_ACTIONS = ActionSpace(
 
 
 Operation = Literal["reset", "step", "snapshot", "restore", "fork", "evaluate"]
-"""What may be waited for."""
+"""Operation that a test may delay."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Faults:
-    """What goes wrong, counted over all environments of one ToyFactory."""
+    """Faults to inject, counted over all environments of one ToyFactory."""
 
     fail_every: int | None = None
-    """Every n-th step breaks its environment with EnvironmentFailure; `reset` mends it."""
+    """Every n-th step breaks its environment with EnvironmentFailure; `reset` repairs it."""
     drift_after: int | None = None
-    """From the reset after the n-th on, every reset gives the states another text: replays drift."""
+    """Number of resets after which every reset gives the states another text: replays drift."""
 
 
 @dataclass
 class Counts:
-    """What the environments of one ToyFactory did so far."""
+    """Counts over the environments of one ToyFactory."""
 
     opened: int = 0
-    """Forked ones included."""
+    """Environments opened, forks included."""
     closed: int = 0
     forks: int = 0
     snapshots: int = 0
     most_live: int = 0
-    """The most that were open at once."""
+    """Maximum number of environments open at once."""
     resets: int = 0
     restores: int = 0
     steps: int = 0
-    """Those asked for, failed and refused ones included."""
+    """Steps requested, failed and refused ones included."""
     evaluations: int = 0
     writes: list[str] = field(default_factory=list)
-    """Writes that reached the outside, oldest first: `state: action`. Those of an isolated environment do not."""
+    """Writes that reached the outside, oldest first: `state: action`. Writes of an isolated environment do not."""
 
     @property
     def live(self) -> int:
-        """Environments that are open now."""
+        """The number of environments that are open now."""
         return self.opened - self.closed
 
 
 class Place(NamedTuple):
-    """Where an environment stands."""
+    """Position of an environment."""
 
     state: str
     drift: int
@@ -71,16 +71,16 @@ class Place(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What a snapshot holds."""
+    """Content of a snapshot."""
 
     place: Place
     tried: Mapping[tuple[str, str], int]
-    """How often each (state, link) had been taken: a branch of it goes on counting there."""
+    """Number of times that each (state, link) had been taken: a fork continues the count."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What the environments of one ToyFactory share."""
+    """State shared by the environments of one ToyFactory."""
 
     graph: ToyGraph
     fidelity: Literal["full", "replay"]
@@ -90,10 +90,10 @@ class Setting:
     wait: Callable[[Operation], Awaitable[None]] | None
     counts: Counts = field(default_factory=Counts)
     kept: dict[str, Kept] = field(default_factory=dict)
-    """By the snapshot's id, until it is dropped."""
+    """Snapshots by id, until they are dropped."""
 
     async def pause(self, operation: Operation) -> None:
-        """What an operation waits for; nothing where nothing was given."""
+        """Await the delay of an operation; return at once where there is none."""
         if self.latency and operation == "step":
             await self.latency()
         if self.wait:
@@ -101,10 +101,13 @@ class Setting:
 
 
 class ToyEnvironment:
-    """One toy environment to act in. Opened by ToyFactory."""
+    """Toy environment to act in. `ToyFactory` opens it."""
 
     def __init__(self, setting: Setting, *, simulation: bool, at: Kept | None = None) -> None:
-        """`at`: what it stands at without a reset."""
+        """Open the environment.
+
+        at: the snapshot at which it begins without a reset.
+        """
         self._setting, self._simulation = setting, simulation
         self._graph, self._counts = setting.graph, setting.counts
         deterministic = setting.graph.deterministic and setting.faults.drift_after is None
@@ -112,7 +115,7 @@ class ToyEnvironment:
         self.actions = TOY_ACTIONS
         self._number = setting.counts.opened
         self._own = dict[str, Kept]()
-        """Snapshots that it can return to: it took them, and did not break since."""
+        """Snapshots that it can return to: it took them, and has not broken since."""
         self._taken = 0
         self._place: Place | None = at.place if at else None
         self._tried = dict(at.tried) if at else {}
@@ -121,11 +124,11 @@ class ToyEnvironment:
 
     @property
     def observation(self) -> Observation:
-        """Of where it stands. Raises EnvironmentFailure where it stands nowhere."""
+        """The present observation. Raises EnvironmentFailure before a reset."""
         return self._observed(self._here())
 
     async def reset(self, task: Task) -> Observation:
-        """Bring the environment to its start; mends a broken one."""
+        """Bring the environment to its start. Repairs a broken one."""
         with self._call():
             self._counts.resets += 1
             await self._setting.pause("reset")
@@ -146,7 +149,7 @@ class ToyEnvironment:
             return self._moved(place, action)
 
     async def snapshot(self) -> Snapshot:
-        """A handle on the present state. Raises EnvironmentFailure in a `replay` environment and after the episode's end."""
+        """Return a handle on the present state. Raises EnvironmentFailure in a `replay` environment and after the episode's end."""
         with self._call():
             place = self._here()
             if self.capabilities.fidelity == "replay":
@@ -171,7 +174,7 @@ class ToyEnvironment:
             return self._observed(self._place)
 
     async def evaluate(self, outcome: Outcome) -> Score:
-        """The reward of where the episode ended; 0 where it did not end."""
+        """Return the reward of the state in which the episode ended; 0 where it did not end."""
         with self._call():
             place = self._here()
             self._counts.evaluations += 1
@@ -184,7 +187,7 @@ class ToyEnvironment:
             return _score(0.0, f"not ended: still in {place.state!r}")
 
     async def close(self) -> None:
-        """Let go of everything; may be called twice."""
+        """Release everything. May be called twice."""
         if not self._closed:
             self._closed = True
             self._counts.closed += 1
@@ -211,14 +214,14 @@ class ToyEnvironment:
         return Transition(observation=self._observed(place), effects=effects)
 
     def _led(self, state: str, link: str) -> str:
-        """Where a link leads this time."""
+        """Return where a link leads this time."""
         tried = self._tried.get((state, link), 0)
         if self._graph.states[state].edges[link].slips:
             self._tried[state, link] = tried + 1
         return self._graph.next_state(state, link, tried)
 
     def _written(self, place: Place, action: Action) -> tuple[SideEffect, ...]:
-        """The effect of a write: blocked on a mere try, unless the environment can undo it."""
+        """Return the side effect of a write: blocked in a simulation, unless the environment can undo it."""
         url = f"toy://{self._graph.name}/{place.state}"
         if self._simulation and not self.capabilities.isolated:
             return (SideEffect(kind="blocked", method="POST", url=url),)

@@ -1,4 +1,4 @@
-"""Environments over toy environments: real contracts, no browser, faults on demand.
+"""Factories of toy environments: real contracts, no browser, faults on demand.
 
 environments = ToyFactory(chain(3))
 async with environments.open(simulation=True) as environment:
@@ -65,7 +65,7 @@ __all__ = [
 
 
 class ToyFactory:
-    """Opens environments of one toy environment, and branches of their snapshots; `counts` tells what they did."""
+    """Factory of environments over one toy graph, and of forks of their snapshots; `counts` counts what they did."""
 
     def __init__(
         self,
@@ -77,22 +77,24 @@ class ToyFactory:
         latency: Callable[[], Awaitable[None]] | None = None,
         wait: Callable[[Operation], Awaitable[None]] | None = None,
     ) -> None:
-        """`isolated`: None for as the environment says. `latency` is awaited in each step and `wait` in each operation, before its effect;
-        nothing waits without them."""
+        """Configure the factory.
+
+        isolated: None takes the graph's setting. latency: awaited in each step; wait: awaited in each operation, before its effect.
+        Nothing waits without them.
+        """
         seals = graph.isolated if isolated is None else isolated
         self._setting = Setting(graph=graph, fidelity=fidelity, isolated=seals, faults=faults or Faults(), latency=latency, wait=wait)
         self.graph, self.counts = graph, self._setting.counts
 
     @contextlib.asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[ToyEnvironment]:
-        """A fresh environment, closed on leaving. In a speculative one of an environment that is not isolated, writes are blocked."""
+        """Open a fresh environment, closed on exit. In a simulation whose environment is not isolated, writes are blocked."""
         async with self._around(simulation, None) as environment:
             yield environment
 
     @contextlib.asynccontextmanager
     async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[ToyEnvironment]:
-        """Another environment that stands at a snapshot, whichever environment of these environments took it, closed or broken since or
-        not.
+        """Open another environment at a snapshot, whichever environment of this factory took it, closed or broken since or not.
 
         It has no snapshots yet. Raises EnvironmentFailure if the snapshot is gone.
         """
@@ -105,11 +107,11 @@ class ToyFactory:
             yield environment
 
     def has(self, snapshot: Snapshot) -> bool:
-        """Whether it can still be forked."""
+        """Return whether a snapshot can still be forked."""
         return snapshot.id in self._setting.kept
 
     def drop(self, snapshot: Snapshot) -> None:
-        """Nobody will come back to it."""
+        """Drop a snapshot that no caller will return to."""
         self._setting.kept.pop(snapshot.id, None)
 
     @contextlib.asynccontextmanager

@@ -1,4 +1,4 @@
-"""What a toy environment is: a graph of states, given as data."""
+"""The definition of a toy environment: a graph of states, as data."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from exact.observation import Observation
 
 
 class ToyEdge(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an action leads."""
+    """Edge of the graph: what an action leads to."""
 
     to: str
     """Name of the next state."""
     prior: float = 1.0
     """Weight that ToyPolicy gives it, above 0; the weights of a state are normalised."""
     write: bool = False
-    """Whether taking it changes something outside."""
+    """Flag: taking it changes something outside."""
     slips: Mapping[str, float] = {}
-    """States that it leads to instead, with their probabilities; what is left of 1 leads to `to`."""
+    """States that it leads to instead, with their probabilities; the rest of 1 leads to `to`."""
 
     @property
     def outcomes(self) -> dict[str, float]:
-        """All states it may lead to, with their probabilities: above 0, summing to 1."""
+        """All states that it may lead to, with their probabilities: above 0, summing to 1."""
         found = {self.to: 1.0 - math.fsum(self.slips.values())}
         for name, chance in self.slips.items():
             found[name] = found.get(name, 0.0) + chance
         return {name: chance for name, chance in found.items() if chance > 0}
 
     def outcome(self, point: float) -> str:
-        """The state it leads to for a draw from [0, 1)."""
+        """Return the state that it leads to for a draw from [0, 1)."""
         for name, chance in self.slips.items():
             point -= chance
             if point < 0:
@@ -42,31 +42,31 @@ class ToyEdge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToyState(msgspec.Struct, frozen=True, kw_only=True):
-    """One state. It is terminal if it has a reward."""
+    """State of the graph. It is terminal if it has a reward."""
 
     text: str = ""
-    """What the agent reads."""
+    """Text that the agent reads."""
     edges: Mapping[str, ToyEdge] = {}
-    """By the name that `go` takes."""
+    """Edges by the name that `go` takes."""
     answers: Mapping[str, float] = {}
     """Reward in [0, 1] of `stop` with that answer, here; any other answer gets 0."""
     reward: float | None = None
-    """In [0, 1], of an episode that ends here."""
+    """Reward, in [0, 1], of an episode that ends here."""
     looks: float | None = None
-    """What ToyValue takes it for, in [0, 1]; None: the reward of a terminal state, else 0.5."""
+    """Value that ToyValue sees, in [0, 1]; None: the reward of a terminal state, else 0.5."""
 
 
 class ToyGraph(msgspec.Struct, frozen=True, kw_only=True):
-    """A graph of states. Raises UsageError where an edge leads nowhere or a figure is out of range."""
+    """Graph of states. Raises UsageError where an edge leads nowhere or a figure is out of range."""
 
     name: str
     instruction: str
     start: str
     states: Mapping[str, ToyState]
     seed: int = 0
-    """Of the draws that decide where a step slips to."""
+    """Seed of the draws that decide where a step slips to."""
     isolated: bool = True
-    """Whether its environments are isolated where nothing else is said: see Capabilities."""
+    """Default isolation of its environments; see Capabilities."""
 
     def __post_init__(self) -> None:
         if self.start not in self.states:
@@ -82,11 +82,14 @@ class ToyGraph(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def deterministic(self) -> bool:
-        """Whether no edge slips."""
+        """Flag: no edge slips."""
         return not any(edge.slips for state in self.states.values() for edge in state.edges.values())
 
     def next_state(self, state: str, action: str, tried: int) -> str:
-        """Where an action leads the `tried`-th time, from 0: keyed by (seed, state, action, tried). Raises KeyError for an unknown one."""
+        """Return the state that an action leads to the `tried`-th time, from 0.
+
+        The draw is keyed by (seed, state, action, tried). Raises KeyError for an unknown action.
+        """
         edge = self.states[state].edges[action]
         return edge.outcome(uniform(self.seed, "slip", state, action, tried)) if edge.slips else edge.to
 
@@ -101,7 +104,7 @@ class ToyGraph(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def state_of(graph: ToyGraph, observation: Observation) -> str:
-    """The name of the state that is observed. Raises UsageError where it is none of this environment."""
+    """Return the name of the observed state. Raises UsageError where it is no state of this graph."""
     prefix = f"toy://{graph.name}/"
     name = observation.url.removeprefix(prefix)
     if not observation.url.startswith(prefix) or name not in graph.states:

@@ -1,4 +1,4 @@
-"""Environments small enough that the right answer is known, and all ready-made ones by name. Each says what its known answer is."""
+"""Toy graphs small enough that the right answer is known, and all ready-made ones by name. Each docstring gives the known answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def chain(n: int = 4) -> ToyGraph:
-    """n right steps in a row win; a wrong one ends it. Looks grow along the way.
+    """Return a chain in which n right steps in a row win and a wrong one ends it. Looks grow along the way.
 
     Known answer: `on` n times, 1.0. Greedy finds it.
     """
@@ -45,9 +45,9 @@ def chain(n: int = 4) -> ToyGraph:
 
 
 def deceptive_chain(n: int = 3) -> ToyGraph:
-    """Two corridors of n steps. The left one is likelier and looks better until its end, which loses; the right one wins.
+    """Return two corridors of n steps. The left one is likelier and looks better until its end, which loses; the right one wins.
 
-    Known answer: `right`, then `on`: 1.0. Who follows the looks or the priors goes left and gets 0; who looks n steps ahead does not.
+    Known answer: `right`, then `on`: 1.0. An agent that follows looks or priors goes left and gets 0; a search n steps deep does not.
     """
 
     def corridor(side: str, looks: float, reward: float) -> dict[str, ToyState]:
@@ -64,7 +64,7 @@ def deceptive_chain(n: int = 3) -> ToyGraph:
 
 
 def bandit(k: int = 5, *, rewards: Sequence[float] | None = None, seed: int = 0) -> ToyGraph:
-    """One choice of k arms that ends it. Without `rewards`, one arm, chosen by the seed, wins and the others lose.
+    """Return one choice of k arms that ends the episode. Without `rewards`, one arm, chosen by the seed, wins and the others lose.
 
     Known answer: the arm with the largest reward. For arms that pay by chance see `bernoulli_bandit`.
     """
@@ -79,7 +79,7 @@ def bandit(k: int = 5, *, rewards: Sequence[float] | None = None, seed: int = 0)
 
 
 def form(n: int = 3, *, seed: int = 0, write: bool = False) -> ToyGraph:
-    """n boxes to tick or leave, as the instruction says, then submit, once. `write`: submitting writes to the outside.
+    """Return n boxes to tick or leave, as the instruction says, and a final submit. `write`: submitting writes to the outside.
 
     Known answer: toggle each box that the instruction names, then `submit`: 1.0. Any box can be undone before that.
     """
@@ -110,17 +110,17 @@ WORLDS: Mapping[str, Callable[[int], ToyGraph]] = {
     "doors": lambda seed: doors(seed=seed),
     "ice": lambda seed: ice(seed=seed),
 }
-"""The ready-made environments by name, each from a seed."""
+"""Ready-made graphs by name, each from a seed."""
 
 
 def toy_graph(name: str, seed: int = 0) -> ToyGraph:
-    """A ready-made environment. Raises UsageError that names the nearest."""
+    """Return a ready-made graph. Raises UsageError that names the nearest one."""
     if name not in WORLDS:
         raise unknown("toy environment", name, WORLDS)
     return WORLDS[name](seed)
 
 
 def toy_task(graph: ToyGraph | str, seed: int = 0) -> Task:
-    """The task of an environment, or of a ready-made environment's name: `toy/form?seed=2`."""
+    """Return the task of a graph, or of a ready-made graph's name: `toy/form?seed=2`."""
     found = toy_graph(graph, seed) if isinstance(graph, str) else graph
     return Task(id=f"toy/{found.name}?seed={seed}", instruction=found.instruction, start=f"toy://{found.name}/", seed=seed)

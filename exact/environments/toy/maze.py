@@ -1,4 +1,4 @@
-"""Mazes: without traps, where every step can be undone, and with traps, where one step ends it."""
+"""Mazes: without traps, where every step can be undone, and with traps, where one step ends the episode."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _ATTEMPTS = 50
 
 
 def maze(width: int = 3, height: int = 3, seed: int = 0) -> ToyGraph:
-    """A maze without loops, from the north-west to the south-east corner. Looks are by distance as the crow flies, blind to walls.
+    """Return a maze without loops, from the north-west to the south-east corner. Looks are straight-line distances, blind to walls.
 
-    Known answer: the only way to the exit, 1.0 (`way_out`). Every step can be undone; where the way leads off, looks mislead.
+    Known answer: the only path to the exit, 1.0 (`way_out`). Every step can be undone; looks mislead where the path turns away.
     """
     moves = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
     doors: dict[tuple[int, int], dict[str, tuple[int, int]]] = {room: {} for room in itertools.product(range(width), range(height))}
@@ -48,11 +48,11 @@ def maze(width: int = 3, height: int = 3, seed: int = 0) -> ToyGraph:
 
 
 def trapped_maze(width: int = 4, height: int = 4, *, traps: int = 2, seed: int = 0) -> ToyGraph:
-    """A maze in which some rooms beside the way out are traps: they end it at once, with 0. The policy likes them three times as well.
+    """Return a maze in which some rooms beside the path are traps that end the episode with 0.
 
-    Which ones is drawn by the seed. Known answer: as in the maze, the only way out never enters a trap: 1.0. Who follows the priors
-    falls into the first; a look one step ahead is enough to see one, when it stands beside it. Where fewer rooms lie beside the way
-    the maze is drawn again; raises UsageError where that does not help.
+    The policy likes traps three times as well. The seed draws them. Known answer: as in the maze, the only path never enters a trap:
+    1.0. An agent that follows the priors falls into the first; one step of search shows a trap beside it. A maze with too few rooms
+    beside the path is drawn again; raises UsageError where none is found.
     """
     plain, beside = _roomy(width, height, traps, seed)
     chosen = sorted(beside, key=lambda name: uniform(seed, "trap", name))[:traps]
@@ -61,7 +61,10 @@ def trapped_maze(width: int = 4, height: int = 4, *, traps: int = 2, seed: int =
 
 
 def _roomy(width: int, height: int, traps: int, seed: int) -> tuple[ToyGraph, list[str]]:
-    """The first maze that has room for the traps, and its rooms beside the way, the exit's neighbours apart: nobody gets there."""
+    """Return the first maze that has room for the traps, and its rooms beside the path.
+
+    The exit's neighbours are left out, because no agent reaches them.
+    """
     for attempt in range(_ATTEMPTS):
         plain = maze(width, height, seed + attempt * 1_000_003)
         way = rooms_on_the_way_out(plain)
@@ -72,17 +75,17 @@ def _roomy(width: int, height: int, traps: int, seed: int) -> tuple[ToyGraph, li
 
 
 def way_out(graph: ToyGraph) -> tuple[str, ...]:
-    """The moves of the only way from a maze's start to its exit."""
+    """Return the moves of the only path from a maze's start to its exit."""
     return tuple(move for move, _ in _way(graph))
 
 
 def rooms_on_the_way_out(graph: ToyGraph) -> tuple[str, ...]:
-    """The rooms of the only way from a maze's start to its exit, both included."""
+    """Return the rooms of the only path from a maze's start to its exit, both included."""
     return (graph.start, *(room for _, room in _way(graph)))
 
 
 def _way(graph: ToyGraph) -> list[tuple[str, str]]:
-    """(move, room) from the start to the exit: back from there through the rooms each was first reached from."""
+    """Return (move, room) from the start to the exit, traced back through the rooms from which each was first reached."""
     came: dict[str, tuple[str, str]] = {}
     known, queue = {graph.start}, [graph.start]
     for room in queue:
@@ -101,6 +104,6 @@ def _way(graph: ToyGraph) -> list[tuple[str, str]]:
 
 
 def _leaning(state: ToyState, traps: Sequence[str]) -> ToyState:
-    """The room, with a policy that leans towards traps."""
+    """Return the room with a policy that leans towards traps."""
     edges = {move: msgspec.structs.replace(edge, prior=3.0) if edge.to in traps else edge for move, edge in state.edges.items()}
     return msgspec.structs.replace(state, edges=edges)

@@ -1,7 +1,7 @@
-"""A policy and a judge of a decision tree that are wrong by as much as they are told to be.
+"""A policy and a judge of a decision tree with configured errors.
 
-Every draw is keyed by (seed, what, state, index): nothing depends on the order of calls, and asking for the same thing again gives
-the same answer. In memory and synchronous; `toy_decision_world` makes agents of them.
+Every draw is keyed by (seed, kind, state, index): nothing depends on the order of calls, and equal questions have equal answers. In
+memory and synchronous; `decision_environment` makes agents of them.
 """
 
 from __future__ import annotations
@@ -15,27 +15,26 @@ from exact.environments.toy.draw import gaussian, probability, uniform
 from exact.errors import UsageError, unknown
 
 Noise = Literal["independent", "persistent", "correlated", "false_positive", "drift", "pure"]
-"""How a judge errs.
+"""Kind of a judge's errors.
 
-independent: anew at each judgement. persistent: once for each state, so that judging again cures nothing. correlated: siblings share
-part of the error, which persists; the rest is independent. false_positive: independent, and some states in which nothing can be won
-any more look certain whenever they are judged. drift: independent, its size growing with depth. pure: the value says nothing.
-"""
+independent: drawn for each evaluation. persistent: once for each state, so that evaluating again does not help. correlated: siblings
+share part of the error, which persists; the rest is independent. false_positive: independent, and some states without reachable success
+look certain at every evaluation. drift: independent, its size growing with depth. pure: the value carries no information."""
 CERTAIN = 0.95
-"""What a false positive looks like."""
+"""Value of a false positive."""
 
 
 @dataclass(frozen=True)
 class NoisyPolicy:
-    """Priors: softmax of `(value of the child + sd * deviate) / temperature`; the deviate belongs to the child."""
+    """Policy with priors softmax of `(value of the child + sd * deviate) / temperature`; the deviate belongs to the child."""
 
     tree: DecisionTree
     sd: float = 0.2
-    """Standard deviation of what it mistakes a child's value by, at least 0."""
+    """Standard deviation of the error in a child's value, at least 0."""
     temperature: float = 0.2
-    """Above 0. Low: sure of its favourite, right or not; high: indifferent."""
+    """Temperature, above 0. Low: certain of its favourite, right or not; high: indifferent."""
     missing: float = 0.0
-    """Probability, drawn once for each state, that the right action (`DecisionTree.right`) is never proposed, however often asked."""
+    """Probability, drawn once for each state, that the right action (`DecisionTree.right`) is never proposed."""
 
     def __post_init__(self) -> None:
         if self.sd < 0 or self.temperature <= 0:
@@ -43,11 +42,11 @@ class NoisyPolicy:
         probability("missing", self.missing)
 
     def misses(self, state: str) -> bool:
-        """Whether the right action of a state is not proposed."""
+        """Return whether the right action of a state is never proposed."""
         return bool(self.missing) and uniform(self.tree.seed, "missing", state) < self.missing and self.tree.right(state) is not None
 
     def priors(self, state: str, k: int | None = None) -> list[tuple[int, float]]:
-        """(action, prior) of the proposed actions, the k likeliest, in order of the actions; priors sum to 1. None at an end."""
+        """Return (action, prior) of the proposed actions, the k likeliest, in order of the actions; priors sum to 1. None at an end."""
         tree, hidden = self.tree, self.tree.right(state) if self.misses(state) else None
         scores = {
             action: (tree.value(child) + self.sd * gaussian(tree.seed, "policy", child)) / self.temperature
@@ -62,7 +61,7 @@ class NoisyPolicy:
         return [(action, weight / total) for action, weight in zip(scores, weights, strict=True)]
 
     def draw(self, state: str, index: int) -> int:
-        """The `index`-th action sampled in a state, by the priors. Raises UsageError at an end."""
+        """Return the `index`-th action sampled in a state by the priors. Raises UsageError at an end."""
         priors = self.priors(state)
         if not priors:
             raise UsageError(f"{state!r} is an end: no action can be drawn there")
@@ -76,21 +75,21 @@ class NoisyPolicy:
 
 @dataclass(frozen=True)
 class NoisyJudge:
-    """Value plus error, clipped to [0, 1]. An end is judged like any other state: an estimate."""
+    """Judge whose evaluation is the value plus an error, clipped to [0, 1]. It estimates an end like any other state."""
 
     tree: DecisionTree
     sd: float = 0.2
-    """Standard deviation of one judgement's error before clipping, at least 0; for `drift` that at the ends."""
+    """Standard deviation of one evaluation's error before clipping, at least 0; for `drift` that at the ends."""
     kind: Noise = "independent"
     bias: float = 0.0
     """Mean error before clipping, in [-1, 1]."""
     correlation: float = 0.5
-    """For `correlated`: of the errors of two siblings, in [0, 1]."""
+    """Correlation of the errors of two siblings, in [0, 1], for `correlated`."""
     false_positives: float | None = None
-    """Share of the states in which nothing can be won any more, drawn once for each, that look certain. None: 0.05 for
-    `false_positive`, else 0; a figure counts for every kind but `pure`."""
+    """Share of the states without reachable success, drawn once for each, that look certain. None: 0.05 for `false_positive`, else 0; a
+    figure counts for every kind but `pure`."""
     seed: int = 0
-    """Another one errs otherwise on the same tree."""
+    """Seed of the errors: another seed errs differently on the same tree."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Noise):
@@ -101,7 +100,7 @@ class NoisyJudge:
         probability("false_positives", self.false_positives or 0.0)
 
     def judgement(self, state: str, index: int = 0) -> float:
-        """The `index`-th judgement of a state, in [0, 1]."""
+        """Return the `index`-th evaluation of a state, in [0, 1]."""
         if self.kind == "pure":
             return uniform(self.tree.seed, "pure", self.seed, state, index)
         if self.fooled(state):
@@ -109,18 +108,18 @@ class NoisyJudge:
         return min(1.0, max(0.0, self.tree.value(state) + self.error(state, index)))
 
     def value(self, state: str, draw: int = 0) -> float:
-        """The same, under the name that games have it by."""
+        """Return the same, under the name that games use."""
         return self.judgement(state, draw)
 
     def fooled(self, state: str) -> bool:
-        """Whether a state is a false positive: nothing can be won any more, and it looks certain whenever it is judged."""
+        """Return whether a state is a false positive: no success is reachable, and it looks certain at every evaluation."""
         rate = self.false_positives
         if rate is None:
             rate = 0.05 if self.kind == "false_positive" else 0.0
         return rate > 0 and uniform(self.tree.seed, "fooled", self.seed, state) < rate and not self.tree.wins(state)
 
     def error(self, state: str, index: int = 0) -> float:
-        """What the `index`-th judgement of a state is wrong by, before clipping. For `pure` and where it is fooled it plays no part."""
+        """Return the error of the `index`-th evaluation of a state before clipping. It does not apply to `pure` and to false positives."""
         match self.kind:
             case "persistent":
                 return self.bias + self.sd * self._deviate("state", state)

@@ -19,7 +19,7 @@ from exact.task import Task
 
 
 class DesktopSuite:
-    """Tasks on a text editor and a calculator, with evaluators on files and on what is shown."""
+    """Suite of tasks on a text editor and a calculator, with evaluators on files and on visible elements."""
 
     name = "desktop"
 
@@ -39,9 +39,10 @@ class DesktopSuite:
 
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
-        """`config.sandbox`: `auto` forks where this machine can, for a desktop does not replay exactly; `never` is reset and replay.
+        """Open the desktops.
 
-        Raises UsageError where a desktop cannot be had here, with what is missing.
+        `config.sandbox`: `auto` forks where this machine can, because a desktop does not replay exactly; `never` is reset and replay.
+        Raises UsageError where no desktop can be started here, with what is missing.
         """
         sandbox = config.sandbox == "required" or (config.sandbox == "auto" and _forks())
         async with desktop_factory(sandbox=sandbox, screenshots=config.screenshots, limit=config.snapshots << 20) as environments:

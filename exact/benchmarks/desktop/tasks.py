@@ -1,4 +1,4 @@
-"""Five tasks on two applications: a text editor (mousepad) and a calculator (galculator). What they are about is drawn from the seed."""
+"""Five tasks on a text editor (mousepad) and a calculator (galculator). The seed draws their content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PLACES = ("attic", "cellar", "garden", "kitchen", "garage", "harbour", "market"
 
 
 class Problem(NamedTuple):
-    """What one seed of a task is about."""
+    """Content of a task for one seed."""
 
     instruction: str
     setup: Setup
@@ -78,4 +78,4 @@ TASKS: Mapping[str, Callable[[random.Random], Problem]] = {
     "multiply": _multiply,
     "carry-over": _carry,
 }
-"""By the name in an id: `desktop/write-note?seed=3`."""
+"""Tasks by the name in an id: `desktop/write-note?seed=3`."""

@@ -1,4 +1,4 @@
-"""MiniWoB++."""
+"""The benchmark MiniWoB++."""
 
 from exact.benchmarks.miniwob.pages import flip_rewards
 from exact.benchmarks.miniwob.suite import MiniWob

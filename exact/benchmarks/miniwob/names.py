@@ -1,4 +1,4 @@
-"""Which tasks there are: the pages of the wheel `miniwob` 1.1, in alphabetical order."""
+"""The tasks: the pages of the wheel `miniwob` 1.1, in alphabetical order."""
 
 _TASKS = """
 ascending-numbers bisect-angle book-flight book-flight-nodelay button-delay buy-ticket chase-circle choose-date choose-date-easy
@@ -20,16 +20,16 @@ use-autocomplete use-autocomplete-nodelay use-colorwheel use-colorwheel-2 use-sl
 """
 
 TASKS = tuple(_TASKS.split())
-"""All 130 pages of one problem each."""
+"""All 130 pages, each with one problem."""
 
 NOT_IN_BROWSERGYM = ("button-delay", "chase-circle", "hover-shape", "moving-items", "simon-says")
-"""Pages that need an action at a moment, which BrowserGym 0.14.3 does not register."""
+"""Pages that need an action at a certain moment, which BrowserGym 0.14.3 does not register."""
 
 BROWSERGYM = tuple(name for name in TASKS if name not in NOT_IN_BROWSERGYM)
-"""The 125 tasks of BrowserGym 0.14.3, on which published results are given."""
+"""The 125 tasks of BrowserGym 0.14.3, on which results are published."""
 
 FLIGHTS = ("flight.AA", "flight.Alaska", "flight.Alaska-auto")
-"""Copies of three airlines' search forms, each in a frame (FlightWoB). They have pages of their own, below `flight/`."""
+"""Copies of three airlines' search forms, each in a frame (FlightWoB), with pages of their own below `flight/`."""
 
 REGISTERED = (*BROWSERGYM, *FLIGHTS)
-"""The 128 that the wheel registers as environments."""
+"""The 128 tasks that the wheel registers as environments."""

@@ -1,6 +1,6 @@
 """The pages of MiniWoB++ and a server for them.
 
-They come from the installed wheel `miniwob`; its Python code, which would import Gymnasium and Selenium, is not loaded.
+They come from the installed wheel `miniwob`. Its Python code, which would import Gymnasium and Selenium, is not loaded.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from urllib.parse import unquote, urlsplit
 from exact.errors import EnvironmentFailure
 
 Rewrite = Callable[[str, bytes], bytes]
-"""Maps a file's path below the pages (`core/core.js`) and its content to what is served."""
+"""Function from a file's path below the pages (`core/core.js`) and its content to the served content."""
 
 
 def unchanged(path: str, content: bytes) -> bytes:
-    """The Rewrite that changes nothing."""
+    """Return the content unchanged."""
     return content
 
 
 def flip_rewards(path: str, content: bytes) -> bytes:
-    """A Rewrite under which every reward has the other sign. A search that sees no reward runs the same on these pages."""
+    """Return the content with the sign of every reward flipped. A search that sees no reward runs the same on these pages."""
     if path != "core/core.js":
         return content
     start = b"core.endEpisode = function(reward, time_proportional, reason) {"
@@ -35,7 +35,7 @@ def flip_rewards(path: str, content: bytes) -> bytes:
 
 @asynccontextmanager
 async def serve(pages: Path, rewrite: Rewrite = unchanged) -> AsyncIterator[str]:
-    """Serve a folder over HTTP on loopback; yields `127.0.0.1:port`. Nothing listens and no connection is open afterwards."""
+    """Serve a folder over HTTP on loopback; yield `127.0.0.1:port`. Nothing listens and no connection is open afterwards."""
     open_: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

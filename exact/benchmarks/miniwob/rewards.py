@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 
 
 def browsergym(raw: float) -> float:
-    """1 for any positive reward, as BrowserGym 0.14 counts; a part of a solution is a whole one. What `score` is."""
+    """Return 1 for any positive reward, as BrowserGym 0.14 does: a part of a solution counts as a whole one. `score` is this reading."""
     return float(raw > 0)
 
 
 def binary(raw: float) -> float:
-    """1 for the full reward alone: a part of a solution is none."""
+    """Return 1 for the full reward alone: a part of a solution counts as none."""
     return float(raw >= 1)
 
 
 REWARDS: Mapping[str, Callable[[float], float]] = {"browsergym (raw > 0)": browsergym, "binary (raw = 1)": binary}
-"""As they are named in tables."""
+"""Readings by their names in tables."""

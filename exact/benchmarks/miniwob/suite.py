@@ -1,7 +1,7 @@
 """MiniWoB++ as a suite: small pages, each with one problem made from a seed, scored by the page itself.
 
-The page that scores is the page that is observed, so most of this file keeps the score out of sight: the page writes its
-reward into a display, logs it to the console, and covers itself with START, whose click begins another problem.
+The page that scores is the page that is observed, so most of this file hides the score: the page writes its reward into a display, logs
+it to the console, and covers itself with START, whose click begins another problem.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from exact.environments.sandbox.service import Service
 
 HOST = "miniwob.test"
-"""Where the pages are, for the browser; the port behind it is nobody's business."""
+"""Host of the pages for the browser; the port behind it is an implementation detail."""
 
 _PORT = 8000
-"""The port of the pages' server on the sandbox's own loopback, which nothing else uses."""
+"""Port of the pages' server on the sandbox's own loopback, which nothing else uses."""
 
 WIDTH, HEIGHT = 332, 214
-"""The viewport in CSS pixels, as BrowserGym has it: the task's 160 x 210 on the left, room for the display beside it."""
+"""Viewport in CSS pixels, as in BrowserGym: the task's 160 x 210 on the left, room for the display beside it."""
 
 HIDDEN = ("#reward-display", "#sync-task-cover", "#click-canvas", "#query:not(:has(div, .ui-icon))")
-"""The display of rewards, the START cover, the trace of clicks, and the goal, which is told as the instruction; it stays
-where it holds a picture."""
+"""Hidden parts: the display of rewards, the START cover, the trace of clicks, and the goal, which is the instruction; a goal with a
+picture stays."""
 
 SILENCE = """
 for (const name of Object.keys(console)) if (typeof console[name] === 'function') console[name] = () => {};
 """
-"""The page logs its rewards."""
+"""Script that silences the console, to which the page logs its rewards."""
 
 BARE_COVER = """
 for (const kind of ['pointerdown', 'pointerup', 'mousedown', 'mouseup', 'click', 'dblclick', 'keydown'])
@@ -58,7 +58,7 @@ for (const kind of ['pointerdown', 'pointerup', 'mousedown', 'mouseup', 'click',
     }
   }, true);
 """
-"""The cover begins a new problem, and sets the reward to zero: nothing that is done to it arrives."""
+"""Script that disables the cover, which begins a new problem and resets the reward: no event reaches it."""
 
 BEGIN = """
 async seed => {
@@ -71,7 +71,8 @@ async seed => {
   while (!WOB_TASK_READY) await new Promise(requestAnimationFrame);
 }
 """
-"""One problem from a seed, and no second one. Its clock is stopped: how long an agent thinks must not end an episode."""
+"""Script that begins one problem from a seed, and no second one. Its clock is stopped: an agent's thinking time must not end an
+episode."""
 
 INSTRUCTION = "(goal => typeof goal === 'string' ? goal : goal.utterance)(core.getUtterance())"
 TERMINATED = "typeof WOB_DONE_GLOBAL !== 'undefined' && WOB_DONE_GLOBAL"
@@ -79,7 +80,7 @@ VERDICT = "typeof WOB_DONE_GLOBAL === 'undefined' ? null : [WOB_DONE_GLOBAL, WOB
 
 
 class MiniWob:
-    """The suite `miniwob`. `pages` is the folder of the pages, the installed wheel's if not given."""
+    """Suite `miniwob`. `pages` is the folder of the pages; by default that of the installed wheel."""
 
     name = "miniwob"
 
@@ -87,15 +88,15 @@ class MiniWob:
         self._pages, self._rewrite = pages, rewrite
 
     def ids(self) -> Sequence[str]:
-        """All 130 pages, and the three airlines."""
+        """Return all 130 pages, and the three airlines."""
         return _ids((*names.TASKS, *names.FLIGHTS))
 
     def lists(self) -> Mapping[str, Sequence[str]]:
-        """`browsergym`: the 125 of BrowserGym. `registered`: the 128 that the wheel registers."""
+        """Return the lists `browsergym`, the 125 of BrowserGym, and `registered`, the 128 that the wheel registers."""
         return {"browsergym": _ids(names.BROWSERGYM), "registered": _ids(names.REGISTERED)}
 
     def rewards(self) -> Mapping[str, Callable[[float], float]]:
-        """BrowserGym's, which `score` is, and the full reward alone."""
+        """Return BrowserGym's reading, which `score` is, and the full reward alone."""
         return REWARDS
 
     def task(self, id: str) -> Task:
@@ -108,10 +109,11 @@ class MiniWob:
 
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
-        """The viewport is the benchmark's, whatever `config` says. Raises UsageError where the pages are not installed.
+        """Open the environments.
 
-        Nothing is written outside of a page here, and a page is replayed faster than a whole environment is restored: environments fork
-        only where `config.sandbox` requires it.
+        The viewport is the benchmark's, whatever `config` says. No page writes outside, and a page replays faster than a whole
+        environment restores: environments fork only where `config.sandbox` requires it. Raises UsageError where the pages are not
+        installed.
         """
         if config.sandbox == "required":
             async with self.forking_factory(config) as environments:
@@ -153,7 +155,7 @@ def page_setup(address: str) -> PageSetup:
 
 
 async def verdict(page: Page, outcome: Outcome) -> Score:
-    """The page's own score. Success is any positive raw reward (before the page's discount for time), as in BrowserGym."""
+    """Return the page's own score. Success is any positive raw reward (before the page's discount for time), as in BrowserGym."""
     found = await page.evaluate(VERDICT)
     if found is None:
         return Score(value=0.0, success=False, reason="the task's page was left")

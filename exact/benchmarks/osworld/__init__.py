@@ -1,4 +1,4 @@
-"""OSWorld: its task files."""
+"""The benchmark OSWorld: its task files."""
 
 from exact.benchmarks.osworld.format import OSWorldTask, collection, parse, read
 

@@ -1,7 +1,7 @@
-"""OSWorld's task files: read strictly, and handed to its `desktop_env` whole, which carries out `config` and the evaluator.
+"""OSWorld's task files: read strictly, and passed whole to its `desktop_env`, which executes `config` and the evaluator.
 
 `DesktopEnv.reset(task_config=task.handed())` runs the steps of `config`; after the committed actions `evaluate()` runs `postconfig`, the
-getters and the metrics. What is checked here is what would otherwise be found out only after an attempt was paid for.
+getters and the metrics. This module checks what would otherwise fail only after an attempt was paid for.
 """
 
 from __future__ import annotations
@@ -18,71 +18,71 @@ from exact.errors import UsageError
 from exact.task import Task
 
 INFEASIBLE = "infeasible"
-"""The metric of tasks that cannot be done: solved by the action FAIL alone."""
+"""Metric of infeasible tasks: solved by the action FAIL alone."""
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True):
-    """Keys that are not known are handed on as they are."""
+    """Base of task file parts. Unknown keys are passed on."""
 
 
 class Step(_Part, frozen=True, kw_only=True):
-    """One step that sets the machine up, or finishes it for the verdict."""
+    """Step that sets the machine up, or prepares it for the evaluation."""
 
     type: str
-    """`download`, `launch`, `open`, `execute`, `sleep`, ...: a method of the desktop's own controller."""
+    """Method of the desktop's own controller: `download`, `launch`, `open`, `execute`, `sleep`, ..."""
     parameters: dict[str, Any] = {}
 
 
 class Getter(_Part, frozen=True, kw_only=True):
-    """What is looked at: a file, a setting, the accessibility tree."""
+    """Object that a metric reads: a file, a setting, the accessibility tree."""
 
     type: str
 
 
 class Evaluation(_Part, frozen=True, kw_only=True):
-    """How an attempt is judged."""
+    """Evaluator of a task."""
 
     func: str | tuple[str, ...]
-    """One metric or several."""
+    """One metric, or several."""
     result: Getter | tuple[Getter, ...] | None = None
     expected: Getter | tuple[Getter | None, ...] | None = None
     options: dict[str, Any] | tuple[dict[str, Any] | None, ...] = {}
     conj: Literal["and", "or"] = "and"
-    """Of several metrics: all, or one."""
+    """Connective of several metrics."""
     postconfig: tuple[Step, ...] = ()
 
 
 class OSWorldTask(_Part, frozen=True, kw_only=True):
-    """One task file."""
+    """Task file."""
 
     id: str
     instruction: str
     evaluator: Evaluation
     config: tuple[Step, ...] = ()
     snapshot: str = ""
-    """Told, and not used: desktop_env ignores it."""
+    """Name of a snapshot, which desktop_env ignores."""
     source: str | tuple[str, ...] = ""
     related_apps: tuple[str, ...] = ()
     raw: dict[str, Any] = {}
-    """The file's content, every key."""
+    """Content of the file, every key."""
 
     @property
     def possible(self) -> bool:
-        """Whether it can be done at all."""
+        """Feasibility of the task."""
         return self.evaluator.func != INFEASIBLE
 
     def handed(self) -> dict[str, Any]:
-        """What `DesktopEnv.reset` takes as its `task_config`."""
+        """Return what `DesktopEnv.reset` takes as its `task_config`."""
         return self.raw
 
     def task(self, domain: str = "", seed: int = 0) -> Task:
-        """As a Task; the whole file goes with it, as JSON in the private `osworld`. Another seed is another attempt at the same."""
+        """Return it as a Task, with the whole file as JSON in the private `osworld`. Another seed is another attempt at the same task."""
         name = f"osworld/{domain}/{self.id}" if domain else f"osworld/{self.id}"
         return Task(id=join(name, seed), instruction=self.instruction, seed=seed, private={"osworld": json.dumps(self.raw)})
 
 
 def of(task: Task) -> OSWorldTask:
-    """The task file that goes with a task. Raises UsageError where there is none."""
+    """Return the task file that a task carries. Raises UsageError where there is none."""
     said = task.private.get("osworld")
     if not said:
         raise UsageError(f"task {task.id} is none of OSWorld's: its private part has no `osworld`")
@@ -90,7 +90,7 @@ def of(task: Task) -> OSWorldTask:
 
 
 def parse(item: object, where: str) -> OSWorldTask:
-    """One task from plain data. Raises UsageError with `where` it stands, its id and the field that is wrong."""
+    """Return a task from plain data. Raises UsageError with `where` it is, its id and the invalid field."""
     name = item.get("id", "without id") if isinstance(item, dict) else "that is no object"
     try:
         found = msgspec.convert(_without_empty(item), OSWorldTask)
@@ -102,7 +102,7 @@ def parse(item: object, where: str) -> OSWorldTask:
 
 
 def _without_empty(item: object) -> object:
-    """A file whose evaluator has None where it says `{}`: desktop_env takes it so."""
+    """Return a file whose evaluator has None for `{}`, as desktop_env expects."""
     if not isinstance(item, dict) or not isinstance(evaluator := item.get("evaluator"), dict):
         return item
     looks = {name: _absent(evaluator[name]) for name in ("result", "expected") if name in evaluator}
@@ -114,7 +114,7 @@ def _absent(said: object) -> object:
 
 
 def _check(evaluator: Evaluation, where: str) -> None:
-    """Raises UsageError where metrics and what they look at do not go together."""
+    """Raise UsageError where metrics and getters do not fit together."""
     if evaluator.func == INFEASIBLE:
         return
     if evaluator.result is None:
@@ -130,12 +130,15 @@ def _check(evaluator: Evaluation, where: str) -> None:
 
 
 def read(path: Path) -> OSWorldTask:
-    """One task file. Raises UsageError."""
+    """Read a task file. Raises UsageError."""
     return parse(_json(path), str(path))
 
 
 def collection(folder: Path, index: str = "test_all.json") -> dict[str, tuple[str, ...]]:
-    """The task ids of a checkout's `evaluation_examples` by domain: those of an index, where there is one, else all. Raises UsageError."""
+    """Return the task ids of a checkout's `evaluation_examples` by domain.
+
+    They are those of an index if there is one, else all. Raises UsageError.
+    """
     if (folder / index).is_file():
         try:
             return msgspec.convert(_json(folder / index), dict[str, tuple[str, ...]])

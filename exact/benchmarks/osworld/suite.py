@@ -1,4 +1,4 @@
-"""The suite `osworld`: a checkout's tasks, set up, carried out and judged by desktop_env in a virtual environment of its own."""
+"""The suite `osworld`: a checkout's tasks, set up, executed and evaluated by desktop_env in a virtual environment of its own."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from exact.errors import UsageError, unknown
 from exact.task import Task
 
 FOLDER, PYTHON, OPTIONS = "EXACT_OSWORLD", "EXACT_OSWORLD_PYTHON", "EXACT_OSWORLD_OPTIONS"
-"""Variables: the folder `evaluation_examples` of a checkout; desktop_env's interpreter; DesktopEnv's options, as JSON."""
+"""Environment variables: the folder `evaluation_examples` of a checkout; desktop_env's interpreter; DesktopEnv's options, as JSON."""
 _GUESTS = Path(exact.environments.adapters.guests.__file__).parent
 _LIMITS = GuestTimeouts(open=900.0, reset=900.0, step=300.0, evaluate=900.0, close=60.0)
 
 
 class OSWorld:
-    """Its ids are `osworld/<domain>/<id>`; none where no checkout is named."""
+    """Suite with ids `osworld/<domain>/<id>`; empty where no checkout is named."""
 
     name = "osworld"
 
@@ -42,7 +42,7 @@ class OSWorld:
         return tuple(self._found)
 
     def lists(self) -> Mapping[str, Sequence[str]]:
-        """By domain: `osworld/@chrome`."""
+        """Return the lists by domain: `osworld/@chrome`."""
         found: dict[str, list[str]] = {}
         for id in self._found:
             found.setdefault(id.split("/")[1], []).append(id)
@@ -58,7 +58,7 @@ class OSWorld:
 
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
-        """Raises UsageError where no interpreter with desktop_env is named."""
+        """Open the desktops. Raises UsageError where no interpreter with desktop_env is named."""
         if not os.environ.get(PYTHON):
             raise UsageError(f"OSWorld runs in its own virtual environment: install desktop-env there and set {PYTHON} to its Python")
         try:

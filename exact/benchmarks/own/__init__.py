@@ -1,4 +1,4 @@
-"""Tasks of one's own: a list of tasks, or a site file and a task file, and who judges them."""
+"""Tasks of the user's own: a list of tasks, or a site file and a task file, with their evaluators."""
 
 from exact.benchmarks.own.evaluate import by_rules, evaluator
 from exact.benchmarks.own.files import Entry, SiteFile, own_task, read, read_site

@@ -1,11 +1,11 @@
-"""Tasks of one's own, from a YAML or JSON file: `exact run --tasks shop.yaml`.
+"""Tasks of the user's own, from a YAML or JSON file: `exact run --tasks shop.yaml`.
 
     - id: sign
       goal: Sign the guest book as Ann.
       url: http://127.0.0.1:8000/
       evaluate: checks.py:signed        # a function; or WebArena's `eval` as a mapping; without it the agent judges itself
 
-A function gets the page (Playwright's, async) and the Outcome, and gives a Score, a number in [0, 1], or whether it is solved; it may be
+A function gets the page (Playwright's, async) and the Outcome, and returns a Score, a number in [0, 1], or whether it is solved; it may be
 async, and is called in a thread of its own where it is not. An AssertionError in it is an attempt that is not solved, with what it says as
 the reason; so is an element that the page does not show within Playwright's time. Any other error is an EvaluatorError, and no score.
 """
@@ -50,11 +50,11 @@ EVALUATE = "evaluate"
 """Key of a task's metadata: `/path/to/checks.py:function`, or WebArena's `eval` in JSON."""
 
 _ALIVE = 10.0
-"""Seconds in which a page that lives has run a script that does nothing."""
+"""Seconds within which a responsive page runs an empty script."""
 
 
 class OwnTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One entry of the file."""
+    """Entry of the file."""
 
     id: str
     goal: str
@@ -64,15 +64,15 @@ class OwnTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Origins that may be navigated to, besides that of `url`."""
     images: tuple[str, ...] = ()
     services: tuple[Service, ...] = ()
-    """The site itself, where it comes with the task: see docs/own_application.md."""
+    """Services of the site, where it comes with the task: see docs/own_application.md."""
     tabs: tuple[str, ...] = ()
     geolocation: str = ""
-    """`latitude longitude`, in degrees."""
+    """Geolocation: `latitude longitude`, in degrees."""
     evaluate: str | dict[str, Any] = ""
 
 
 def read_list(path: Path) -> tuple[Task, ...]:
-    """The tasks of a file that is a list of them. Raises UsageError that names file, task and field."""
+    """Return the tasks of a file that is a list of them. Raises UsageError that names file, task and field."""
     import yaml
 
     try:
@@ -87,7 +87,7 @@ def read_list(path: Path) -> tuple[Task, ...]:
 
 
 def distinct(path: Path, tasks: Sequence[Task]) -> tuple[Task, ...]:
-    """The tasks of a file. Raises UsageError where two have one id."""
+    """Return the tasks of a file. Raises UsageError where two have one id."""
     twice = [id for id, count in Counter(task.id for task in tasks).items() if count > 1]
     if twice:
         raise UsageError(f"{path}: two tasks are named {min(twice)}: each needs an id of its own")
@@ -95,12 +95,15 @@ def distinct(path: Path, tasks: Sequence[Task]) -> tuple[Task, ...]:
 
 
 def by_rules(task: Task) -> bool:
-    """Whether WebArena's rules judge a task: some of them ask a model."""
+    """Return whether WebArena's rules evaluate a task: some of them ask a model."""
     return str(task.private.get(EVALUATE) or "").startswith("{")
 
 
 def evaluator(task: Task, models: ModelsConfig | None = None, chat: Callable[[str], ChatModel] | None = None) -> Evaluator | None:
-    """Who judges a task; None where nobody but the agent does. `chat` opens models of `models` for fuzzy verdicts. Raises UsageError."""
+    """Return the evaluator of a task; None where only the agent judges.
+
+    `chat` opens models of `models` for fuzzy matches. Raises UsageError.
+    """
     said = str(task.private.get(EVALUATE) or "")
     if not said:
         return None
@@ -138,7 +141,7 @@ def _task(path: Path, number: int, item: object) -> Task:
 
 
 def kept(path: Path, name: str, said: str | dict[str, Any]) -> str:
-    """An evaluator as it is kept with the task: tried now, so that what is wrong with it is said before anything is spent."""
+    """Return an evaluator in the form that is stored with the task. It is loaded now, so that a fault shows before anything is spent."""
     try:
         if isinstance(said, dict):
             file = _as_file(said)
@@ -155,7 +158,7 @@ def kept(path: Path, name: str, said: str | dict[str, Any]) -> str:
 
 
 def _json(said: dict[str, Any]) -> str:
-    """Dates, which YAML makes of some texts, are texts again."""
+    """Return JSON in which dates, which YAML makes of some texts, are texts again."""
     try:
         return msgspec.json.encode(said).decode()
     except (TypeError, ValueError) as error:
@@ -212,12 +215,15 @@ def _by_function(function: Callable[[Page, Outcome], Any], name: str) -> Evaluat
 
 
 def _loads(error: Exception) -> bool:
-    """Whether what was waited for in vain is a page, and not something on it: the message begins with the method, `Page.goto: ...`."""
+    """Return whether a timeout was about a page, not about something on it: the message begins with the method, `Page.goto: ...`."""
     return str(error).partition(":")[0].rpartition(".")[2] in ("goto", "reload", "go_back", "go_forward", "wait_for_load_state")
 
 
 async def _answers(page: Page) -> bool:
-    """Whether a page lives: one that is busy without end is broken, and what is not found on it no score."""
+    """Return whether a page is responsive.
+
+    A page that is busy forever is broken, and an element that is missing on it is no failure of the page.
+    """
     with suppress(TimeoutError):
         async with asyncio.timeout(_ALIVE):
             await page.evaluate("0")
@@ -227,7 +233,7 @@ async def _answers(page: Page) -> bool:
 
 @contextmanager
 def _failing(name: str) -> Iterator[None]:
-    """An error in an evaluator that says nothing about the attempt is its author's to mend."""
+    """Turn an error in an evaluator that does not concern the attempt into an EvaluatorError."""
     from playwright.async_api import Error
 
     try:
@@ -248,7 +254,7 @@ def _score(found: object, name: str) -> Score:
 
 @functools.lru_cache
 def _function(said: str) -> Callable[[Page, Outcome], Any]:
-    """The function of `file.py:name`. Raises UsageError."""
+    """Return the function of `file.py:name`. Raises UsageError."""
     place, _, name = said.rpartition(":")
     path = Path(place)
     if not path.is_file():

@@ -24,36 +24,36 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class SiteFile(Strict, frozen=True, kw_only=True):
-    """A site: where it is, and what surrounds it. Paths are relative to the file."""
+    """Site: its address and surroundings. Paths are relative to the file."""
 
     name: str
     """First part of its tasks' ids."""
     url: str
-    """Where its tasks start, if they do not say otherwise."""
+    """Default start address of its tasks."""
     origins: tuple[str, ...] = ()
     """Further origins that belong to it."""
     services: tuple[Service, ...] = ()
-    """What is started with the browser, in one sandbox where that can be had. They find the site's folder as their own."""
+    """Services started with the browser, in one sandbox where there is one. Their working folder is the site's."""
     hosts: dict[str, str] = {}
     """Names for servers that have none: `{shop.test: "127.0.0.1:8000"}`."""
     outside: Outside | None = None
-    """Hooks and accounts of a site that runs elsewhere: see docs/design/worlds.md."""
+    """Hooks and accounts of a site that runs elsewhere: see docs/design/environments.md."""
     browser: dict[str, Any] = {}
     """Keys of `browser` in the configuration, for this site: log-in, mask, locale, ..."""
 
 
 class Entry(Strict, frozen=True, kw_only=True):
-    """One task of a site."""
+    """Task of a site."""
 
     id: str
     instruction: str
     start: str = ""
-    """Relative to the site's address."""
+    """Start, relative to the site's address."""
     seed: int = 0
     evaluate: str | dict[str, Any] = ""
-    """`judge.py:function`, or WebArena's `eval` as a mapping; empty: the agent judges itself."""
+    """Evaluator: `judge.py:function`, or WebArena's `eval` as a mapping; empty: the agent judges itself."""
     files: tuple[str, ...] = ()
-    """What may be uploaded."""
+    """Files that may be uploaded."""
     browser: dict[str, Any] = {}
 
 
@@ -63,7 +63,7 @@ class _TaskFile(Strict, frozen=True, kw_only=True):
 
 
 def read_site(path: Path) -> SiteFile:
-    """Raises UsageError with the key that is wrong."""
+    """Read a site file. Raises UsageError with the invalid key."""
     data = _yaml(path)
     if not isinstance(data, dict):
         raise UsageError(f"{path} holds no mapping: see docs/own_application.md")
@@ -71,8 +71,10 @@ def read_site(path: Path) -> SiteFile:
 
 
 def read(path: Path, pattern: str = "*") -> tuple[Task, ...]:
-    """The tasks of a file whose ids fit a pattern: of a site's, or a plain list. Raises UsageError that names the nearest id or the key
-    that is wrong."""
+    """Return the tasks of a file whose ids match a pattern.
+
+    The file is a site's task file or a plain list. Raises UsageError that names the nearest id or the invalid key.
+    """
     data = _yaml(path)
     if not isinstance(data, dict) or "tasks" not in data:
         return _fitting([(task.id.removeprefix("own/").partition("?")[0], task) for task in read_list(path)], pattern, path)
@@ -85,7 +87,7 @@ def read(path: Path, pattern: str = "*") -> tuple[Task, ...]:
 
 
 def _fitting(tasks: Sequence[tuple[str, Task]], pattern: str, path: Path) -> tuple[Task, ...]:
-    """Those whose name fits, with every seed of it."""
+    """Return the tasks whose name matches, with every seed."""
     found = tuple(task for name, task in tasks if fnmatch.fnmatchcase(name, pattern))
     if not found:
         raise unknown("task", pattern, {name for name, _ in tasks}, where=str(path))
@@ -93,7 +95,10 @@ def _fitting(tasks: Sequence[tuple[str, Task]], pattern: str, path: Path) -> tup
 
 
 def own_task(site: SiteFile, task: Entry, where: Path, folder: Path | None = None) -> Task:
-    """A task as runs keep it: all that its environments need is in it. `where`: the site file's folder; `folder`: the task file's."""
+    """Return a task as runs store it, with everything that its environments need.
+
+    `where`: the site file's folder; `folder`: the task file's.
+    """
     folder = folder or where
     if not origin(site.url):
         raise UsageError(f"the site's url {site.url!r} is no web address: write http://host")
@@ -122,7 +127,7 @@ def own_task(site: SiteFile, task: Entry, where: Path, folder: Path | None = Non
 
 
 def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of both; where both have a mapping, those of it too."""
+    """Return the keys of both mappings, merged recursively."""
     found = dict(one)
     for key, value in other.items():
         found[key] = _merged(found[key], value) if isinstance(value, dict) and isinstance(found.get(key), dict) else value
@@ -130,7 +135,7 @@ def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _located(browser: dict[str, Any], where: Path) -> dict[str, Any]:
-    """With absolute paths."""
+    """Return the settings with absolute paths."""
 
     def at(value: Any) -> Any:
         return str(where / Path(value).expanduser()) if isinstance(value, str) and value else value
@@ -149,7 +154,7 @@ def _located(browser: dict[str, Any], where: Path) -> dict[str, Any]:
 
 
 def _placed(service: Service, where: Path) -> Service:
-    """At home in the site's folder, where it says nothing else."""
+    """Return the service with the site's folder as its default working folder."""
     folder = str(where / service.folder) if service.folder != "/" else str(where)
     return msgspec.structs.replace(service, folder=folder, reads=(str(where), *(str(where / each) for each in service.reads)))
 

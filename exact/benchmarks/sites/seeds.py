@@ -1,4 +1,4 @@
-"""The interpreter that has Trac and Wagtail, and their data, made once for each version of what makes it."""
+"""The interpreter that has Trac and Wagtail, and their data, made once for each version of their sources."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ from exact.child import Child
 from exact.errors import EnvironmentFailure, UsageError
 
 SERVED = Path(__file__).parent / "served"
-"""The programs that make and serve the sites: run by that interpreter, never imported here."""
+"""Programs that make and serve the sites: run by that interpreter, never imported here."""
 _SECONDS = 600.0
 _OURS = Path(__file__).parents[3] / ".bench" / "venvs" / "sites"
-"""Where a source tree has its virtual environment of them: shells/setup.sh --sites."""
+"""Virtual environment of a source tree: shells/setup.sh --sites."""
 
 
 def interpreter() -> Path:
-    """EXACT_SITES (a virtual environment or its Python), else the source tree's, else our own. Raises UsageError where none has them."""
+    """Return EXACT_SITES (a virtual environment or its Python), else the source tree's, else our own.
+
+    Raises UsageError where none has them.
+    """
     if said := os.environ.get("EXACT_SITES"):
         place = Path(said).expanduser()
         python = place if place.is_file() else place / "bin" / "python"
@@ -43,7 +46,7 @@ def interpreter() -> Path:
 
 
 async def seed(site: str, python: Path) -> Path:
-    """The folder of a site's data; made in the user's cache where it is not there. Raises EnvironmentFailure."""
+    """Return the folder of a site's data; make it in the user's cache where it is missing. Raises EnvironmentFailure."""
     parent = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "exact" / "sites"
     target = parent / f"{site}-{_digest(site, python)}"
     if target.is_dir():
@@ -75,7 +78,7 @@ async def _make(site: str, python: Path, folder: Path) -> None:
 
 
 def _digest(site: str, python: Path) -> str:
-    """Of all that the data depends on: what makes it, and with which versions."""
+    """Return a digest of everything that the data depends on: its sources, and the versions of the packages."""
     found = hashlib.blake2b(digest_size=8)
     for path in sorted(SERVED.rglob("*")):
         if path.suffix in (".py", ".html") and "__pycache__" not in path.parts:
@@ -86,7 +89,7 @@ def _digest(site: str, python: Path) -> str:
 
 
 def _versions(python: Path) -> Iterator[str]:
-    """Names of the distributions beside an interpreter that matter, with their versions."""
+    """Yield the relevant distributions beside an interpreter, with their versions."""
     for packages in python.parents[1].glob("lib/python*/site-packages"):
         for path in packages.glob("*.dist-info"):
             if path.name.lower().startswith(("trac", "wagtail", "django-")):

@@ -1,5 +1,7 @@
-"""Trac and Wagtail as suites: real applications that run here, with their servers inside the environment that a search keeps and rolls
-back."""
+"""Trac and Wagtail as suites.
+
+They are real applications that run here, with their servers inside the environment that a search snapshots and restores.
+"""
 
 from __future__ import annotations
 
@@ -42,17 +44,17 @@ _READY = 120.0
 
 
 class Application(NamedTuple):
-    """What a suite is about."""
+    """Application of a suite."""
 
     name: str
     host: str
-    """Where browsers find it; the port behind the name is nobody's business."""
+    """Host for browsers; the port behind the name is an implementation detail."""
     form: Form
     word: str
-    """Everybody's password."""
+    """Password of every user."""
     users: tuple[str, ...]
     clock: str = ""
-    """How its pages write what time it is, besides what is masked everywhere: a regular expression."""
+    """Regular expression for the present time as its pages write it, besides what is masked everywhere."""
 
 
 TRAC = Application(
@@ -74,10 +76,13 @@ WAGTAIL = Application(
 
 
 class Site:
-    """The suite `trac` or `wagtail`: 30 tasks, numbered from 1."""
+    """Suite `trac` or `wagtail`: 30 tasks, numbered from 1."""
 
     def __init__(self, application: Application, *, path: Path | None = None) -> None:
-        """`path`: another task file for the same application."""
+        """Configure the suite.
+
+        path: another task file for the same application.
+        """
         self._application = application
         self.path = path or Path(__file__).with_name(f"{application.name}.json")
         names = {application.name.upper(): f"http://{application.host}"}
@@ -90,14 +95,14 @@ class Site:
 
     @functools.cached_property
     def files(self) -> Mapping[str, TaskFile]:
-        """Every task by its number. Raises UsageError."""
+        """Tasks by number. Raises UsageError."""
         return {str(each.task_id): each for each in read(self.path)}
 
     def ids(self) -> Sequence[str]:
         return tuple(f"{self.name}/{number}" for number in self.files)
 
     def lists(self) -> Mapping[str, Sequence[str]]:
-        """`@easy`, `@medium`, `@hard`; `@writes` and `@reads`, by whether a task changes the site."""
+        """Return the lists `@easy`, `@medium`, `@hard`, and `@writes` and `@reads` by whether a task changes the site."""
         found: dict[str, list[str]] = {}
         for number, file in self.files.items():
             for key in (file.overall_difficulty, "writes" if file.require_reset else "reads"):
@@ -119,8 +124,11 @@ class Site:
 
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
-        """In a sandbox the application is part of each environment. Else one instance runs beside the browser: it is brought back to its
-        data whenever the live environment is reset, so that attempts go one at a time. Raises EnvironmentFailure, UsageError."""
+        """Open the environments.
+
+        In a sandbox the application is part of each environment. Elsewhere one instance runs beside the browser; its data is restored at
+        each reset of the live environment, so attempts run one at a time. Raises EnvironmentFailure, UsageError.
+        """
         port, token = _free_port(), secrets.token_hex(8)
         service = await self._service(port, token)
         shared: list[bool] = []
@@ -138,7 +146,10 @@ class Site:
         return Service(command=command, ready_url=f"http://127.0.0.1:{port}/", seconds=_READY, reads=reads)
 
     def _prepare(self, port: int, token: str, shared: list[bool]) -> Prepare:
-        """Reset what is shared, and log in. `shared`: not empty where all environments have one instance, in which log-ins last."""
+        """Return what resets the shared instance and logs in.
+
+        `shared`: not empty where all environments share one instance, in which log-ins last.
+        """
         forms = {
             f"{self.name}_{user}": self._application.form._replace(account=(user, self._application.word))
             for user in self._application.users
@@ -160,18 +171,18 @@ class Site:
         return await evaluate(self.checks(_number(outcome.task)), page, outcome)
 
     def checks(self, number: str) -> tuple[Check, ...]:
-        """The evaluators of a task."""
+        """Return the evaluators of a task."""
         setting = Setting("visualwebarena", self._addresses, Judges(_nobody), ON_PAGES, quiet=0)
         return evaluators(self.files[number], setting, str(self.path))
 
 
 def trac() -> Site:
-    """The issue tracker and wiki."""
+    """Return the suite of the issue tracker and wiki."""
     return Site(TRAC)
 
 
 def wagtail() -> Site:
-    """The newspaper's content management."""
+    """Return the suite of the newspaper's content management."""
     return Site(WAGTAIL)
 
 

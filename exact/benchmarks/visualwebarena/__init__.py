@@ -1,4 +1,4 @@
-"""VisualWebArena: WebArena's form, with pictures in tasks and verdicts and rules of its own (`Dialect`)."""
+"""The benchmark VisualWebArena: WebArena's form, with pictures in tasks and evaluations and rules of its own (`Dialect`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from exact.benchmarks.webarena.suite import VISUALWEBARENA, WebArena
 
 
 def visualwebarena(path: Path | None = None) -> WebArena:
-    """The suite `visualwebarena`. `path`: the task file, the wheel's if not given."""
+    """Return the suite `visualwebarena`. `path`: the task file; by default the wheel's."""
     return WebArena(VISUALWEBARENA, path=path)
 
 

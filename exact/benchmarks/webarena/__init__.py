@@ -1,4 +1,4 @@
-"""WebArena: its task files, their evaluators, and the suite."""
+"""The benchmark WebArena: its task files, their evaluators, and the suite."""
 
 from exact.benchmarks.webarena.format import TaskFile, parse, read
 from exact.benchmarks.webarena.suite import WebArena

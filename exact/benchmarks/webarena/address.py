@@ -1,4 +1,4 @@
-"""Is an address the one that was wanted? Rules of url_match."""
+"""The rules of url_match, by which an address is the wanted one."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from urllib.parse import parse_qs, urlsplit
 from exact.benchmarks.webarena.format import OR, Dialect
 
 Rule = str
-"""`EXACT` or `GOLD in PRED`."""
+"""Rule of comparison: `EXACT` or `GOLD in PRED`."""
 
 DEFAULT: dict[Dialect, Rule] = {"webarena": "GOLD in PRED", "visualwebarena": "EXACT"}
 
 
 def matches(wanted: str, url: str, rule: Rule, dialect: Dialect) -> bool:
-    """Whether `url` is one of the addresses between ` |OR| `.
+    """Return whether `url` is one of the addresses between ` |OR| `.
 
-    EXACT: the same but for a last slash. GOLD in PRED: VisualWebArena looks for the text; WebArena for host and path in host and path, and
-    for one of the wanted values of each parameter that the reference has.
+    EXACT: the same except for a last slash. GOLD in PRED: VisualWebArena looks for the text; WebArena for host and path in host and
+    path, and for one of the wanted values of each parameter that the reference has.
     """
     return any(_matches(_plain(each, dialect), _plain(url, dialect), rule, dialect) for each in wanted.split(OR))
 

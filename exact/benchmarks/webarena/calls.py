@@ -1,4 +1,4 @@
-"""`func:` in task files: a call of a named function with literal arguments. It is read as syntax and looked up; nothing is evaluated."""
+"""The calls `func:` of task files: named functions with literal arguments, read as syntax and looked up. Nothing is evaluated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAGE, LAST_URL = "__page__", "__last_url__"
 
 
 class Call(NamedTuple):
-    """A call as a task file has it; `__page__` among the arguments is the page, `__last_url__` in a text its address."""
+    """Call of a task file; `__page__` among the arguments is the page, `__last_url__` in a text its address."""
 
     name: str
     arguments: tuple[object, ...]
@@ -23,7 +23,7 @@ Helper = Callable[..., Awaitable[Result]]
 
 
 def parse(text: str, known: Collection[str]) -> Call:
-    """The call after `func:`. Raises UsageError where it is none, or of a function that is not known."""
+    """Return the call after `func:`. Raises UsageError where it is no call, or of an unknown function."""
     source = text.strip().removeprefix("func:").strip()
     try:
         node = ast.parse(source, mode="eval").body

@@ -1,6 +1,6 @@
-"""The verdict on an attempt: every kind of evaluation that a task file names, each a function made from it beforehand.
+"""The evaluation of an attempt: each kind of evaluation in a task file becomes a function beforehand.
 
-Three endings are told apart. What the agent did or did not do, a missing answer too, is a Score. A page that cannot be looked at is an
+Three outcomes are distinct. What the agent did or did not do, a missing answer included, is a Score. A page that cannot be opened is an
 EnvironmentFailure, a judge that does not answer a ModelError: neither is a score.
 """
 
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
 
 
 class Setting(NamedTuple):
-    """What evaluators need besides the task file."""
+    """Dependencies of evaluators besides the task file."""
 
     dialect: Dialect
     addresses: Addresses
     judges: Judges
     helpers: Mapping[str, Helper]
     quiet: float = 3.0
-    """Seconds for which a page opened for a verdict may go on loading things before it is looked at; 0: it is whole once loaded."""
+    """Seconds for which a page opened for an evaluation may continue loading; 0: it is complete once loaded."""
 
 
 NO_ANSWER = "no final answer was given"
 Check = Callable[["Page", Outcome], Awaitable[str]]
-"""Why an attempt falls short; empty where it does not."""
+"""Function that returns why an attempt falls short; empty where it does not."""
 
 
 def evaluators(task: TaskFile, setting: Setting, where: str = "task file") -> tuple[Check, ...]:
-    """One for each kind the task names. Raises UsageError that names file, task and field."""
+    """Return one evaluator for each kind that the task names. Raises UsageError that names file, task and field."""
     with at(f"{where}: task {task.task_id}"):
         return tuple(_MAKERS[kind](task, setting) for kind in task.eval.eval_types)
 
 
 def roles(task: TaskFile) -> tuple[str, ...]:
-    """Of the models that a task's verdict may ask."""
+    """Return the roles of the models that a task's evaluation may ask."""
     named, kinds = task.eval, set(task.eval.eval_types)
     answers = named.reference_answers if "string_match" in kinds else None
     looks = named.program_html or () if "program_html" in kinds else ()
@@ -57,7 +57,7 @@ def roles(task: TaskFile) -> tuple[str, ...]:
 
 
 async def evaluate(checks: tuple[Check, ...], page: Page, outcome: Outcome) -> Score:
-    """1 where all hold, else 0 with the first reason. Raises EnvironmentFailure, ModelError."""
+    """Return 1 where all checks hold, else 0 with the first reason. Raises EnvironmentFailure, ModelError."""
     for each in checks:
         if reason := await each(page, outcome):
             return Score(value=0.0, success=False, reason=reason, unanswered=reason == NO_ANSWER)
@@ -80,7 +80,7 @@ def _string_match(task: TaskFile, setting: Setting) -> Check:
 
 
 def _literal(wanted: Answers, answer: str, dialect: Dialect) -> str:
-    """What of the references that need no judge an answer misses."""
+    """Return what an answer misses of the references that need no judge."""
     alone = len(wanted.must_include or ()) == 1
     if wanted.exact_match is not None and not text.equal(wanted.exact_match, answer, dialect):
         return f"is not {wanted.exact_match!r}"
@@ -96,14 +96,14 @@ def _literal(wanted: Answers, answer: str, dialect: Dialect) -> str:
 
 
 def _included(each: str, answer: str, dialect: Dialect, *, alone: bool) -> bool:
-    """WebArena's answers know no alternatives."""
+    """Return whether a reference is in an answer. WebArena's answers have no alternatives."""
     if dialect == "webarena":
         return text.includes(each, answer, dialect, alone=alone)
     return text.any_included(each, answer, dialect)
 
 
 async def _by_meaning(task: TaskFile, wanted: Answers, answer: str, setting: Setting) -> str:
-    """What a judge finds missing in an answer."""
+    """Return what a judge finds missing in an answer."""
     references = wanted.fuzzy_match
     if references is None:
         return ""
@@ -144,7 +144,7 @@ def _program_html(task: TaskFile, setting: Setting) -> Check:
 
 
 def _look(target: Target, task: TaskFile, setting: Setting, field: str) -> Check:
-    """One look at a page."""
+    """Return the check of one target on a page."""
     address_of = _address(target.url, setting, f"{field}.url")
     locate = _locator(target, setting, f"{field}.locator")
     _check_comparisons(target.required_contents.required_values, f"{field}.required_contents")
@@ -162,7 +162,7 @@ def _look(target: Target, task: TaskFile, setting: Setting, field: str) -> Check
 
 
 def _address(url: str, setting: Setting, field: str) -> Callable[[Page], Awaitable[str]]:
-    """Where to look: `last`, an address, or what a call gives."""
+    """Return a function that gives the page to open: `last`, an address, or the result of a call."""
     if url.startswith("func:"):
         call = _call(_filled(url.replace(LAST_URL, "%LAST%"), setting, field).replace("%LAST%", LAST_URL), setting, field)
 
@@ -197,7 +197,7 @@ def _locator(target: Target, setting: Setting, field: str) -> Callable[[Page], A
 
 
 def _call(said: str, setting: Setting, field: str) -> Call:
-    """Raises UsageError where it is none, or the helper takes other arguments."""
+    """Return a call. Raises UsageError where it is none, or the helper takes other arguments."""
     with at(f"`{field}`"):
         call = parse(said, setting.helpers)
         try:
@@ -208,7 +208,7 @@ def _call(said: str, setting: Setting, field: str) -> Call:
 
 
 def _filled(text: str, setting: Setting, field: str) -> str:
-    """With addresses for the names of sites. Raises UsageError that names the field."""
+    """Return the text with addresses for the names of sites. Raises UsageError that names the field."""
     with at(f"`{field}`"):
         return setting.addresses.fill(text)
 
@@ -225,7 +225,7 @@ async def _called(call: Call, page: Page, setting: Setting) -> Result:
 
 
 async def _contents(wanted: Contents, seen: Result, task: TaskFile, setting: Setting) -> str:
-    """What a part of a page lacks."""
+    """Return what a part of a page lacks."""
     import html
 
     dialect = setting.dialect
@@ -267,7 +267,7 @@ def _page_image_query(task: TaskFile, setting: Setting) -> Check:
 
 
 def _picture_look(query: ImageQuery, setting: Setting, field: str) -> Check:
-    """One look at the pictures of a page."""
+    """Return the check of the pictures of a page."""
     address_of = _address(query.eval_image_url, setting, f"{field}.eval_image_url")
     with at(f"`{field}.eval_image_class`"):
         pictures.check(query.eval_image_class)
@@ -304,7 +304,7 @@ def _values(comparisons: tuple[str, ...] | None, said: str) -> str:
 
 
 def _check_comparisons(comparisons: tuple[str, ...] | None, field: str) -> None:
-    """Raises UsageError for one that is none. `field`: whose required_values they are."""
+    """Raise UsageError for an invalid comparison. `field`: the field that holds the required_values."""
     for number, each in enumerate(comparisons or ()):
         with at(f"`{field}.required_values[{number}]`"):
             text.fulfils(0.0, each)

@@ -14,34 +14,34 @@ import msgspec
 from exact.errors import UsageError
 
 Dialect = Literal["webarena", "visualwebarena"]
-"""Whose rules a file is judged by: those of the two benchmarks differ in tokens, quotes and addresses."""
+"""Rules of evaluation: the two benchmarks differ in tokens, quotes and addresses."""
 
 OR = " |OR| "
-"""Between alternatives of which one is enough."""
+"""Separator of alternatives, one of which suffices."""
 
 Kind = Literal["string_match", "url_match", "program_html", "page_image_query"]
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of what a task file holds; keys that are not known are notes of its authors."""
+    """Base of the parts of a task file; unknown keys are notes of its authors."""
 
 
 class Answers(Part, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the final answer is compared with; all that is given must hold."""
+    """References for the final answer; all that are given must hold."""
 
     exact_match: str | None = None
     must_include: tuple[str, ...] | None = None
-    """Each, or one of those between ` |OR| `."""
+    """References, each with alternatives between ` |OR| `."""
     must_exclude: tuple[str, ...] | None = None
     one_of: tuple[str, ...] | None = None
     required_values: tuple[str, ...] | None = None
-    """Comparisons with a number: `>= 12`, several with ` |OR| ` between them."""
+    """Comparisons with a number: `>= 12`, alternatives between ` |OR| `."""
     fuzzy_match: str | tuple[str, ...] | None = None
-    """A model says whether the answer means each of these. `N/A`: it gives the reason why the task cannot be done."""
+    """References that a model compares by meaning. `N/A`: the answer gives the reason why the task is infeasible."""
 
 
 class Contents(Part, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a part of a page is compared with; all that is given must hold."""
+    """References for a part of a page; all that are given must hold."""
 
     exact_match: str | None = None
     must_include: tuple[str, ...] | None = None
@@ -51,72 +51,72 @@ class Contents(Part, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Target(Part, frozen=True, kw_only=True):
-    """One look at a page."""
+    """Part of a page to compare."""
 
     url: str
-    """`last`, an address, or `func:` with a call that gives one."""
+    """Page: `last`, an address, or `func:` with a call that returns one."""
     locator: str
     """Empty for the page's source, else JavaScript beginning with `document.`, `[...document.` or `lambda:`, or `func:` with a call."""
     required_contents: Contents
     prep_actions: tuple[str, ...] = ()
-    """JavaScript run before, such as a click that unfolds something."""
+    """JavaScript to run before, such as a click that unfolds something."""
 
 
 class Question(Part, frozen=True, kw_only=True):
-    """Asked of a vision model about each picture; one answer that contains `answer` is enough."""
+    """Question to a vision model about each picture; one answer that contains `answer` suffices."""
 
     question: str
     answer: str
 
 
 class ImageQuery(Part, frozen=True, kw_only=True):
-    """One look at the pictures of a page."""
+    """Query about the pictures of a page."""
 
     eval_image_url: str
     eval_image_class: str
     """CSS selector that begins with a dot; empty for all pictures."""
     eval_vqa: tuple[Question, ...] = ()
     eval_fuzzy_image_match: str = ""
-    """Pictures of which one must be alike; ` |OR| ` between them."""
+    """Pictures, one of which must be similar; ` |OR| ` between them."""
     ssim_threshold: float = 0.8
 
 
 class Eval(Part, frozen=True, kw_only=True):
-    """How an attempt is judged: every kind that is named must hold."""
+    """Evaluation of an attempt: every kind that is named must hold."""
 
     eval_types: tuple[Kind, ...]
     reference_answers: Answers | None = None
     reference_url: str | None = None
     program_html: tuple[Target, ...] | None = None
     string_note: str = ""
-    """Why the task cannot be done, where it cannot."""
+    """Reason why the task is infeasible, if it is."""
     url_note: Literal["EXACT", "GOLD in PRED"] | None = None
     page_image_query: tuple[ImageQuery, ...] | None = None
 
 
 class Place(Part, frozen=True, kw_only=True):
-    """Where the browser says it is, in degrees."""
+    """Geolocation of the browser, in degrees."""
 
     latitude: Annotated[float, msgspec.Meta(ge=-90, le=90)]
     longitude: Annotated[float, msgspec.Meta(ge=-180, le=180)]
 
 
 class TaskFile(Part, frozen=True, kw_only=True):
-    """One task."""
+    """Task of a file."""
 
     task_id: int | str
     sites: tuple[str, ...]
     require_login: bool
     storage_state: str | None
-    """The file upstream keeps its log-in in; its name says whose."""
+    """File of upstream's log-in; its name says at which sites."""
     start_url: str
-    """Several with ` |AND| ` between them are tabs; the first is looked at."""
+    """Start addresses; several with ` |AND| ` between them are tabs, the first of which is active."""
     geolocation: Place | None
     require_reset: bool
     eval: Eval
     intent: str = ""
     intent_template: str = ""
-    """With `{{name}}` for what `instantiation_dict` gives; the goal where `intent` is empty."""
+    """Template with `{{name}}` for values of `instantiation_dict`; the goal where `intent` is empty."""
     intent_template_id: int | str | None = None
     instantiation_dict: dict[str, Any] = {}
     image: str | tuple[str, ...] | None = None
@@ -134,12 +134,12 @@ class TaskFile(Part, frozen=True, kw_only=True):
 
     @property
     def starts(self) -> tuple[str, ...]:
-        """Addresses of its tabs, the one that is looked at first."""
+        """The addresses of its tabs, the active one first."""
         return tuple(part.strip() for part in self.start_url.split("|AND|"))
 
     @property
     def logged_in(self) -> tuple[str, ...]:
-        """Sites at which it begins logged in. `require_login` says nothing of that: upstream reads the name of the file alone."""
+        """The sites at which it begins logged in. `require_login` does not count: upstream reads the name of the file alone."""
         return tuple(Path(self.storage_state).name.removesuffix("_state.json").split(".")) if self.storage_state else ()
 
     @property
@@ -156,7 +156,7 @@ _NEEDED = {
 
 
 def parse(item: object, where: str) -> TaskFile:
-    """One task from plain data. Raises UsageError with `where` it stands, its id and the field that is wrong."""
+    """Return a task from plain data. Raises UsageError with `where` it is, its id and the invalid field."""
     name = item.get("task_id", "without task_id") if isinstance(item, dict) else "that is no object"
     try:
         found = msgspec.convert(item, TaskFile)
@@ -178,7 +178,7 @@ def parse(item: object, where: str) -> TaskFile:
 
 @contextmanager
 def at(place: str) -> Iterator[None]:
-    """What is wrong inside is a UsageError that names the place before it: the file and task, or the field."""
+    """Prefix a UsageError raised inside with a place: the file and task, or the field."""
     try:
         yield
     except (UsageError, ValueError) as error:
@@ -186,7 +186,7 @@ def at(place: str) -> Iterator[None]:
 
 
 def _empty(evaluation: Eval, kind: Kind) -> Iterator[str]:
-    """The fields of a kind of evaluation that would hold whatever was done."""
+    """Yield the fields of a kind of evaluation that hold whatever was done."""
     field, wanted = f"eval.{_NEEDED[kind]}", getattr(evaluation, _NEEDED[kind])
     if not wanted or (kind == "url_match" and _nothing(wanted)):
         yield field
@@ -206,7 +206,7 @@ def _empty(evaluation: Eval, kind: Kind) -> Iterator[str]:
 
 
 def _blank(wanted: Answers | Contents, where: str) -> Iterator[str]:
-    """Comparisons with nothing; `exact_match` may be with nothing, as with a field that was emptied."""
+    """Yield comparisons with nothing; `exact_match` may compare with nothing, as with a field that was emptied."""
     given = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
     if not given:
         yield where
@@ -216,12 +216,12 @@ def _blank(wanted: Answers | Contents, where: str) -> Iterator[str]:
 
 
 def _nothing(wanted: str) -> bool:
-    """Whether one of the alternatives is empty: everything holds it."""
+    """Return whether one of the alternatives is empty: every answer holds it."""
     return not all(each.strip() for each in wanted.split(OR))
 
 
 def read(path: Path) -> tuple[TaskFile, ...]:
-    """The tasks of a file: a JSON list, or one object. Raises UsageError."""
+    """Return the tasks of a file: a JSON list, or one object. Raises UsageError."""
     try:
         data = json.loads(path.read_text("utf-8"))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The named functions of task files that look at a page. What a page lacks is an empty text or 0, as the task files expect."""
+"""The named functions of task files that read a page. What a page lacks is an empty text or 0, as the task files expect."""
 
 from __future__ import annotations
 
@@ -60,22 +60,22 @@ _RATING = "() => parseFloat(document.querySelector('.rating-result')?.title) || 
 
 
 async def get_query_text(page: Page, selector: str) -> str:
-    """The text of the first element of a CSS selector."""
+    """Return the text of the first element that matches a CSS selector."""
     return str(await in_page(page, _TEXT, selector) or "")
 
 
 async def get_query_text_lowercase(page: Page, selector: str) -> str:
-    """The same in lower case."""
+    """Return that text in lower case."""
     return (await get_query_text(page, selector)).lower()
 
 
 async def gitlab_get_project_memeber_role(page: Page, account_name: str) -> str:
-    """What an account may do in a GitLab project, on the page of its members. The name is that of the task files."""
+    """Return an account's role in a GitLab project, from its members' page. The name of the function is that of the task files."""
     return str(await in_page(page, _ROLE, account_name) or "")
 
 
 async def reddit_get_post_url(url: str) -> str:
-    """The address of the post that an address of a post or a comment belongs to; any other address as it is."""
+    """Return the address of the post that a post's or comment's address belongs to; any other address unchanged."""
     parts = urlsplit(url)
     steps = parts.path.split("/")
     if len(steps) < 4 or steps[1] != "f":
@@ -84,18 +84,18 @@ async def reddit_get_post_url(url: str) -> str:
 
 
 async def _latest(page: Page, username: str) -> dict[str, Any]:
-    """The newest comment of a user on a post's page; empty where there is none."""
+    """Return the newest comment of a user on a post's page; empty where there is none."""
     found = await in_page(page, _COMMENTS) or []
     return max((each for each in found if each["author"] == username), key=lambda each: each["time"], default={})
 
 
 async def reddit_get_latest_comment_content_by_username(page: Page, username: str) -> str:
-    """Its text."""
+    """Return the text of that comment."""
     return str((await _latest(page, username)).get("text", ""))
 
 
 async def reddit_get_parent_comment_username_of_latest_comment_by_username(page: Page, username: str) -> str:
-    """Who wrote what it answers."""
+    """Return the author of the comment that it answers."""
     return str((await _latest(page, username)).get("parent", ""))
 
 
@@ -104,12 +104,12 @@ async def _ordered(page: Page) -> list[dict[str, Any]]:
 
 
 async def shopping_get_order_product_name_list(page: Page) -> str:
-    """Names of the products of an order's page, with ` |OR| ` between them."""
+    """Return the names of the products on an order's page, with ` |OR| ` between them."""
     return OR.join(each.get("name", "") for each in await _ordered(page))
 
 
 async def shopping_get_order_product_quantity(page: Page, sku: str) -> float:
-    """How many of a product, or of the first of several between ` |OR| ` that is there, an order has."""
+    """Return the quantity of a product in an order, or of the first that is there of several between ` |OR| `."""
     wanted = sku.split(OR)
     for each in await _ordered(page):
         if each.get("sku", "").strip() in wanted:
@@ -119,28 +119,28 @@ async def shopping_get_order_product_quantity(page: Page, sku: str) -> float:
 
 
 async def shopping_get_order_product_option(page: Page, sku: str, option_name: str) -> str:
-    """What was chosen for a product of an order: its size, its colour."""
+    """Return a product's option in an order: its size, its colour."""
     row = next((each for each in await _ordered(page) if each.get("sku", "").strip() == sku), {})
     return str(row.get("options", {}).get(option_name, ""))
 
 
 async def shopping_get_product_attributes(page: Page, attribute: str) -> str:
-    """Values of the rows of a product's table whose heading contains one of the names between ` |OR| `."""
+    """Return the values in a product's table whose heading contains one of the names between ` |OR| `."""
     return str(await in_page(page, _ATTRIBUTES, attribute.lower().split(" |or| ")) or "")
 
 
 async def shopping_get_product_price(page: Page) -> float:
-    """Of the product on this page."""
+    """Return the price of the product on this page."""
     return float(await in_page(page, _PRICE) or 0)
 
 
 async def shopping_get_num_reviews(page: Page) -> float:
-    """Of the product on this page."""
+    """Return the number of reviews of the product on this page."""
     return float(await in_page(page, _REVIEWS) or 0)
 
 
 async def shopping_get_rating_as_percentage(page: Page) -> float:
-    """Of the product on this page."""
+    """Return the rating of the product on this page, in percent."""
     return float(await in_page(page, _RATING) or 0)
 
 

@@ -1,7 +1,7 @@
-"""Models that judge: whether an answer means the same as a reference, whether a reason is the right one, what a picture shows.
+"""Models that judge: whether an answer means the same as a reference, whether a reason is right, what a picture shows.
 
-Which models: `models.parts.evaluator` and `models.parts.evaluator.vision` (else the first) of the configuration. The agent's own models are
-never taken for it, and what a judge costs is not the agent's.
+They are `models.parts.evaluator` and `models.parts.evaluator.vision` (else the first) of the configuration. The agent's own models never
+judge, and a judge's cost is not the agent's.
 """
 
 from __future__ import annotations
@@ -33,41 +33,41 @@ _LOOK = "Answer the question about the picture in a few words; where it asks for
 _LAST = re.compile(r"(?im)verdict\W*(partially correct|incorrect|correct|same|different)\b")
 
 Open = Callable[[str], ChatModel]
-"""Gives the model of a role. Raises UsageError."""
+"""Function that returns the model of a role. Raises UsageError."""
 
 
 class Opinion(NamedTuple):
-    """What a model said."""
+    """Answer of a judging model."""
 
     holds: bool
     said: str
 
 
 class Judges:
-    """Asks them. Raises UsageError where no model is named, AnswerError and ModelError where it gives no verdict."""
+    """Judges of fuzzy matches. Raises UsageError where no model is named, AnswerError and ModelError where there is no usable answer."""
 
     def __init__(self, open: Open) -> None:
         self._open = open
 
     def need(self, roles: Iterable[str]) -> None:
-        """Raises UsageError now where a model of one of these roles could not be asked later."""
+        """Raise UsageError now where a model of one of these roles could not be asked later."""
         for role in roles:
             self._open(role)
 
     async def means(self, answer: str, reference: str, question: str) -> Opinion:
-        """Whether an answer means what the reference says; partly is not enough."""
+        """Return whether an answer means what the reference says; partly is not enough."""
         parts = ((question, "question"), (reference, "reference"), (answer, "answer"))
         said = await self._ask(_MEANING, parts, ("correct", "partially correct", "incorrect"))
         return Opinion(said == "correct", said)
 
     async def explains(self, reported: str, actual: str, task: str) -> Opinion:
-        """Whether the reported reason why a task cannot be done is the actual one."""
+        """Return whether the reported reason why a task is infeasible is the actual one."""
         parts = ((task, "task"), (actual, "actual reason"), (reported, "reported reason"))
         said = await self._ask(_REASON, parts, ("same", "different"))
         return Opinion(said == "same", said)
 
     async def sees(self, picture: bytes, question: str) -> str:
-        """The vision model's answer about a picture, PNG."""
+        """Return the vision model's answer about a picture, PNG."""
         content = (Image(picture), Text(question))
         request = ChatRequest(messages=(Message("system", (Text(_LOOK),)), Message("user", content)), sampling=_SAMPLING, role=VISION)
         return (await ask(self._open(VISION), request, _nonempty, seed=0))[0]
@@ -81,7 +81,7 @@ class Judges:
 
 
 def opener(config: ModelsConfig | None, chat: Open) -> Open:
-    """Gives a configuration's judges by `chat`, and says what is missing where it names none."""
+    """Return a function that opens a configuration's judges by `chat`, and raises UsageError where none is named."""
 
     def opened(role: str) -> ChatModel:
         if config is None or not {role, ROLE} & set(config.parts):

@@ -1,4 +1,4 @@
-"""Looking at a page for a verdict: opening it, and running the task file's own JavaScript in it. No text of a page or model is ever run."""
+"""Pages for an evaluation: opening them, and running the task file's own JavaScript in them. No text of a page or model is ever run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOVED = ("context was destroyed", "navigation")
 
 
 def check(locator: str) -> None:
-    """Raises UsageError for a locator of a form that is not known."""
+    """Raise UsageError for a locator of an unknown form."""
     script = locator.strip()
     if not script or _KNOWN.match(script):
         return
@@ -35,10 +35,10 @@ def check(locator: str) -> None:
 
 @asynccontextmanager
 async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 3.0) -> AsyncIterator[Page]:
-    """The page itself for `last`, else another one at `url`, closed afterwards.
+    """Provide the page itself for `last`, else another one at `url`, closed afterwards.
 
-    `quiet`: seconds for which it may go on loading. Raises EnvironmentFailure where it does not answer, or with an error of the
-    server's own (5xx); for `last`, where it did so when the agent came there.
+    quiet: seconds for which it may continue loading. Raises EnvironmentFailure where it does not answer, or with an error of the
+    server's own (5xx); for `last`, where it did so when the agent arrived.
     """
     from playwright.async_api import Error
 
@@ -64,7 +64,7 @@ async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 
 
 
 async def answered(page: Page, addresses: Addresses) -> None:
-    """Raises EnvironmentFailure where a page shows an error of the browser's or the server's own (5xx) instead of what was asked for."""
+    """Raise EnvironmentFailure where a page shows an error of the browser's or the server's own (5xx)."""
     from playwright.async_api import Error
 
     try:
@@ -81,7 +81,7 @@ async def answered(page: Page, addresses: Addresses) -> None:
 
 
 async def _answer(page: Page) -> tuple[str, int]:
-    """The address that a page of the browser's own stands for, else empty; and the status that its site answered with, 0 where unknown."""
+    """Return the address that a browser's own error page stands for, else empty; and the status of its site's answer, 0 where unknown."""
     from playwright.async_api import Error
 
     cdp = await page.context.new_cdp_session(page)
@@ -103,8 +103,10 @@ def _unseen(url: str, why: str, addresses: Addresses) -> EnvironmentFailure:
 
 
 async def in_page(page: Page, script: str, *arguments: object) -> Any:
-    """What JavaScript gives in the page; None where it throws, for then the page has not what it looks for. Raises playwright's Error
-    where the page itself is gone."""
+    """Return the result of JavaScript in the page; None where it throws, because the page lacks what it looks for.
+
+    Raises playwright's Error where the page itself is gone.
+    """
     from playwright.async_api import Error
 
     try:
@@ -119,7 +121,7 @@ async def in_page(page: Page, script: str, *arguments: object) -> Any:
 
 
 async def found(page: Page, locator: str, prepare: tuple[str, ...] = ()) -> str | float | None:
-    """What a locator finds: the source for an empty one; None where a `lambda:` finds nothing."""
+    """Return what a locator finds: the source for an empty one; None where a `lambda:` finds nothing."""
     script = locator.strip()
     if not script:
         return await page.content()
@@ -134,7 +136,7 @@ async def found(page: Page, locator: str, prepare: tuple[str, ...] = ()) -> str 
 
 
 def _written(value: Any) -> str | float:
-    """As a text that references are compared with; nothing is an empty one."""
+    """Return a value as a text that references are compared with; nothing is an empty one."""
     if value is None:
         return ""
     if isinstance(value, bool):

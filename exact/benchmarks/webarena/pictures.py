@@ -1,4 +1,4 @@
-"""Pictures of a page against questions and other pictures: page_image_query."""
+"""The rules of page_image_query: pictures of a page against questions and other pictures."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ async url => {
 
 
 def check(selector: str) -> None:
-    """Raises UsageError for a selector that task files do not use."""
+    """Raise UsageError for a selector that task files do not use."""
     if selector.strip() and not selector.strip().startswith("."):
         raise UsageError(f"unknown eval_image_class {selector!r}: write a CSS selector that begins with a dot, or nothing for all pictures")
 
 
 async def on_page(page: Page, selector: str) -> list[Image]:
-    """The pictures of a page that can be read, in document order: those below a selector, else all that are no decoration and not hidden.
+    """Return the readable pictures of a page in document order: those below a selector, else all that are visible and not decorative.
 
     Raises EnvironmentFailure where the page's own site does not answer for one.
     """
@@ -61,8 +61,10 @@ async def on_page(page: Page, selector: str) -> list[Image]:
 
 
 async def _seen(page: Page, url: str) -> Image | None:
-    """One picture, as the page gets it: with its cookies, and in an environment that the host cannot reach. None where it is broken on
-    the page itself: nobody sees it there."""
+    """Return one picture as the page gets it: with its cookies, and in an environment that the host cannot reach.
+
+    None where it is broken on the page itself: no visitor sees it there.
+    """
     answer = await in_page(page, _FETCH, url)
     try:
         if answer is None:  # the page may not ask for it by script, or nobody is there
@@ -81,7 +83,7 @@ async def _seen(page: Page, url: str) -> Image | None:
 
 
 async def reference(where: str) -> Image:
-    """A picture at an address, or in a file. Raises EnvironmentFailure."""
+    """Return the picture at an address, or in a file. Raises EnvironmentFailure."""
     try:
         return _decoded(await asyncio.to_thread(_read, where))
     except OSError as error:
@@ -109,13 +111,13 @@ def _decoded(data: bytes) -> Image:
 
 
 def png(picture: Image) -> bytes:
-    """A picture as a model is given it."""
+    """Return a picture as a model gets it."""
     buffer = io.BytesIO()
     picture.convert("RGB").save(buffer, "PNG")
     return buffer.getvalue()
 
 
 def alike(pictures: Sequence[Any], references: Sequence[Any], threshold: float) -> float | None:
-    """The best similarity above the threshold; None where none is."""
+    """Return the best similarity above the threshold; None where none is."""
     best = max((similarity(one, other) for one in pictures for other in references), default=-1.0)
     return best if best > threshold else None

@@ -1,7 +1,7 @@
-"""Bringing a site back to its data set: `require_reset` of task files, by the command or HTTP call that the site's owner names.
+"""Resets of a site to its data set: `require_reset` of task files, by the command or HTTP call that the site's owner names.
 
-A process knows a site to be clean if it reset it and nobody changed it since. Who is about to change one says so in the user's cache, for
-other processes: lanes of a benchmark, or the one that resumes it. Those on other machines do not see that.
+A process knows a site to be clean if it reset it and no process changed it since. A process that is about to change a site records it in
+the user's cache, for other processes: lanes of a benchmark, or the one that resumes it. Processes on other machines do not see that.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from exact.environments.sites.site import Hook
 from exact.errors import EnvironmentFailure, UsageError
 
 LIMIT = 840.0
-"""Seconds for all resets before an attempt: a benchmark kills one that is silent for longer, and would name no site then."""
+"""Seconds for all resets before an attempt: a benchmark kills an attempt that is silent for longer, and would name no site then."""
 
 
 class Resets:
-    """The hooks of a release's sites: `<SITE>_RESET` is an address, called with POST, or a command, run without a shell."""
+    """Reset hooks of a release's sites: `<SITE>_RESET` is an address, called with POST, or a command, run without a shell."""
 
     def __init__(self, addresses: Addresses, environ: Mapping[str, str]) -> None:
         self._addresses, self._environ = addresses, environ
         self._clean: dict[str, str] = {}
-        """Of each site that is as this process reset it: the last change that had been said by then, see `_change`."""
+        """Last change recorded when this process reset a site, by site; see `_change`."""
         self._lock = asyncio.Lock()
 
     def hook(self, site: str, seconds: float = LIMIT) -> Hook | None:
-        """The hook of a site; None where its owner names none. Raises UsageError."""
+        """Return the hook of a site; None where its owner names none. Raises UsageError."""
         variable = f"{self._addresses.variable(site)}_RESET"
         said = self._environ.get(variable) or self._environ.get(f"{site.upper()}_RESET", "")
         if not said:
@@ -46,7 +46,7 @@ class Resets:
             raise UsageError(f"{variable} cannot be read as a command: {error}") from error
 
     async def before(self, sites: Iterable[str], *, changes: bool) -> None:
-        """Before an attempt at some sites: those it changes, or that are not known to be clean, are reset. Raises EnvironmentFailure."""
+        """Reset, before an attempt, those of its sites that it changes or that are not known to be clean. Raises EnvironmentFailure."""
         async with self._lock:
             end = monotonic() + LIMIT
             for site in sites:
@@ -70,7 +70,7 @@ class Resets:
             raise EnvironmentFailure(f"{site} was not reset: {error}: see {self._addresses.variable(site)}_RESET") from error
 
     def _change(self, site: str) -> None:
-        """Say that a site is about to be changed: what no process has seen before. Raises EnvironmentFailure."""
+        """Record that a site is about to be changed, by a value that no process has seen before. Raises EnvironmentFailure."""
         path = self._note(site)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ class Resets:
             ) from error
 
     def _last_change(self, site: str) -> str:
-        """What was said last; empty where nobody ever did."""
+        """Return the last recorded change; empty where there is none."""
         try:
             return self._note(site).read_text("utf-8")
         except OSError:

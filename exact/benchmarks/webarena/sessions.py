@@ -1,4 +1,4 @@
-"""Log-in: once for each site and environment, by the site's own form or by a storage state file, and again when it has run out."""
+"""Log-ins: once for each site and environment, by the site's own form or by a storage state file, and again when they have expired."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 class Form(NamedTuple):
-    """How a site is logged into. Selectors are Playwright's."""
+    """Log-in form of a site. Selectors are Playwright's."""
 
     path: str
-    """Of the form, below the site's address."""
+    """Path of the form, below the site's address."""
     name: str
     word: str
     submit: str
     proof: str
-    """Path of a page that only those see who are logged in: others are sent elsewhere, or do not find `sign` on it."""
+    """Path of a page that only logged-in users see: others are redirected, or do not find `sign` on it."""
     sign: str = ""
     """Text on that page."""
     account: tuple[str, str] = ("", "")
-    """What the site's public data set comes with."""
+    """Account of the site's public data set."""
 
 
 FORMS: Mapping[str, Form] = {
@@ -47,26 +47,29 @@ FORMS: Mapping[str, Form] = {
         ("blake.sullivan@gmail.com", "Password.123"),
     ),
 }  # fmt: skip
-"""Of the benchmarks' sites, with the accounts of their public data."""
+"""Forms of the benchmarks' sites, with the accounts of their public data."""
 
 
 class Sessions:
-    """The log-ins of one kind of environments."""
+    """Log-ins of one kind of environments."""
 
     def __init__(
         self, addresses: Addresses, environ: Mapping[str, str], *, forms: Mapping[str, Form] = FORMS, folder: Path | None = None,
         lasting: bool = True,
     ) -> None:  # fmt: skip
-        """`environ`: `<SITE>_USERNAME` and `<SITE>_PASSWORD`, after the form's own account. `folder`: where storage state files are, and
-        are written. `lasting`: whether what one environment logged into holds in others; not where each has a server of its own."""
+        """Configure the log-ins.
+
+        environ: `<SITE>_USERNAME` and `<SITE>_PASSWORD`, which take precedence over the form's account. folder: where storage state
+        files are read and written. lasting: whether a log-in of one environment holds in others; not where each has a server of its own.
+        """
         self._addresses, self._environ, self._forms, self._folder, self._lasting = addresses, environ, forms, folder, lasting
         self._states: dict[str, State] = {}
 
     async def enter(self, context: BrowserContext, page: Page, file: str, sites: Sequence[str]) -> None:
-        """Be logged in at some sites in a context. `file`: name of the storage state file, of which there need not be any.
+        """Log in at some sites in a context. `file`: name of the storage state file, which need not exist.
 
-        That a log-in still holds is looked at each time: the environment before may have logged out, or a reset may have ended all
-        sessions. Raises EnvironmentFailure where a site does not answer or refuses the account, and UsageError.
+        Each log-in is verified every time: the environment before may have logged out, or a reset may have ended all sessions. Raises
+        EnvironmentFailure where a site does not answer or refuses the account, and UsageError.
         """
         known = [site for site in sites if site in self._forms]
         begun = self._lasting and await self._go_on(context, page, file, known)
@@ -82,7 +85,10 @@ class Sessions:
                 write(path, state)
 
     async def _go_on(self, context: BrowserContext, page: Page, file: str, sites: Sequence[str]) -> bool:
-        """Bring back what is known of the sites' sessions, the newest last: each may hold older ones of the others. Whether any was."""
+        """Restore the known sessions of the sites; return whether there were any.
+
+        The newest is restored last: each may hold older sessions of the others.
+        """
         path, states = self._path(file), list[State]()
         if path and any(site not in self._states for site in sites) and (kept := read(path)):
             states.append(kept)
@@ -94,7 +100,7 @@ class Sessions:
         return bool(states)
 
     def account(self, site: str) -> tuple[str, str]:
-        """Name and password. Raises UsageError where there are none."""
+        """Return name and password. Raises UsageError where there are none."""
         form, site = self._forms[site], site.upper()
         name, word = self._environ.get(f"{site}_USERNAME", form.account[0]), self._environ.get(f"{site}_PASSWORD", form.account[1])
         if not (name and word):
@@ -137,7 +143,7 @@ class Sessions:
             raise EnvironmentFailure(f"the site {site} does not answer at {url} ({why}): is {variable} right, and the site up?") from error
 
     async def _put(self, context: BrowserContext, page: Page, state: State, which: str) -> None:
-        """Cookies, and what origins keep. `which`: for the message. Raises EnvironmentFailure."""
+        """Set cookies and the storage of origins. `which`: for the message. Raises EnvironmentFailure."""
         from playwright.async_api import Error
 
         of = "it"

@@ -17,18 +17,18 @@ from exact.errors import EnvironmentFailure
 
 _SECONDS = 60.0
 _ADMIN = ("admin", "admin1234")
-"""The account that the benchmark's image comes with; SHOPPING_ADMIN_USERNAME and SHOPPING_ADMIN_PASSWORD say another."""
+"""Account of the benchmark's image; SHOPPING_ADMIN_USERNAME and SHOPPING_ADMIN_PASSWORD override it."""
 
 
 class Shop:
-    """Asks. Raises EnvironmentFailure that names address and variable where there is no answer."""
+    """Client of the shop. Raises EnvironmentFailure that names address and variable where there is no answer."""
 
     def __init__(self, addresses: Addresses, environ: Mapping[str, str] | None = None) -> None:
         self._addresses, self._environ = addresses, os.environ if environ is None else environ
 
     @property
     def helpers(self) -> dict[str, Helper]:
-        """By the names of task files."""
+        """The functions by their names in task files."""
         return {
             "shopping_get_latest_order_url": self.latest_order_url,
             "shopping_get_sku_latest_review_author": self.review_author,
@@ -39,7 +39,7 @@ class Shop:
         }
 
     async def latest_order_url(self) -> str:
-        """The page of the newest order. Raises EnvironmentFailure where there is none."""
+        """Return the page of the newest order. Raises EnvironmentFailure where there is none."""
         order = {"searchCriteria[sortOrders][0][field]": "created_at", "searchCriteria[sortOrders][0][direction]": "DESC"}
         found = await self._get("/rest/V1/orders?" + urlencode({**order, "searchCriteria[pageSize]": "1"}))
         if not found.get("items"):
@@ -47,24 +47,24 @@ class Shop:
         return f"{self._addresses.of('SHOPPING')}/sales/order/view/order_id/{int(found['items'][0]['increment_id'])}/"
 
     async def review_author(self, sku: str) -> str:
-        """Who wrote the newest review of a product; empty where there is none."""
+        """Return the author of the newest review of a product; empty where there is none."""
         return str((await self._review(sku)).get("nickname", ""))
 
     async def review_rating(self, sku: str) -> str:
-        """Its rating in percent."""
+        """Return the rating of that review in percent."""
         ratings = (await self._review(sku)).get("ratings") or [{}]
         return str(ratings[0].get("percent", ""))
 
     async def review_text(self, sku: str) -> str:
-        """Its text."""
+        """Return the text of that review."""
         return str((await self._review(sku)).get("detail", ""))
 
     async def review_title(self, sku: str) -> str:
-        """Its title."""
+        """Return the title of that review."""
         return str((await self._review(sku)).get("title", ""))
 
     async def product_url(self, sku: str) -> str:
-        """A product's page; empty where there is none."""
+        """Return a product's page; empty where there is none."""
         found = await self._get(f"/rest/V1/products/{quote(sku, safe='')}")
         keys = {each["attribute_code"]: each["value"] for each in found.get("custom_attributes", ())}
         return f"{self._addresses.of('SHOPPING')}/{keys['url_key']}.html" if "url_key" in keys else ""

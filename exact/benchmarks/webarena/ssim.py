@@ -16,7 +16,7 @@ _C1, _C2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
 
 
 def similarity(one: Image, other: Image) -> float:
-    """In [-1, 1]; 1 for equal pictures. Both are brought to the larger width and height first."""
+    """Return the similarity in [-1, 1]; 1 for equal pictures. Both are resized to the larger width and height first."""
     import numpy as np
     from PIL import Image as Pictures
 
@@ -26,7 +26,7 @@ def similarity(one: Image, other: Image) -> float:
 
 
 def _mean_ssim(x: Plane, y: Plane) -> float:
-    """Mean over all windows that lie in the picture; variances with n - 1."""
+    """Return the mean over all windows in the picture; variances with n - 1."""
     mean_x, mean_y = _means(x), _means(y)
     sample = _WINDOW**2 / (_WINDOW**2 - 1)
     var_x, var_y = sample * (_means(x * x) - mean_x**2), sample * (_means(y * y) - mean_y**2)
@@ -37,7 +37,7 @@ def _mean_ssim(x: Plane, y: Plane) -> float:
 
 
 def _means(plane: Plane) -> Plane:
-    """Of each window, from sums over rectangles."""
+    """Return the mean of each window, from sums over rectangles."""
     import numpy as np
 
     total = np.pad(plane.cumsum(0).cumsum(1), ((1, 0), (1, 0)))

@@ -1,4 +1,4 @@
-"""Storage state files: the cookies of a browser, and what origins keep in it, as Playwright writes them."""
+"""Storage state files: a browser's cookies and the storage of origins, as Playwright writes them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Entry(TypedDict):
 
 
 class Kept(TypedDict):
-    """What one origin keeps."""
+    """Storage of one origin."""
 
     origin: str
     localStorage: NotRequired[list[Entry]]
@@ -41,7 +41,7 @@ class State(TypedDict):
 
 
 def read(path: Path) -> State | None:
-    """None where there is no such file. Raises UsageError."""
+    """Read a storage state; None where there is no such file. Raises UsageError."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=State)
     except FileNotFoundError:
@@ -51,7 +51,7 @@ def read(path: Path) -> State | None:
 
 
 def write(path: Path, state: State) -> None:
-    """Whole or not at all, and for its owner's eyes only."""
+    """Write a storage state atomically, readable by its owner only."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     part.touch(mode=0o600)

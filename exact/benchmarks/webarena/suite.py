@@ -1,4 +1,4 @@
-"""WebArena's and VisualWebArena's tasks as suites, on sites that somebody runs."""
+"""WebArena's and VisualWebArena's tasks as suites, on sites that the user hosts."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 
 class Release(NamedTuple):
-    """A benchmark as it was published."""
+    """Benchmark as it was published."""
 
     name: Dialect
     tasks: int
     wheel: Wheel
     prefix: str
-    """Of the variables that give its sites' addresses."""
+    """Prefix of the variables that give its sites' addresses."""
 
 
 WEBARENA = Release("webarena", 812, Wheel("libwebarena", "0.0.5", "webarena", "test.raw.json", "EXACT_WEBARENA"), "WA_")
@@ -52,10 +52,13 @@ VISUALWEBARENA = Release(
 
 
 class WebArena:
-    """A suite: `webarena/0` to `webarena/811`, `visualwebarena/0` to `visualwebarena/909`."""
+    """Suite with the tasks `webarena/0` to `webarena/811`, or `visualwebarena/0` to `visualwebarena/909`."""
 
     def __init__(self, release: Release = WEBARENA, *, path: Path | None = None, models: ModelsConfig | None = None) -> None:
-        """`path`: the task file, the wheel's if not given. `models`: those that judge, see `judges`."""
+        """Configure the suite.
+
+        path: the task file; by default the wheel's. models: the judges, see `judges`.
+        """
         self._release, self._path, self._models = release, path, models
         self.addresses = Addresses(release.prefix, os.environ)
         self.sessions = Sessions(self.addresses, os.environ, folder=_folder())
@@ -66,29 +69,29 @@ class WebArena:
         return self._release.name
 
     def with_models(self, models: ModelsConfig) -> WebArena:
-        """The suite with the models that its fuzzy verdicts are asked of. What is known of the sites is known to both."""
+        """Return the suite with the models of its fuzzy matches. Both share what is known of the sites."""
         judged = WebArena(self._release, path=self._path, models=models)
         judged.addresses, judged.sessions, judged.resets = self.addresses, self.sessions, self.resets
         return judged
 
     @functools.cached_property
     def files(self) -> Mapping[str, TaskFile]:
-        """Every task file by its number. Raises UsageError."""
+        """Tasks by number. Raises UsageError."""
         return {str(each.task_id): each for each in read(self.path)}
 
     @functools.cached_property
     def path(self) -> Path:
-        """Of the task file. Raises UsageError."""
+        """The path of the task file. Raises UsageError."""
         return self._path or task_file(self._release.wheel)
 
     def ids(self) -> Sequence[str]:
-        """Those of the release, without looking for its file; those of a file that was given. Raises UsageError."""
+        """Return the ids of the release without reading its file, or those of a given file. Raises UsageError."""
         given = self._path or os.environ.get(self._release.wheel.variable)
         numbers = self.files if given else map(str, range(self._release.tasks))
         return tuple(f"{self.name}/{number}" for number in numbers)
 
     def lists(self) -> Mapping[str, Sequence[str]]:
-        """By site, by difficulty where the files tell it, and by template: `@shopping`, `@hard`, `@template-12`."""
+        """Return the lists by site, by difficulty where the files state it, and by template: `@shopping`, `@hard`, `@template-12`."""
         found: dict[str, list[str]] = {}
         for number, file in self.files.items():
             for key in (*file.sites, file.overall_difficulty, f"template-{file.intent_template_id}"):
@@ -97,7 +100,7 @@ class WebArena:
         return found
 
     def task(self, id: str) -> Task:
-        """Raises UsageError that names the nearest id, the variable of an address that is missing, or what is wrong in the file."""
+        """Return the task of an id. Raises UsageError that names the nearest id, a missing address variable, or the fault in the file."""
         name, seed = split(id)
         number = name.partition("/")[2]
         if number not in self.files:
@@ -122,7 +125,7 @@ class WebArena:
 
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
-        """On the sites as they are: what is done there stays until their owner's hook resets them. Raises EnvironmentFailure."""
+        """Open the environments on the sites as they are: changes stay until their owner's hook resets them. Raises EnvironmentFailure."""
         async with AsyncExitStack() as stack:
             judges = self._judges(stack)
             setup, verdict = PageSetup(prepare=partial(self._prepare, judges), way_out=self.addresses.way_out), self._verdict(judges)
@@ -138,12 +141,12 @@ class WebArena:
             yield BrowserFactory(browser, setup, config, isolated=False, evaluator=verdict)
 
     def checks(self, number: str, judges: Judges) -> tuple[Check, ...]:
-        """The evaluators of a task. Raises UsageError that names file, task and field."""
+        """Return the evaluators of a task. Raises UsageError that names file, task and field."""
         setting = Setting(self._release.name, self.addresses, judges, {**ON_PAGES, **Shop(self.addresses).helpers})
         return evaluators(self.files[number], setting, str(self.path))
 
     async def _prepare(self, judges: Judges, beginning: Beginning) -> None:
-        """See that whoever is to judge can be had; reset what has to be, in the live environment; log in."""
+        """Check that the judges are available; reset what must be, in the live environment; log in."""
         file = self.files[_number(beginning.task)]
         judges.need(roles(file))
         if not beginning.simulation:
@@ -152,7 +155,7 @@ class WebArena:
             await self.sessions.enter(beginning.context, beginning.page, file.storage_state or "", file.logged_in)
 
     def _judges(self, stack: AsyncExitStack) -> Judges:
-        """Opened with the first question."""
+        """Return judges that are opened with the first question."""
         models, config = list[Models](), self._models
 
         def chat(role: str) -> ChatModel:
@@ -173,7 +176,7 @@ class WebArena:
         return verdict
 
     def _images(self, file: TaskFile) -> tuple[str, ...]:
-        """Where the pictures of its instruction are."""
+        """Return the addresses of the pictures of its instruction."""
         found = list[str]()
         for number, image in enumerate(file.images):
             with at(f"`image[{number}]`"):
@@ -181,7 +184,7 @@ class WebArena:
         return tuple(found)
 
     def _origins(self, file: TaskFile) -> tuple[str, ...]:
-        """All sites that the task or its verdict names."""
+        """Return all sites that the task or its evaluation names."""
         texts = [file.start_url, file.eval.reference_url or "", *(each.url for each in file.eval.program_html or ())]
         texts += [each.eval_image_url for each in file.eval.page_image_query or ()]
         for number, site in enumerate(file.sites):
@@ -196,5 +199,5 @@ def _number(task: Task) -> str:
 
 
 def _folder() -> Path | None:
-    """Where storage state files lie."""
+    """Return the folder of storage state files."""
     return Path(said) if (said := os.environ.get("EXACT_AUTH")) else None

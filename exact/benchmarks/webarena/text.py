@@ -1,4 +1,4 @@
-"""Is a text what it should be? Rules of string_match, which program_html shares."""
+"""The rules of string_match, which program_html shares, by which a text is the wanted one."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _ALONE = re.compile(r"(?<![\w'’])[^\W\d_]\.$")
 
 
 def tokens(text: str) -> list[str]:
-    """Words and signs of a text, as the Penn Treebank parts them: a full stop that ends a sentence is a token of its own.
+    """Return words and signs of a text as the Penn Treebank splits them: a full stop that ends a sentence is a token of its own.
 
-    This takes the place of nltk's `word_tokenize`, whose model of sentences is fetched at run time, by a rule that does not look at
-    capitals, since references are compared in lower case. A full stop ends a sentence where the text ends or white space follows, after
-    closing quotes and brackets; but one after a letter that stands alone (`j. smith`, `e.g.`) does so only at the end of the text.
+    A rule replaces nltk's `word_tokenize`, whose sentence model is fetched at run time. The rule ignores capitals, since references are
+    compared in lower case. A full stop ends a sentence where the text ends or white space follows, after closing quotes and brackets;
+    one after a letter that stands alone (`j. smith`, `e.g.`) does so only at the end of the text.
     """
     found = list[str]()
     for match in _TOKEN.finditer(text):
@@ -45,7 +45,7 @@ def tokens(text: str) -> list[str]:
 
 
 def cleaned(text: str, dialect: Dialect) -> str:
-    """In lower case, without one pair of quotes around it."""
+    """Return a text in lower case, without one pair of quotes around it."""
     text = text.strip() if dialect == "webarena" else text
     for quote in "'\"":
         if len(text) > 1 and text.startswith(quote) and text.endswith(quote):
@@ -54,36 +54,39 @@ def cleaned(text: str, dialect: Dialect) -> str:
 
 
 def equal(wanted: str, text: str, dialect: Dialect) -> bool:
-    """Whether both are the same once cleaned."""
+    """Return whether both are the same once cleaned."""
     return cleaned(wanted, dialect) == cleaned(text, dialect)
 
 
 def includes(wanted: str, text: str, dialect: Dialect, *, alone: bool = False) -> bool:
-    """Whether `wanted` is in `text`. Short references are looked for as a token, so that `0` is not found in `10`: in VisualWebArena those
-    of one token, in WebArena's answers those of one character that are the only reference (`alone`)."""
+    """Return whether `wanted` is in `text`.
+
+    Short references are compared as tokens, so that `0` is not found in `10`: in VisualWebArena those of one token, in WebArena's
+    answers those of one character that are the only reference (`alone`).
+    """
     wanted, text = cleaned(wanted, dialect), cleaned(text, dialect)
     token = len(tokens(wanted)) == 1 if dialect == "visualwebarena" else alone and len(wanted) == 1 and len(tokens(wanted)) == 1
     return wanted in (tokens(text) if token else text)
 
 
 def any_included(wanted: str, text: str, dialect: Dialect, *, alone: bool = False) -> bool:
-    """Whether one of the references between ` |OR| ` is in `text`."""
+    """Return whether one of the references between ` |OR| ` is in `text`."""
     return any(includes(each, text, dialect, alone=alone) for each in wanted.split(OR))
 
 
 def one_of(wanted: Iterable[str], text: str, dialect: Dialect) -> bool:
-    """Whether a reference is in `text` as a substring."""
+    """Return whether a reference is in `text` as a substring."""
     return any(cleaned(each, dialect) in cleaned(text, dialect) for each in wanted)
 
 
 def number(text: str) -> float | None:
-    """The number a text is: digits, thousands in commas, a decimal point; None where it is none, such as `inf` and `1e9`."""
+    """Return the number that a text is: digits, thousands in commas, a decimal point; None for other texts, such as `inf` and `1e9`."""
     match = _NUMBER.fullmatch(text)
     return float(match[1].replace(",", "")) if match else None
 
 
 def written(value: float) -> str:
-    """A number as a text: a whole one with all its digits, another with the 15 that a double keeps.
+    """Return a number as a text: a whole one with all its digits, another with the 15 that a double keeps.
 
     >>> written(1234567.0), written(0.1 + 0.2)
     ('1234567', '0.3')
@@ -92,7 +95,7 @@ def written(value: float) -> str:
 
 
 def fulfils(value: float, comparisons: str) -> bool:
-    """Whether a number fulfils one of the comparisons between ` |OR| `. Raises ValueError for one that is none."""
+    """Return whether a number fulfils one of the comparisons between ` |OR| `. Raises ValueError for an invalid one."""
     return any(_fulfils(value, each) for each in comparisons.split(OR))
 
 

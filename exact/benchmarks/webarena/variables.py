@@ -1,4 +1,4 @@
-"""Where the sites are: names such as `__SHOPPING__` in task files, and the environment variables that give their addresses."""
+"""The addresses of the sites: names such as `__SHOPPING__` in task files, and the environment variables that give their addresses."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ _NAME = re.compile(r"__([A-Z][A-Z_]*[A-Z])__")
 
 
 class Addresses:
-    """The addresses of a benchmark's sites, looked up when they are needed."""
+    """Addresses of a benchmark's sites, looked up when they are needed."""
 
     def __init__(self, prefix: str, environ: Mapping[str, str]) -> None:
-        """`prefix`: the site SHOPPING is at `<prefix>SHOPPING`, else at `SHOPPING`: `WA_` for WebArena, `VWA_` for VisualWebArena."""
+        """Configure the addresses.
+
+        prefix: the site SHOPPING is at `<prefix>SHOPPING`, else at `SHOPPING`: `WA_` for WebArena, `VWA_` for VisualWebArena.
+        """
         self._prefix, self._environ = prefix, environ
         self._asked = set[str]()
 
     def variable(self, site: str) -> str:
-        """The variable that gives a site's address: the one that is set, else the one to set. Sites are named in any case."""
+        """Return the variable that gives a site's address: the one that is set, else the one to set. Sites are named in any case."""
         site = site.upper()
         names = (f"{self._prefix}{site}", site)
         return next((name for name in names if self._environ.get(name)), names[0])
 
     def of(self, site: str) -> str:
-        """A site's address, without a last slash. Raises UsageError that names the variable."""
+        """Return a site's address, without a last slash. Raises UsageError that names the variable."""
         variable = self.variable(site)
         self._asked.add(site.upper())
         address = self._environ.get(variable, "").rstrip("/")
@@ -37,20 +40,20 @@ class Addresses:
         return address
 
     def fill(self, text: str) -> str:
-        """A text with addresses for the names in it. Raises UsageError."""
+        """Return a text with addresses for the names in it. Raises UsageError."""
         return _NAME.sub(lambda match: self.of(match[1]), text)
 
     def blame(self, url: str) -> str:
-        """The variable that an address comes from: `WA_SHOPPING`; empty where none that was asked for fits."""
+        """Return the variable that an address comes from, such as `WA_SHOPPING`; empty where none fits."""
         found = (self.variable(site) for site in sorted(self._asked))
         return next((name for name in found if origin(self._environ.get(name, "")) == origin(url)), "")
 
     def way_out(self, url: str) -> str:
-        """How a message goes on about an address that does not answer; empty where no variable is to blame."""
+        """Return how a message continues about an address that does not answer; empty where no variable is the cause."""
         blame = self.blame(url)
         return f": is {blame} right, and the site up?" if blame else ""
 
 
 def named(text: str) -> set[str]:
-    """The sites named in a text, in capitals."""
+    """Return the sites named in a text, in capitals."""
     return set(_NAME.findall(text))

@@ -1,4 +1,4 @@
-"""Where the task files are: in PyPI wheels whose code, with all that it would install, is not wanted. Only their data is unpacked."""
+"""The task files in PyPI wheels whose code, with all its dependencies, is not wanted. Only their data is unpacked."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _SECONDS = 600
 
 
 class Wheel(NamedTuple):
-    """A package, and the data in it."""
+    """Package, and the data in it."""
 
     project: str
-    """As the package index names it: `libwebarena`."""
+    """Name in the package index: `libwebarena`."""
     version: str
     module: str
-    """The folder in it: `webarena`."""
+    """Folder in the wheel: `webarena`."""
     file: str
-    """The task file in that folder."""
+    """Task file in that folder."""
     variable: str
-    """Environment variable that may say where it is instead: the task file, a folder with it, or the wheel."""
+    """Environment variable that may name the task file, a folder with it, or the wheel."""
 
 
 def task_file(wheel: Wheel) -> Path:
-    """The task file, fetched into the user's cache where it is nowhere. Raises UsageError with the ways to get it."""
+    """Return the task file; fetch it into the user's cache where it is missing. Raises UsageError with the ways to get it."""
     if said := os.environ.get(wheel.variable):
         return _at(Path(said).expanduser(), wheel)
     spec = importlib.util.find_spec(wheel.module)
@@ -83,7 +83,7 @@ def _fetch(wheel: Wheel, kept: Path) -> None:
 
 
 def _unpack(path: Path, kept: Path, wheel: Wheel) -> None:
-    """The task file alone; whole or not at all. Raises UsageError."""
+    """Unpack the task file alone, atomically. Raises UsageError."""
     name = f"{wheel.module}/{wheel.file}"
     try:
         with zipfile.ZipFile(path) as archive:

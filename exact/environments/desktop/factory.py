@@ -47,7 +47,8 @@ async def desktop_factory(
     """Provide a factory of desktops while the block runs. A task's private part says what is on one: see `desktop.setup`.
 
     sandbox: run each in gVisor, where it can be forked as a whole; else states are reached by reset and replay. width, height: size of the
-    screen in pixels. limit: bytes of retained snapshots. log: file to which the programs' output is appended. Raises UsageError where packages are missing, and EnvironmentFailure where there is no usable runsc.
+    screen in pixels. limit: bytes of retained snapshots. log: file to which the programs' output is appended. Raises UsageError where
+    packages are missing, and EnvironmentFailure where there is no usable runsc.
     """
     if lack := absent():
         raise UsageError(f"no desktop here: {lack}")

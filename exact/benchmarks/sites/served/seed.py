@@ -1,4 +1,4 @@
-"""Makes a site with its data: `seed.py SITE FOLDER`."""
+"""Program that makes a site with its data: `seed.py SITE FOLDER`."""
 
 from __future__ import annotations
 

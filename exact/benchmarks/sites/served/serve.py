@@ -1,6 +1,6 @@
-"""Serves a seeded site: `serve.py SITE PORT SEED [TOKEN]`. It runs on a copy; what is written to it is gone with the process.
+"""Program that serves a seeded site: `serve.py SITE PORT SEED [TOKEN]`. It runs on a copy, which goes with the process.
 
-`POST /__reset__` with the token in the header X-Reset brings the data back to the seed's; log-ins stay.
+`POST /__reset__` with the token in the header X-Reset restores the seed's data; log-ins stay.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Server(ThreadingMixIn, WSGIServer):
     request_queue_size = 64
 
     def handle_error(self, request, client_address) -> None:
-        """A browser that went away is no error."""
+        """Ignore a browser that disconnected; report any other error."""
 
 
 class Quiet(WSGIRequestHandler):
@@ -33,7 +33,7 @@ class Quiet(WSGIRequestHandler):
 
 
 def restored(site, seed: Path, folder: Path) -> None:
-    """Bring the database back, but for the table of log-ins."""
+    """Restore the database, except the table of log-ins."""
     with sqlite3.connect(site.database(seed).as_uri() + "?mode=ro", uri=True) as source, sqlite3.connect(site.database(folder)) as target:
         kept = list(target.execute(f"select * from {site.KEPT}")) if site.KEPT else []
         source.backup(target)
@@ -45,7 +45,7 @@ def restored(site, seed: Path, folder: Path) -> None:
 
 
 def resettable(application, site, seed: Path, folder: Path, token: str):
-    """The application, with the way back."""
+    """Return the application with the reset route."""
     lock = threading.Lock()
 
     def answered(environ, start_response):

@@ -1,7 +1,7 @@
-"""What is in the Trac: made up, and the same each time."""
+"""The content of the Trac: made up, and the same each time."""
 
 WORD = "lantern-42"
-"""Everybody's password."""
+"""Password of every user."""
 ACCOUNTS = ("alice", "bob", "carol", "dave")
 DEVELOPERS = ("bob", "dave")
 
@@ -58,7 +58,7 @@ TICKETS = (
     ("Obsolete spam ticket: buy cheap lanterns", "defect", "interface", "minor", "", "", "anonymous", "new", "spam", "Cheap lanterns, buy now."),
     ("Package index shows the old homepage", "defect", "packaging", "trivial", "1.1 Foghorn", "bob", "carol", "new", "homepage", "It is the one of 2021."),
 )  # fmt: skip
-"""Summary, type, component, priority, milestone, owner, reporter, status, keywords, description; numbered from 1."""
+"""Tickets: summary, type, component, priority, milestone, owner, reporter, status, keywords, description; numbered from 1."""
 
 COMMENTS = (
     (1, "alice", 2, "I can reproduce it. The reader should return no lamps instead."),
@@ -70,7 +70,7 @@ COMMENTS = (
     (16, "dave", 60, "90 dB would be enough."),
     (22, "alice", 90, "Measured with the cold chamber. The holder shrinks."),
 )
-"""Ticket, author, day, text."""
+"""Comments: ticket, author, day, text."""
 
 WIKI = (
     (
@@ -119,4 +119,4 @@ WIKI = (
     ("OldIdeas", "dave", "= Old ideas =\n\nNobody needs these any more. This page may be deleted.\n"),
     ("SandBox", "alice", "= Sand box =\n\nTry things here.\n"),
 )
-"""Name, author, text."""
+"""Wiki pages: name, author, text."""

@@ -1,4 +1,4 @@
-"""A Trac with tickets, a wiki and four people: `build` makes it, always the same, `application` serves it, `restore` brings it back."""
+"""A Trac with tickets, a wiki and four people: `build` makes it, always the same, `application` serves it, `restore` restores it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trac_data import ACCOUNTS, COMMENTS, COMPONENTS, DEVELOPERS, MILESTONES, TI
 
 START = datetime(2024, 1, 8, 9, 0, tzinfo=UTC)
 KEPT = "auth_cookie"
-"""The table of log-ins, which a reset leaves alone."""
+"""Table of log-ins, which a reset leaves alone."""
 OPTIONS = {
     "components": {
         "trac.web.auth.loginmodule": "disabled",
@@ -33,7 +33,7 @@ OPTIONS = {
 
 
 def build(folder: Path) -> None:
-    """The environment, with its data."""
+    """Make the environment with its data."""
     from trac.admin.console import TracAdmin
     from trac.env import open_environment
 
@@ -56,7 +56,7 @@ def build(folder: Path) -> None:
 
 
 def application(folder: Path):
-    """The WSGI application."""
+    """Return the WSGI application."""
     from trac.web.main import dispatch_request
 
     os.environ["TRAC_ENV"] = str(folder)
@@ -69,12 +69,12 @@ def application(folder: Path):
 
 
 def database(folder: Path) -> Path:
-    """Where its data is."""
+    """Return the path of the database."""
     return folder / "db" / "trac.db"
 
 
 def forget() -> None:
-    """Whatever was read before is read again."""
+    """Drop caches, so that the data is read again."""
     import trac.env
 
     with trac.env.env_cache_lock:

@@ -1,7 +1,7 @@
-"""What is in the newspaper: made up, and the same each time."""
+"""The content of the newspaper: made up, and the same each time."""
 
 WORD = "seagull-17"
-"""Everybody's password."""
+"""Password of every user."""
 SECTIONS = (
     ("News", "news", "What happens between the piers."),
     ("Events", "events", "What is on this summer."),
@@ -47,4 +47,4 @@ CONTACTS = (
 )
 REDIRECTS = (("/ferry", "/news/ferry-to-ness-runs-again/"), ("/parking", "/guides/where-to-park/"), ("/old-shop", "/guides/"))
 USERS = (("mara", "Mara", "Holm", ""), ("ben", "Ben", "Ito", "Editors"), ("ines", "Ines", "Ruiz", "Moderators"))
-"""Name, first and last name, group; without one an administrator."""
+"""Users: name, first and last name, group; without a group an administrator."""

@@ -1,4 +1,4 @@
-"""A Wagtail with a newspaper and three people: `build` makes it, always the same, `application` serves it, `restore` brings it back."""
+"""A Wagtail with a newspaper and three people: `build` makes it, always the same, `application` serves it, `restore` restores it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from wagtail_data import ARTICLES, CONTACTS, DRAFTS, EVENTS, NOTICES, REDIRECTS, SECTIONS, USERS, WORD
 
 KEPT = ""
-"""Log-ins are in signed cookies: no table of them."""
+"""Table of log-ins: none, because they are in signed cookies."""
 BEGIN = datetime(2024, 1, 5, 9, 0, tzinfo=UTC)
 
 
 def configured(folder: Path) -> None:
-    """Django's settings."""
+    """Configure Django."""
     import django
     from django.conf import settings
 
@@ -72,12 +72,12 @@ def configured(folder: Path) -> None:
 
 
 def database(folder: Path) -> Path:
-    """Where its data is."""
+    """Return the path of the database."""
     return folder / "site.sqlite3"
 
 
 def application(folder: Path):
-    """The WSGI application."""
+    """Return the WSGI application."""
     configured(folder)
     from django.core.wsgi import get_wsgi_application
 
@@ -85,7 +85,7 @@ def application(folder: Path):
 
 
 def forget() -> None:
-    """Whatever was read before is read again."""
+    """Drop caches, so that the data is read again."""
     from django.core.cache import cache
     from wagtail.models import Site
 
@@ -94,7 +94,7 @@ def forget() -> None:
 
 
 def build(folder: Path) -> None:
-    """The site, with its data."""
+    """Make the site with its data."""
     folder.mkdir(parents=True)
     configured(folder)
     from django.core.management import call_command

@@ -1,4 +1,4 @@
-"""Its pages and snippets."""
+"""The pages and snippets of the newspaper."""
 
 from django.db import models
 from wagtail.admin.panels import FieldPanel

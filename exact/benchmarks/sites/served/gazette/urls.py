@@ -1,4 +1,4 @@
-"""Its addresses."""
+"""The addresses of the newspaper."""
 
 from django.conf import settings
 from django.shortcuts import render

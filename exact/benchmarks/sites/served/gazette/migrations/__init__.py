@@ -1,1 +1,1 @@
-"""How its tables are made."""
+"""The migrations of the newspaper."""

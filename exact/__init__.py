@@ -1,6 +1,6 @@
-"""Agents that solve tasks in real browsers by reflective tree search.
+"""Agents that solve tasks in real browsers and desktops by reflective tree search.
 
-The public names are loaded when they are first used, so that `import exact` costs next to nothing.
+A public name is imported when it is first used, so that `import exact` is fast.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_MODULES = {
     "action": ("Action", "ActionSpace", "Parameter", "Verb"),
     "agents.base": ("Policy", "ValueFunction"),
     "benchmarks.base": ("Suite",),
     "config": ("Config",),
     "context": ("Context", "Evaluation", "Proposal", "Reflection", "Taken"),
-    "environments.base": ("Capabilities", "SideEffect", "Environment", "Snapshot", "Transition", "EnvironmentFactory"),
+    "environments.base": ("Capabilities", "Environment", "EnvironmentFactory", "SideEffect", "Snapshot", "Transition"),
     "errors": (
         "ActionError",
         "AnswerError",
@@ -64,7 +64,7 @@ _HOMES = {
     "search.tree": ("Node", "Tree"),
     "task": ("Outcome", "Score", "Task"),
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "Action",
@@ -77,9 +77,9 @@ __all__ = [
     "ChatModel",
     "Config",
     "Context",
-    "SideEffect",
     "Element",
     "Environment",
+    "EnvironmentFactory",
     "EnvironmentFailure",
     "Evaluation",
     "EvaluatorError",
@@ -97,6 +97,7 @@ __all__ = [
     "Reflection",
     "Reflector",
     "Score",
+    "SideEffect",
     "Snapshot",
     "Suite",
     "Surprise",
@@ -108,7 +109,6 @@ __all__ = [
     "UsageError",
     "ValueFunction",
     "Verb",
-    "EnvironmentFactory",
     "__version__",
 ]
 

@@ -24,10 +24,10 @@ class BrowserGymSuite:
 
     def ids(self) -> Sequence[str]:
         """Return every id but those of WorkArena, which only its package knows."""
-        found = [f"miniwob.{name}" for name in names.BROWSERGYM]
-        found += [f"webarena.{number}" for number in range(_WEBARENA)]
-        found += [f"visualwebarena.{number}" for number in range(_VISUALWEBARENA)]
-        return tuple(f"browsergym/{name}" for name in found)
+        ids = [f"miniwob.{name}" for name in names.BROWSERGYM]
+        ids += [f"webarena.{number}" for number in range(_WEBARENA)]
+        ids += [f"visualwebarena.{number}" for number in range(_VISUALWEBARENA)]
+        return tuple(f"browsergym/{name}" for name in ids)
 
     def lists(self) -> Mapping[str, Sequence[str]]:
         """Return one list for each benchmark: `browsergym/@miniwob`."""

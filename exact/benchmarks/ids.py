@@ -21,8 +21,8 @@ def split(id: str) -> tuple[str, int]:
 
 def split_pattern(pattern: str) -> tuple[str, list[int]]:
     """Return a pattern without its seeds, and the seeds in the order written (`[0]` where absent). Raises UsageError."""
-    name, found, query = pattern.partition("?")
-    if not found:
+    name, has_query, query = pattern.partition("?")
+    if not has_query:
         return name, [0]
     match = _SEEDS.fullmatch(query)
     if not match:

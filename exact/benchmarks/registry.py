@@ -74,8 +74,8 @@ def suite(id: str) -> Suite:
 
 def suite_with_models(id: str, models: ModelsConfig) -> Suite:
     """Return the suite of a task id, with these models where its evaluators ask some. Raises UsageError as `suite` does."""
-    found = suite(id)
-    return found.with_models(models) if isinstance(found, ModelEvaluatedSuite) else found
+    plain = suite(id)
+    return plain.with_models(models) if isinstance(plain, ModelEvaluatedSuite) else plain
 
 
 def task(id: str) -> Task:

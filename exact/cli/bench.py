@@ -232,15 +232,15 @@ def _own_tasks(files: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
     from exact.benchmarks.ids import join, split_pattern
     from exact.cli.task_files import read_task_files
 
-    found = read_task_files(files)
+    tasks = read_task_files(files)
     if seeds is not None:
-        names = {task.id: split_pattern(f"{task.id.partition('?')[0]}?seed={seeds}") for task in found}
-        found = tuple(
-            msgspec.structs.replace(task, id=join(names[task.id][0], seed), seed=seed) for task in found for seed in names[task.id][1]
+        names = {task.id: split_pattern(f"{task.id.partition('?')[0]}?seed={seeds}") for task in tasks}
+        tasks = tuple(
+            msgspec.structs.replace(task, id=join(names[task.id][0], seed), seed=seed) for task in tasks for seed in names[task.id][1]
         )
-    if twice := [id for id, count in Counter(task.id for task in found).items() if count > 1]:
-        raise UsageError(f"two tasks are named {twice[0]}: give each its own id or seed")
-    return found
+    if duplicates := [id for id, count in Counter(task.id for task in tasks).items() if count > 1]:
+        raise UsageError(f"two tasks are named {duplicates[0]}: give each its own id or seed")
+    return tasks
 
 
 def _tasks(suite: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:

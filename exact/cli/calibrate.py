@@ -47,14 +47,14 @@ def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, a
         labels = asyncio.run(_labels(source, count, seed, quiet=as_json))
         groups.setdefault((source.judge, "committed"), []).extend(committed(source))
         groups.setdefault((source.judge, "drawn"), []).extend(each.prediction() for each in labels if not each.reason)
-    found = {key: judged for key, judged in groups.items() if judged}
-    if not found:
+    predictions = {key: group for key, group in groups.items() if group}
+    if not predictions:
         from exact.errors import UsageError
 
         raise UsageError("no evaluated state has an outcome, because no attempt was scored: try --label 50")
     if fit is not None:
-        _write(fit, found)
-    click.echo(json.dumps([_figures(*key, judged) for key, judged in found.items()]) if as_json else "\n".join(_lines(found)))
+        _write(fit, predictions)
+    click.echo(json.dumps([_figures(*key, group) for key, group in predictions.items()]) if as_json else "\n".join(_lines(predictions)))
 
 
 async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list[LabelledState]:
@@ -117,45 +117,46 @@ def _write(path: Path, groups: dict[tuple[str, str], list[Prediction]]) -> None:
     from exact.calibration.measure import fit
     from exact.errors import UsageError
 
-    judges = {judge for judge, _ in groups}
-    if len(judges) != 1:
-        raise UsageError(f"one curve cannot fit {len(judges)} value functions: name runs with the same one")
-    [judge] = judges
-    kind = "drawn" if (judge, "drawn") in groups else "committed"
-    judged = groups[judge, kind]
-    tasks = len({one.task for one in judged})
-    path.write_bytes(msgspec.json.encode(fit(judged, f"{judge}, {len(judged)} {kind} states of {tasks} tasks")))
+    value_functions = {value_function for value_function, _ in groups}
+    if len(value_functions) != 1:
+        raise UsageError(f"one curve cannot fit {len(value_functions)} value functions: name runs with the same one")
+    [value_function] = value_functions
+    kind = "drawn" if (value_function, "drawn") in groups else "committed"
+    predictions = groups[value_function, kind]
+    tasks = len({one.task for one in predictions})
+    path.write_bytes(msgspec.json.encode(fit(predictions, f"{value_function}, {len(predictions)} {kind} states of {tasks} tasks")))
 
 
-def _figures(judge: str, sample: str, judged: Sequence[Prediction]) -> dict[str, Any]:
+def _figures(value_function: str, sample: str, predictions: Sequence[Prediction]) -> dict[str, Any]:
     from exact.calibration.measure import auc, brier, interval, refitted, reliability
 
-    again = refitted(judged)
+    calibrated = refitted(predictions)
     return {
-        "value_function": judge,
+        "value_function": value_function,
         "sample": sample,
-        "states": len(judged),
-        "tasks": len({one.task for one in judged}),
-        "success": sum(one.success for one in judged) / len(judged),
-        "brier": interval(judged, brier),
-        "brier_refitted": interval(again, brier) if again else None,
-        "auc": interval(judged, auc),
-        "reliability": [bin._asdict() for bin in reliability(judged)],
+        "states": len(predictions),
+        "tasks": len({one.task for one in predictions}),
+        "success": sum(one.success for one in predictions) / len(predictions),
+        "brier": interval(predictions, brier),
+        "brier_refitted": interval(calibrated, brier) if calibrated else None,
+        "auc": interval(predictions, auc),
+        "reliability": [bin._asdict() for bin in reliability(predictions)],
     }
 
 
 def _lines(groups: dict[tuple[str, str], list[Prediction]]) -> Iterator[str]:
-    for (judge, sample), judged in groups.items():
-        found = _figures(judge, sample, judged)
-        yield f"{judge}: {found['states']} {sample} states of {found['tasks']} tasks, {found['success']:.0%} of them led to success"
+    for (value_function, sample), predictions in groups.items():
+        figures = _figures(value_function, sample, predictions)
+        states = f"{figures['states']} {sample} states of {figures['tasks']} tasks"
+        yield f"{value_function}: {states}, {figures['success']:.0%} of them led to success"
         for name, words in (("brier", "Brier score"), ("brier_refitted", "refitted"), ("auc", "AUC")):
-            figure = found[name]
+            figure = figures[name]
             shown = (
                 f"{figure[0]:.3f} [{figure[1]:.3f}, {figure[2]:.3f}]" if figure else "-  (requires states of both outcomes, from two tasks)"
             )
             yield f"  {words:<12} {shown}"
         yield "  value         states  mean   led to success"
-        for bin in found["reliability"]:
+        for bin in figures["reliability"]:
             bar = "█" * round(20 * bin["rate"])
             yield f"  {bin['low']:.1f} to {bin['high']:.1f}    {bin['states']:>6}  {bin['value']:.2f}   {bin['rate']:>4.0%} {bar}"
         yield ""

@@ -49,11 +49,13 @@ def check(
     guest = ":" in environment and (python or sandbox)
     if environment.partition("#")[0].endswith((".yaml", ".yml")):
         own = _own(environment)
-        found, open = partial(_same, own), partial(_site, own, sandbox)
+        task, open_factory = partial(_same, own), partial(_site, own, sandbox)
     else:
-        found = partial(_task, environment, task_id, goal)
-        open = partial(_guest, environment, python, bool(sandbox)) if guest else partial(_opened, environment, task_id, bool(sandbox))
-    findings = asyncio.run(_check(open, found, quick, limit))
+        task = partial(_task, environment, task_id, goal)
+        open_factory = (
+            partial(_guest, environment, python, bool(sandbox)) if guest else partial(_opened, environment, task_id, bool(sandbox))
+        )
+    findings = asyncio.run(_check(open_factory, task, quick, limit))
     if as_json:
         import msgspec
 
@@ -64,11 +66,11 @@ def check(
 
 
 async def _check(
-    open: Callable[[], AbstractAsyncContextManager[EnvironmentFactory]], task: Callable[[], Task], quick: bool, limit: float
+    open_factory: Callable[[], AbstractAsyncContextManager[EnvironmentFactory]], task: Callable[[], Task], quick: bool, limit: float
 ) -> list[Finding]:
     from exact.environments.check import check as run
 
-    async with open() as environments:
+    async with open_factory() as environments:
         return await run(environments, task(), quick=quick, limit=limit)
 
 
@@ -128,10 +130,10 @@ def _opened(environment: str, task_id: str | None, sandbox: bool) -> AbstractAsy
     if not all(module.split(".")) or not name:
         raise UsageError(f"{environment!r} is no factory: write module:factory")
     try:
-        made = getattr(importlib.import_module(module), name)()
+        factory = getattr(importlib.import_module(module), name)()
     except (ImportError, AttributeError) as error:
         raise UsageError(f"{environment}: {error}") from error
-    return made if isinstance(made, AbstractAsyncContextManager) else nullcontext(made)
+    return factory if isinstance(factory, AbstractAsyncContextManager) else nullcontext(factory)
 
 
 def findings_table(findings: list[Finding]) -> str:

@@ -26,41 +26,41 @@ def compare(a: Path, b: Path, every: bool, as_json: bool) -> None:
 
     from exact.evaluation import compare as comparing
 
-    found = comparing.compare(comparing.open_side(a), comparing.open_side(b))
+    comparison = comparing.compare(comparing.open_side(a), comparing.open_side(b))
     if as_json:
-        click.echo(msgspec.json.encode(_plain(found)))
+        click.echo(msgspec.json.encode(_plain(comparison)))
         return
     from exact.evaluation.table import agent_label, format_number, markdown_table
 
-    for warning in found.warnings:
+    for warning in comparison.warnings:
         click.echo(f"exact: {warning}", err=True)
-    sides = (found.a, found.b)
+    sides = (comparison.a, comparison.b)
     rows = [
         [agent_label(each), str(each.success), *(format_number(each.costs[kind]) for kind in ("actions", "transitions", "seconds"))]
         for each in sides
     ]
     click.echo(markdown_table(["run", "success", "actions", "steps", "seconds"], rows))
-    gain, (one, other) = found.versus, map(agent_label, sides)
+    gain, (one, other) = comparison.versus, map(agent_label, sides)
     click.echo(
         f"\ngain of {one}: {gain.gain}; wins {gain.wins}, losses {gain.losses}, ties {gain.ties}; "
         f"p {gain.mcnemar:.3f} (McNemar, assumes independent attempts), {gain.by_task:.3f} (sign flips by task)"
     )
-    if any(found.only):
-        click.echo(f"not compared: {found.only[0]} scores that only {one} has, {found.only[1]} that only {other} has")
-    shown = [each for each in found.tasks if every or each.wins or each.losses]
+    if any(comparison.only):
+        click.echo(f"not compared: {comparison.only[0]} scores that only {one} has, {comparison.only[1]} that only {other} has")
+    shown = [each for each in comparison.tasks if every or each.wins or each.losses]
     if shown:
         body = [[t.task, f"{t.a:.2f}", f"{t.b:.2f}", str(t.seeds), str(t.wins), str(t.losses)] for t in shown]
         click.echo("\n" + markdown_table(["task", one, other, "seeds", "wins", "losses"], body))
 
 
-def _plain(found: Comparison) -> dict[str, object]:
+def _plain(comparison: Comparison) -> dict[str, object]:
     """Return mappings, because JSON would encode named tuples as lists."""
     return {
-        **found._asdict(),
-        "a": _mapped(found.a._asdict()),
-        "b": _mapped(found.b._asdict()),
-        "versus": _mapped(found.versus._asdict()),
-        "tasks": [each._asdict() for each in found.tasks],
+        **comparison._asdict(),
+        "a": _mapped(comparison.a._asdict()),
+        "b": _mapped(comparison.b._asdict()),
+        "versus": _mapped(comparison.versus._asdict()),
+        "tasks": [each._asdict() for each in comparison.tasks],
     }
 
 

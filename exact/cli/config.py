@@ -38,11 +38,11 @@ def providers_(file: str, as_json: bool) -> None:
 
     from exact.models.providers import providers
 
-    found = providers(file)
+    known = providers(file)
     if as_json:
-        click.echo(msgspec.json.encode(found).decode())
+        click.echo(msgspec.json.encode(known).decode())
         return
-    for name, provider in found.items():
+    for name, provider in known.items():
         where = ", ".join(place.base_url for place in provider.places) or "models.ROLE.base_url"
         click.echo(f"{name:14} {where}  {provider.api_key_env or provider.token or 'no key'}")
 

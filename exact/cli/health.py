@@ -67,13 +67,13 @@ def _package(name: str, purpose: str, *, required: bool = True) -> HealthCheck:
 
 
 def _driver() -> HealthCheck:
-    found = _package("playwright", "drives the browser")
-    if not found.ok:
-        return found
+    check = _package("playwright", "drives the browser")
+    if not check.ok:
+        return check
     from exact.environments.browser.launch.driver import WAY_OUT, driver_fault
 
-    said = driver_fault()
-    return msgspec.structs.replace(found, ok=not said, found=f"its driver does not start: {said}" if said else found.found, fix=WAY_OUT)
+    fault = driver_fault()
+    return msgspec.structs.replace(check, ok=not fault, found=f"its driver does not start: {fault}" if fault else check.found, fix=WAY_OUT)
 
 
 def _browser() -> HealthCheck:
@@ -120,8 +120,8 @@ def _sandbox() -> HealthCheck:
 def _desktop() -> HealthCheck:
     from exact.environments.desktop import absent
 
-    lack, fix = absent(), "shells/setup.sh --desktop, and pip install 'exact-agent[desktop]'"
-    return HealthCheck(name="desktop", ok=not lack, found=lack or "its programs and packages are installed", fix=fix, required=False)
+    missing, fix = absent(), "shells/setup.sh --desktop, and pip install 'exact-agent[desktop]'"
+    return HealthCheck(name="desktop", ok=not missing, found=missing or "its programs and packages are installed", fix=fix, required=False)
 
 
 def _browsergym() -> HealthCheck:

@@ -122,9 +122,9 @@ def _login(answers: dict[str, Any]) -> dict[str, Any]:
         case "file":
             return {"state": "login.json"}
         case "script":
-            names = ('fill [textbox "User"] "<user>"', 'fill [textbox "Password"] "<password>"', 'click [button "Sign in"]')
-            found = {"script": list(names), "secrets": {"user": "$SITE_USER", "password": "$SITE_PASSWORD"}}
-            return {"url": answers["login_url"], **found} if answers["login_url"] else found
+            steps = ('fill [textbox "User"] "<user>"', 'fill [textbox "Password"] "<password>"', 'click [button "Sign in"]')
+            login = {"script": list(steps), "secrets": {"user": "$SITE_USER", "password": "$SITE_PASSWORD"}}
+            return {"url": answers["login_url"], **login} if answers["login_url"] else login
         case "basic":
             return {"user": "$SITE_USER", "password": "$SITE_PASSWORD"}
         case _:

@@ -64,11 +64,11 @@ def _target(site: str) -> tuple[str, Path | None]:
         return url, None
     from exact.benchmarks.own import read_site
 
-    found = read_site(Path(site))
-    if not is_web(found.url):
-        raise UsageError(f"invalid url {found.url!r} in {site}: write https://host")
-    state = (found.browser.get("login") or {}).get("state", "")
-    return found.url, Path(site).absolute().parent / Path(state).expanduser() if state else None
+    site_file = read_site(Path(site))
+    if not is_web(site_file.url):
+        raise UsageError(f"invalid url {site_file.url!r} in {site}: write https://host")
+    state = (site_file.browser.get("login") or {}).get("state", "")
+    return site_file.url, Path(site).absolute().parent / Path(state).expanduser() if state else None
 
 
 def _default(url: str) -> Path:

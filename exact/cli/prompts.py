@@ -44,12 +44,12 @@ def list_(folder: str, as_json: bool) -> None:
     from exact.prompts.library import use_folder
 
     with use_folder(folder) as library:
-        found = [library.prompt(name) for name in library.names()]
+        templates = [library.prompt(name) for name in library.names()]
     if as_json:
-        rows = [{"name": p.name, "version": p.version, "digest": p.digest, "inputs": p.inputs, "source": p.source} for p in found]
+        rows = [{"name": p.name, "version": p.version, "digest": p.digest, "inputs": p.inputs, "source": p.source} for p in templates]
         click.echo(json.dumps(rows))
         return
-    for prompt in found:
+    for prompt in templates:
         click.echo(f"{prompt.id:32} {', '.join(prompt.inputs)}{f'   {prompt.source}' if prompt.source else ''}")
 
 

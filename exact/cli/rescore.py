@@ -46,7 +46,7 @@ def rescore(run: Path, pattern: str | None, adopt: bool, as_json: bool) -> int:
     bench = BenchFolder(run) if (run / "bench.json").exists() else None
     runs = {agent: bench.agent(agent) for agent in bench.plan.agents} if bench else {run.name: reopen(run)}
     try:
-        found = asyncio.run(_rescored(runs, pattern, adopt, as_json))
+        rescored = asyncio.run(_rescored(runs, pattern, adopt, as_json))
     finally:
         if bench and adopt:
             from exact.cli.bench import rewards_of
@@ -54,19 +54,19 @@ def rescore(run: Path, pattern: str | None, adopt: bool, as_json: bool) -> int:
 
             bench.write_results(bench.gather())
             write_outputs(bench, rewards_of(bench))
-    return 1 if any(each.error for each in found) else 0
+    return 1 if any(each.error for each in rescored) else 0
 
 
 async def _rescored(runs: Mapping[str, tuple[RunFolder, Config]], pattern: str | None, adopt: bool, as_json: bool) -> list[_Rescored]:
     """Replay the attempts and print each score at once."""
     from exact.cli.report import started_tasks
 
-    tasks, found = {agent: started_tasks(folder, pattern) for agent, (folder, _) in runs.items()}, []
+    tasks, rescored = {agent: started_tasks(folder, pattern) for agent, (folder, _) in runs.items()}, []
     for agent, (folder, config) in runs.items():
         async for each in _replays(agent, folder, config, tasks[agent], adopt):
-            found.append(each)
+            rescored.append(each)
             click.echo(_as_json(each) if as_json else _line(each))
-    return found
+    return rescored
 
 
 async def _replays(agent: str, folder: RunFolder, config: Config, tasks: Sequence[Task], adopt: bool) -> AsyncIterator[_Rescored]:

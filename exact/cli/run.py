@@ -67,23 +67,23 @@ def run(
     if allow_same_task:
         config = msgspec.structs.replace(config, reflection=msgspec.structs.replace(config.reflection, exclude_same_task=False))
     if own is not None:
-        found = _own_tasks(own, url or goal or services or site or tasks)
+        selected = _own_tasks(own, url or goal or services or site or tasks)
     elif site:
-        found = _on_site(site, url, goal, tasks)
+        selected = _on_site(site, url, goal, tasks)
     else:
-        found = _own_site(url, goal, services, tasks) if url or goal or services else _tasks(tasks)
+        selected = _own_site(url, goal, services, tasks) if url or goal or services else _tasks(tasks)
     out = out or _free(Path("runs"), config.name)
     if dry_run:
         from exact.cli.dry_run import describe
 
-        click.echo(describe(found, config, out))
+        click.echo(describe(selected, config, out))
         return 0
     from exact.cli.attempt import attempt
     from exact.runs.runner import check_models, create
 
     check_models(config)  # a missing key or an unknown price is reported before anything is written
-    mine = bool(url or site or own) or any(is_task_file(each) for each in tasks)
-    folder = create(out, found, config, benchmark=not mine)
+    own_site = bool(url or site or own) or any(is_task_file(each) for each in tasks)
+    folder = create(out, selected, config, benchmark=not own_site)
     return attempt(folder, config, as_json=as_json, fail_unsolved=fail_unsolved, junit=junit)
 
 

@@ -108,16 +108,16 @@ def _state(node: Node) -> Iterator[str]:
     yield from (f"    {index:2} {_edge(edge)}" for index, edge in enumerate(node.edges))
 
 
-def _evaluation(found: Evaluation) -> Iterator[str]:
+def _evaluation(evaluation: Evaluation) -> Iterator[str]:
     """Yield the first evaluation of a state: its rationale, the disagreement of its samples, and the arguments of a debate."""
     from exact.report.model.text import one_line
 
-    yield f"  value {found.value:.2f}: {one_line(found.rationale) or '-'}"
-    if len(found.samples) > 1:
-        parts = f"within {found.within:.2f}, between {found.between:.2f}, order effect {found.order_effect:+.2f}"
-        yield f"  {len(found.samples)} samples, {parts}"
-    yield from (f"    {argument.side}, round {argument.round + 1}: {one_line(argument.text)}" for argument in found.arguments)
-    yield from (f"    {one_line(said)}" for said in found.judges)
+    yield f"  value {evaluation.value:.2f}: {one_line(evaluation.rationale) or '-'}"
+    if len(evaluation.samples) > 1:
+        parts = f"within {evaluation.within:.2f}, between {evaluation.between:.2f}, order effect {evaluation.order_effect:+.2f}"
+        yield f"  {len(evaluation.samples)} samples, {parts}"
+    yield from (f"    {argument.side}, round {argument.round + 1}: {one_line(argument.text)}" for argument in evaluation.arguments)
+    yield from (f"    {one_line(line)}" for line in evaluation.judges)
 
 
 def _edge(edge: Edge) -> str:

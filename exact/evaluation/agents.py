@@ -13,21 +13,21 @@ import yaml
 from exact.config import Config, load
 from exact.errors import unknown
 
-_PLAIN = {"kind": "none"}
+_NO_REFLECTION = {"kind": "none"}
 _SEARCH = {"iterations": 32, "k": 12, "c": 1.0, "backup": "max", "discount": 0.97, "revisit": "repeat"}
-_LOOK = {"iterations": 32, "k": 12, "backup": "max", "discount": 0.97}
+_LOOKAHEAD = {"iterations": 32, "k": 12, "backup": "max", "discount": 0.97}
 
 AGENTS: Mapping[str, Mapping[str, Any]] = {
-    "react": {"search": {"algorithm": "react"}, "reflection": _PLAIN},
-    "best_of_n": {"search": {"algorithm": "best_of_n", **_LOOK}, "reflection": _PLAIN},
-    "best_first": {"search": {"algorithm": "best_first", **_LOOK}, "reflection": _PLAIN},
-    "tot": {"search": {"algorithm": "tot_bfs", **_LOOK}, "reflection": _PLAIN},
-    "mcts": {"search": {"algorithm": "mcts", **_SEARCH}, "reflection": _PLAIN},
+    "react": {"search": {"algorithm": "react"}, "reflection": _NO_REFLECTION},
+    "best_of_n": {"search": {"algorithm": "best_of_n", **_LOOKAHEAD}, "reflection": _NO_REFLECTION},
+    "best_first": {"search": {"algorithm": "best_first", **_LOOKAHEAD}, "reflection": _NO_REFLECTION},
+    "tot": {"search": {"algorithm": "tot_bfs", **_LOOKAHEAD}, "reflection": _NO_REFLECTION},
+    "mcts": {"search": {"algorithm": "mcts", **_SEARCH}, "reflection": _NO_REFLECTION},
     "rmcts": {"search": {"algorithm": "mcts", **_SEARCH}, "reflection": {"kind": "builtin"}},
-    "random": {"search": {"algorithm": "react"}, "policy": {"kind": "random"}, "reflection": _PLAIN},
-    "filter": {"search": {"algorithm": "greedy", "k": 12}, "reflection": _PLAIN},
-    "constant": {"search": {"algorithm": "mcts", **_SEARCH}, "value": {"kind": "constant"}, "reflection": _PLAIN},
-    "oracle": {"search": {"algorithm": "mcts", **_SEARCH}, "value": {"kind": "oracle"}, "reflection": _PLAIN},
+    "random": {"search": {"algorithm": "react"}, "policy": {"kind": "random"}, "reflection": _NO_REFLECTION},
+    "filter": {"search": {"algorithm": "greedy", "k": 12}, "reflection": _NO_REFLECTION},
+    "constant": {"search": {"algorithm": "mcts", **_SEARCH}, "value": {"kind": "constant"}, "reflection": _NO_REFLECTION},
+    "oracle": {"search": {"algorithm": "mcts", **_SEARCH}, "value": {"kind": "oracle"}, "reflection": _NO_REFLECTION},
 }
 """Configurations by name.
 

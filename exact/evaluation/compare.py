@@ -51,17 +51,17 @@ class Comparison(NamedTuple):
 
 def open_side(path: Path) -> Side:
     """Return the results of a run, or of one agent of a benchmark (`BENCH/agents/NAME`). Raises UsageError, JournalError."""
-    run, above = RunFolder.open(path), path.resolve().parent
-    if above.name == "agents" and (above.parent / "bench.json").exists():
+    run, parent = RunFolder.open(path), path.resolve().parent
+    if parent.name == "agents" and (parent.parent / "bench.json").exists():
         agent = run.manifest.agent
-        found = [each for (whose, _), each in BenchFolder(above.parent).gather().items() if whose == agent]
+        results = [each for (whose, _), each in BenchFolder(parent.parent).gather().items() if whose == agent]
     else:
         agent, replays = path.name, {each.task: each for each in read_lines(path / "replays.jsonl", Replay)}
         last = {line.task: line for line in run.results()}
-        found = [result_of(last[task.id], replays.get(task.id), 1) for task in run.manifest.tasks if task.id in last]
-    if not found:
+        results = [result_of(last[task.id], replays.get(task.id), 1) for task in run.manifest.tasks if task.id in last]
+    if not results:
         raise UsageError(f"{path} has no results yet: resume it first")
-    return Side(agent, found, load_recorded(path), {task.id: task for task in run.manifest.tasks})
+    return Side(agent, results, load_recorded(path), {task.id: task for task in run.manifest.tasks})
 
 
 def compare(a: Side, b: Side) -> Comparison:
@@ -69,33 +69,33 @@ def compare(a: Side, b: Side) -> Comparison:
 
     Raises UsageError where the runs have no scored task and seed in common.
     """
-    mine, theirs = scores(a.results), scores(b.results)
-    both = mine.keys() & theirs.keys()
+    scores_a, scores_b = scores(a.results), scores(b.results)
+    both = scores_a.keys() & scores_b.keys()
     if not both:
         raise UsageError(f"{a.name} and {b.name} have no scored task and seed in common: nothing to compare")
-    kept_a, kept_b = ([each for each in found.results if each.task in both] for found in (a, b))
+    common_a, common_b = ([each for each in side.results if each.task in both] for side in (a, b))
     return Comparison(
-        a=summarise(a.name, kept_a),
-        b=summarise(b.name, kept_b),
+        a=summarise(a.name, common_a),
+        b=summarise(b.name, common_b),
         versus=versus(a.results, b.results),
-        tasks=_by_task({id: mine[id] for id in mine if id in both}, theirs),
-        only=(len(mine) - len(both), len(theirs) - len(both)),
-        warnings=_warnings(kept_a, kept_b, a, b),
+        tasks=_by_task({id: scores_a[id] for id in scores_a if id in both}, scores_b),
+        only=(len(scores_a) - len(both), len(scores_b) - len(both)),
+        warnings=_warnings(common_a, common_b, a, b),
     )
 
 
-def _by_task(mine: dict[str, float], theirs: dict[str, float]) -> list[TaskPair]:
-    found = []
-    for task in dict.fromkeys(task_of(id) for id in mine):
-        ids = [id for id in mine if task_of(id) == task]
-        wins, losses = sum(mine[id] > theirs[id] for id in ids), sum(mine[id] < theirs[id] for id in ids)
-        a, b = (sum(side[id] for id in ids) / len(ids) for side in (mine, theirs))
-        found.append(TaskPair(task, a, b, len(ids), wins, losses))
-    return sorted(found, key=lambda each: (each.losses - each.wins, each.task))
+def _by_task(scores_a: dict[str, float], scores_b: dict[str, float]) -> list[TaskPair]:
+    pairs = []
+    for task in dict.fromkeys(task_of(id) for id in scores_a):
+        ids = [id for id in scores_a if task_of(id) == task]
+        wins, losses = sum(scores_a[id] > scores_b[id] for id in ids), sum(scores_a[id] < scores_b[id] for id in ids)
+        a, b = (sum(side[id] for id in ids) / len(ids) for side in (scores_a, scores_b))
+        pairs.append(TaskPair(task, a, b, len(ids), wins, losses))
+    return sorted(pairs, key=lambda each: (each.losses - each.wins, each.task))
 
 
-def _warnings(kept_a: Sequence[Result], kept_b: Sequence[Result], a: Side, b: Side) -> list[str]:
-    found = [
+def _warnings(common_a: Sequence[Result], common_b: Sequence[Result], a: Side, b: Side) -> list[str]:
+    warnings = [
         f"{each.name} is an oracle: "
         + ("no environment reported a score to it, so it shows no headroom" if is_void(each.results) else "it saw the benchmark's score")
         for each in (a, b)
@@ -103,15 +103,15 @@ def _warnings(kept_a: Sequence[Result], kept_b: Sequence[Result], a: Side, b: Si
     ]
     for each in (a, b):
         if used := sum(line.status == "scored" and bool(line.promoted) and not line.replay for line in each.results):
-            found.append(
+            warnings.append(
                 f"{used} scores of {each.name} are of environments that search had used: `exact rescore RUN --adopt` uses fresh ones"
             )
     both = [(each.name, each.config) for each in (a, b)]
-    found += [f"limits.{kind} differs ({values}): the budgets were not equal" for kind, values in unequal_limits(both).items()]
-    found += [
+    warnings += [f"limits.{kind} differs ({values}): the budgets were not equal" for kind, values in unequal_limits(both).items()]
+    warnings += [
         f"models.parts.{part} differs ({values}): the evaluators asked different models" for part, values in unequal_judges(both).items()
     ]
-    if other := [each.task for each in kept_a if a.tasks.get(each.task) != b.tasks.get(each.task)]:
+    if other := [each.task for each in common_a if a.tasks.get(each.task) != b.tasks.get(each.task)]:
         names = ", ".join(other[:3]) + (", ..." if other[3:] else "")
-        found.append(f"{len(other)} tasks differ in their instruction or evaluator: {names}")
-    return found
+        warnings.append(f"{len(other)} tasks differ in their instruction or evaluator: {names}")
+    return warnings

@@ -151,22 +151,22 @@ class BenchFolder:
 
     def _last(self, *, failed: bool) -> dict[tuple[str, str], int]:
         """Return the number of the last attempt, or of the last that `failed`, by agent and task."""
-        found: dict[tuple[str, str], int] = {}
+        last: dict[tuple[str, str], int] = {}
         for each in self.attempts():
             if not each.replay and (each.status == "failed" or not failed):
-                found[each.agent, each.task] = max(each.number, found.get((each.agent, each.task), 1))
-        return found
+                last[each.agent, each.task] = max(each.number, last.get((each.agent, each.task), 1))
+        return last
 
     def gather(self) -> dict[tuple[str, str], Result]:
         """Return the result by agent and task, from the agents' folders, in the order of the plan.
 
         An attempt that was promoted has no result before its replay has ended.
         """
-        plan, made = self.plan, self._last(failed=False)
+        plan, numbers = self.plan, self._last(failed=False)
         ends = {agent: {line.task: line for line in self.agent(agent)[0].results()} for agent in plan.agents}
         replays = {agent: self.replays(agent) for agent in plan.agents}
         return {
-            (agent, task.id): result_of(line, replay, made.get((agent, task.id), 1))
+            (agent, task.id): result_of(line, replay, numbers.get((agent, task.id), 1))
             for agent, task in plan.pairs
             if (line := ends[agent].get(task.id)) is not None
             and ((replay := replays[agent].get(task.id)) is not None or not (line.promoted and line.status == "scored"))
@@ -184,14 +184,14 @@ class BenchFolder:
 
 def result_of(line: ResultLine, replay: Replay | None, attempts: int) -> Result:
     """Return the result of an attempt: with the score of its replay where there is one, otherwise of the live environment."""
-    found = {name: getattr(line, name) for name in line.__struct_fields__ if name in Result.__struct_fields__}
+    fields = {name: getattr(line, name) for name in line.__struct_fields__ if name in Result.__struct_fields__}
     if replay is not None and replay.verdict == "failed":
-        found |= {"status": "failed", "score": None, "raw": None, "reason": replay.reason, "missing": replay.missing}
+        fields |= {"status": "failed", "score": None, "raw": None, "reason": replay.reason, "missing": replay.missing}
     elif replay is not None and line.status == "scored":
-        found |= {"score": replay.score, "raw": replay.raw, "missing": replay.missing}
+        fields |= {"score": replay.score, "raw": replay.raw, "missing": replay.missing}
     elif replay is not None and replay.score is not None:  # adopted: the attempt had no evaluator's score
-        found |= {"status": "scored", "score": replay.score, "raw": replay.raw, "reason": replay.reason, "missing": replay.missing}
-    return Result(**found | {"live_score": line.score, "replay": replay.verdict if replay else "", "attempts": attempts})
+        fields |= {"status": "scored", "score": replay.score, "raw": replay.raw, "reason": replay.reason, "missing": replay.missing}
+    return Result(**fields | {"live_score": line.score, "replay": replay.verdict if replay else "", "attempts": attempts})
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -92,16 +92,16 @@ class LocalEngine:
         """Implement Engine."""
         await asyncio.to_thread(self._forget, agent, task)
         self._beats[agent, task.id] = asyncio.get_running_loop().time()
-        made = asyncio.ensure_future(self._sessions[agent](task))
+        attempt = asyncio.ensure_future(self._sessions[agent](task))
         try:
-            while not (await asyncio.wait({made}, timeout=self._remaining(agent, task)))[0]:
+            while not (await asyncio.wait({attempt}, timeout=self._remaining(agent, task)))[0]:
                 if self._remaining(agent, task) == 0:
                     raise Hung(self._hang or 0.0)
-            return made.result()
+            return attempt.result()
         finally:
             self._beats.pop((agent, task.id), None)
-            if not made.done():
-                await self._kill(made)
+            if not attempt.done():
+                await self._kill(attempt)
 
     async def replay(self, agent: str, task: Task) -> Replay:
         """Implement Engine."""
@@ -128,13 +128,13 @@ class LocalEngine:
             return None
         return max(0.0, self._beats[agent, task.id] + self._hang - asyncio.get_running_loop().time())
 
-    async def _kill(self, made: asyncio.Future[ResultLine]) -> None:
+    async def _kill(self, attempt: asyncio.Future[ResultLine]) -> None:
         """Cancel an attempt and wait for it to release what it holds, for at most the grace period."""
-        made.cancel()
+        attempt.cancel()
         with suppress(asyncio.CancelledError):
-            await asyncio.wait({made}, timeout=self._grace)
-        if made.done() and not made.cancelled():
-            made.exception()
+            await asyncio.wait({attempt}, timeout=self._grace)
+        if attempt.done() and not attempt.cancelled():
+            attempt.exception()
 
     async def _pooled(self, agent: str, kinds: dict[bytes, PooledFactory]) -> PooledFactory:
         """Return the pools of an agent. Agents with equal browser, sandbox and evaluator models share them."""

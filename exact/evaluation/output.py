@@ -29,16 +29,16 @@ COSTS = {
 def write_outputs(folder: BenchFolder, rewards: Mapping[str, Reward] | None = None) -> list[Path]:
     """Write table.md, a curve for each cost that any agent had, and index.html. Return their paths. Raises JournalError."""
     plan, results = folder.plan, list(folder.gather().values())
-    made: dict[Path, str] = {}
+    files: dict[Path, str] = {}
     for kind in COSTS:
         if any(getattr(each, kind) for each in results):
-            made[folder.path / f"curve_{kind}.svg"] = success_curve(plan, results, kind)
-    made[folder.path / "table.md"] = render_markdown(plan, results, rewards)
-    first = next(iter(made.values())) if len(made) > 1 else ""
-    made[folder.path / "index.html"] = render_page(plan, results, first, rewards)
-    for path, text in made.items():
+            files[folder.path / f"curve_{kind}.svg"] = success_curve(plan, results, kind)
+    files[folder.path / "table.md"] = render_markdown(plan, results, rewards)
+    first = next(iter(files.values())) if len(files) > 1 else ""
+    files[folder.path / "index.html"] = render_page(plan, results, first, rewards)
+    for path, text in files.items():
         write_file(path, text.encode("utf-8", "replace"))
-    return list(made)
+    return list(files)
 
 
 def success_curve(plan: Plan, results: Sequence[Result], kind: str) -> str:
@@ -48,15 +48,15 @@ def success_curve(plan: Plan, results: Sequence[Result], kind: str) -> str:
     as many tasks.
     """
     lines, oracles = {}, {each.agent for each in results if each.oracle}
-    for agent, found in by_agent(results).items():
-        scored = [each for each in found if each.status == "scored" and each.score is not None]
+    for agent, group in by_agent(results).items():
+        scored = [each for each in group if each.status == "scored" and each.score is not None]
         solved = [getattr(each, kind) for each in scored if each.score is not None and each.score >= SOLVED]
-        lines[agent + (" (ORACLE, VOID)" if is_void(found) else " (ORACLE)" if agent in oracles else "")] = solved_within(
+        lines[agent + (" (ORACLE, VOID)" if is_void(group) else " (ORACLE)" if agent in oracles else "")] = solved_within(
             solved, max(1, len(scored))
         )
     tasks = len({task_of(task.id) for task in plan.tasks})
-    beside = {f"{each.label}\n{each.split}": each.success for each in published_beside(plan.suite, tasks)}
-    return curves(lines, x=COSTS[kind], title=f"{plan.suite}: budget {plan.stated_budget}", beside=beside)
+    published = {f"{each.label}\n{each.split}": each.success for each in published_beside(plan.suite, tasks)}
+    return curves(lines, x=COSTS[kind], title=f"{plan.suite}: budget {plan.stated_budget}", published=published)
 
 
 async def as_png(svg: Path) -> Path:

@@ -91,20 +91,20 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 def budget_of(words: Iterable[str]) -> dict[str, float]:
     """Parse limits such as `actions=15`. Raises UsageError."""
-    found: dict[str, float] = {}
+    budget: dict[str, float] = {}
     for word in words:
         kind, _, amount = word.partition("=")
         if kind not in KINDS:
             raise unknown("budget", kind, KINDS, where=f"--budget {word}")
         try:
-            found[kind] = float(amount)
+            budget[kind] = float(amount)
         except ValueError:
             raise UsageError(f"--budget {word}: write an amount, such as {kind}=15") from None
-        if not 0 <= found[kind] < float("inf"):
+        if not 0 <= budget[kind] < float("inf"):
             raise UsageError(f"--budget {word}: the amount must be at least 0, such as {kind}=15")
-        if kind not in MEASURED and not found[kind].is_integer():
-            raise UsageError(f"--budget {word}: {kind} are counted, so write a whole number, such as {kind}={math.ceil(found[kind])}")
-    return found
+        if kind not in MEASURED and not budget[kind].is_integer():
+            raise UsageError(f"--budget {word}: {kind} are counted, so write a whole number, such as {kind}={math.ceil(budget[kind])}")
+    return budget
 
 
 def at_equal_budgets(configs: Sequence[Config], budget: Mapping[str, float], *, own: bool = False) -> tuple[list[Config], dict[str, float]]:
@@ -145,11 +145,11 @@ def unequal_judges(configs: Sequence[tuple[str, Config]]) -> dict[str, str]:
     )
 
 
-def _unequal(found: Mapping[str, Sequence[tuple[str, T | None]]], word: Callable[[T], str], nothing: str) -> dict[str, str]:
+def _unequal(values: Mapping[str, Sequence[tuple[str, T | None]]], word: Callable[[T], str], nothing: str) -> dict[str, str]:
     return {
-        what: ", ".join(f"{name} {nothing if each is None else word(each)}" for name, each in having)
-        for what, having in found.items()
-        if any(each != having[0][1] for _, each in having)
+        what: ", ".join(f"{name} {nothing if each is None else word(each)}" for name, each in by_name)
+        for what, by_name in values.items()
+        if any(each != by_name[0][1] for _, each in by_name)
     }
 
 

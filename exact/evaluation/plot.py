@@ -12,10 +12,10 @@ Points = Sequence[tuple[float, float]]
 _Scale = Callable[[float], float]
 
 
-def curves(lines: Mapping[str, Points], *, x: str, title: str, beside: Mapping[str, float] | None = None) -> str:
+def curves(lines: Mapping[str, Points], *, x: str, title: str, published: Mapping[str, float] | None = None) -> str:
     """Return an SVG chart of step functions on a logarithmic axis of cost.
 
-    `lines`: by name, the points (cost, share) at which the share rises; a cost of 0 is drawn at the left end. `beside`: published shares
+    `lines`: by name, the points (cost, share) at which the share rises; a cost of 0 is drawn at the left end. `published`: published shares
     that were not re-run, drawn as dashed grey lines; the second line of a name says what the share is of.
     """
     costs = [cost for points in lines.values() for cost, _ in points if cost > 0]
@@ -28,13 +28,13 @@ def curves(lines: Mapping[str, Points], *, x: str, title: str, beside: Mapping[s
         return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
 
     parts = [*_frame(x, title), *_grid(low, high, across, up)]
-    beside = beside or {}
-    shares = [*(points[-1][1] if points else 0.0 for points in lines.values()), *beside.values()]
-    ends = spread_labels([up(share) for share in shares], [14.0] * len(lines) + [26.0] * len(beside))
+    published = published or {}
+    shares = [*(points[-1][1] if points else 0.0 for points in lines.values()), *published.values()]
+    ends = spread_labels([up(share) for share in shares], [14.0] * len(lines) + [26.0] * len(published))
     for (name, points), end, colour in zip(lines.items(), ends, COLOURS * (len(lines) // len(COLOURS) + 1), strict=False):
         parts.append(f'<path d="{_steps(points, across, up)}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts.append(f'<text x="{WIDTH - RIGHT + 10}" y="{end + 4:.1f}" fill="{colour}">{escape(name)}</text>')
-    for (name, share), end in zip(beside.items(), ends[len(lines) :], strict=True):
+    for (name, share), end in zip(published.items(), ends[len(lines) :], strict=True):
         parts.append(
             f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(share):.1f}" y2="{up(share):.1f}" stroke="#999" stroke-dasharray="4 4"/>'
         )

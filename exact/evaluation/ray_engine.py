@@ -127,12 +127,12 @@ class RayEngine:
     async def _watched(self, answer: asyncio.Future[Any], journal: Path | None) -> None:
         """Wait for an answer while the attempt's journal grows. Raises Hung where it stops growing."""
         loop = asyncio.get_running_loop()
-        beat, size = loop.time(), _size(journal)
+        grew_at, size = loop.time(), _size(journal)
         while not (await asyncio.wait({answer}, timeout=LOOK))[0]:
             now = _size(journal)
             if now != size:
-                beat, size = loop.time(), now
-            if self._hang is not None and loop.time() - beat > self._hang:
+                grew_at, size = loop.time(), now
+            if self._hang is not None and loop.time() - grew_at > self._hang:
                 raise Hung(self._hang)
 
     def _lane(self) -> Any:
@@ -180,8 +180,8 @@ class Lane:
     async def _outcome(self, what: str, agent: str, task: bytes) -> tuple[str, bytes]:
         try:
             engine, context = await self._opened()
-            made: Callable[[str, Task], Coroutine[Any, Any, ResultLine | Replay | bool]] = getattr(engine, what)
-            call = made(agent, msgspec.json.decode(task, type=Task))
+            method: Callable[[str, Task], Coroutine[Any, Any, ResultLine | Replay | bool]] = getattr(engine, what)
+            call = method(agent, msgspec.json.decode(task, type=Task))
             return "done", msgspec.json.encode(await asyncio.get_running_loop().create_task(call, context=context))
         except ExactError as error:
             known = (kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _KINDS)

@@ -37,17 +37,20 @@ async def replay(environments: EnvironmentFactory, task: Task, state: AttemptSta
             )
         verdict, reason = "same", ""
         start = await environment.reset(task)
-        seen: Observation | None = start
+        observation: Observation | None = start
         if start.fingerprint != waypoints(state.tree.root)[0].fingerprint:
             verdict, reason = "drifted", "at the start"
         for number, (step, then) in enumerate(zip(steps, observations_before_steps(state, blobs), strict=True), 1):
             try:
-                transition = await environment.step(rebind(environment.actions, step.action, then, seen))
+                transition = await environment.step(rebind(environment.actions, step.action, then, observation))
             except ActionError as error:
                 verdict, reason = "refused", f"action {number}: {error}"
                 break
-            seen = transition.observation
-            if verdict == "same" and (seen.fingerprint if seen else "", transition.terminated) != (step.fingerprint, step.terminated):
+            observation = transition.observation
+            if verdict == "same" and (observation.fingerprint if observation else "", transition.terminated) != (
+                step.fingerprint,
+                step.terminated,
+            ):
                 verdict, reason = "drifted", f"after action {number}"
             if transition.terminated:
                 break

@@ -43,8 +43,8 @@ def bootstrap(values: ByTask, *, level: float = LEVEL, draws: int = DRAWS, seed:
         return Estimate(float(means.mean()) if len(means) else math.nan, math.nan, math.nan, len(means))
     rng, tail = np.random.default_rng(seed), (1 - level) / 2
     rows = max(1, 4_000_000 // len(means))
-    drawn = [means[rng.integers(0, len(means), (min(rows, draws - at), len(means)))].mean(axis=1) for at in range(0, draws, rows)]
-    low, high = np.quantile(np.concatenate(drawn), [tail, 1 - tail])
+    samples = [means[rng.integers(0, len(means), (min(rows, draws - at), len(means)))].mean(axis=1) for at in range(0, draws, rows)]
+    low, high = np.quantile(np.concatenate(samples), [tail, 1 - tail])
     return Estimate(float(means.mean()), float(low), float(high), len(means))
 
 
@@ -54,22 +54,22 @@ def rate(values: ByTask, *, level: float = LEVEL, draws: int = DRAWS, seed: int 
     Where all tasks succeed or none does, the other end of the interval is the exact binomial bound (Clopper and Pearson 1934) for as many
     attempts as there are tasks.
     """
-    found = bootstrap(values, level=level, draws=draws, seed=seed)
-    edge = math.pow((1 - level) / 2, 1 / found.tasks) if found.tasks > 1 else 0.0
-    if found.tasks > 1 and found.low == found.high == 1.0:
-        return found._replace(low=edge)
-    if found.tasks > 1 and found.low == found.high == 0.0:
-        return found._replace(high=1 - edge)
-    return found
+    estimate = bootstrap(values, level=level, draws=draws, seed=seed)
+    edge = math.pow((1 - level) / 2, 1 / estimate.tasks) if estimate.tasks > 1 else 0.0
+    if estimate.tasks > 1 and estimate.low == estimate.high == 1.0:
+        return estimate._replace(low=edge)
+    if estimate.tasks > 1 and estimate.low == estimate.high == 0.0:
+        return estimate._replace(high=1 - edge)
+    return estimate
 
 
 def differences(a: Mapping[str, float], b: Mapping[str, float], task: Mapping[str, str]) -> dict[str, list[float]]:
     """Return the differences a - b, by task, on the attempts that both have. `task` gives the task of each attempt."""
-    found: dict[str, list[float]] = {}
+    by_task: dict[str, list[float]] = {}
     for attempt in a:
         if attempt in b:
-            found.setdefault(task[attempt], []).append(a[attempt] - b[attempt])
-    return found
+            by_task.setdefault(task[attempt], []).append(a[attempt] - b[attempt])
+    return by_task
 
 
 def mcnemar(wins: int, losses: int) -> float:

@@ -80,32 +80,32 @@ def scores(results: Iterable[Result], of: Callable[[Result], float | None] | Non
 
 def grouped(values: Mapping[str, float]) -> dict[str, list[float]]:
     """Group values by task: one list of values for the seeds of each task."""
-    found: dict[str, list[float]] = {}
+    by_task: dict[str, list[float]] = {}
     for id, value in values.items():
-        found.setdefault(task_of(id), []).append(value)
-    return found
+        by_task.setdefault(task_of(id), []).append(value)
+    return by_task
 
 
 def summarise(agent: str, results: Sequence[Result], rewards: Mapping[str, Reward] | None = None) -> AgentSummary:
     """Compute the figures of one agent."""
-    done = [each for each in results if each.status == "scored" and each.score is not None]
-    read = {name: rate(grouped(scores(done, _reading(reward)))) for name, reward in (rewards or {}).items() if done}
-    promoted = any(each.replay for each in done)
-    live = rate(grouped(scores(done, lambda each: None if each.live_score is None else float(each.live_score >= SOLVED))))
+    scored = [each for each in results if each.status == "scored" and each.score is not None]
+    rewards_by_name = {name: rate(grouped(scores(scored, _reading(reward)))) for name, reward in (rewards or {}).items() if scored}
+    promoted = any(each.replay for each in scored)
+    live = rate(grouped(scores(scored, lambda each: None if each.live_score is None else float(each.live_score >= SOLVED))))
     return AgentSummary(
         agent=agent,
         oracle=any(each.oracle for each in results),
         void=is_void(results),
         attempts=len(results),
-        scored=len(done),
-        success=rate(grouped(scores(done))),
-        score=bootstrap(grouped(scores(done, lambda each: each.score))),
-        partial=any(each.score not in (0.0, 1.0) for each in done),
+        scored=len(scored),
+        success=rate(grouped(scores(scored))),
+        score=bootstrap(grouped(scores(scored, lambda each: each.score))),
+        partial=any(each.score not in (0.0, 1.0) for each in scored),
         live=live if promoted else None,
-        rewards=read,
-        costs={kind: _mean([getattr(each, kind) for each in done]) for kind in COSTS},
-        restores=_mean([each.restores for each in done]),
-        drifted=sum(each.drifted for each in done),
+        rewards=rewards_by_name,
+        costs={kind: _mean([getattr(each, kind) for each in scored]) for kind in COSTS},
+        restores=_mean([each.restores for each in scored]),
+        drifted=sum(each.drifted for each in scored),
         failed=sum(each.status == "failed" for each in results),
         missing=dict(Counter(each.missing for each in results if each.missing)),
         replays=dict(Counter(each.replay for each in results if each.replay not in ("", "same", "failed"))),
@@ -121,16 +121,16 @@ def is_void(results: Sequence[Result]) -> bool:
 
 def versus(a: Sequence[Result], b: Sequence[Result]) -> Versus:
     """Compare the results of one agent with those of another, paired on task and seed."""
-    mine, theirs = scores(a), scores(b)
-    both = [id for id in mine if id in theirs]
-    by_task = differences(mine, theirs, {id: task_of(id) for id in mine})
-    wins, losses = sum(mine[id] > theirs[id] for id in both), sum(mine[id] < theirs[id] for id in both)
+    scores_a, scores_b = scores(a), scores(b)
+    both = [id for id in scores_a if id in scores_b]
+    by_task = differences(scores_a, scores_b, {id: task_of(id) for id in scores_a})
+    wins, losses = sum(scores_a[id] > scores_b[id] for id in both), sum(scores_a[id] < scores_b[id] for id in both)
     return Versus(
         gain=bootstrap(by_task),
         wins=wins,
         losses=losses,
         ties=len(both) - wins - losses,
-        unpaired=len(mine.keys() ^ theirs.keys()),
+        unpaired=len(scores_a.keys() ^ scores_b.keys()),
         mcnemar=mcnemar(wins, losses),
         by_task=sign_flip(by_task),
     )
@@ -138,10 +138,10 @@ def versus(a: Sequence[Result], b: Sequence[Result]) -> Versus:
 
 def by_agent(results: Iterable[Result]) -> dict[str, list[Result]]:
     """Group results by agent, in the given order."""
-    found: dict[str, list[Result]] = {}
+    groups: dict[str, list[Result]] = {}
     for each in results:
-        found.setdefault(each.agent, []).append(each)
-    return found
+        groups.setdefault(each.agent, []).append(each)
+    return groups
 
 
 def _reading(reward: Reward) -> Callable[[Result], float]:

@@ -35,9 +35,9 @@ def render_markdown(plan: Plan, results: Sequence[Result], rewards: Mapping[str,
     return "\n\n".join([*parts, *_published(plan)]) + "\n"
 
 
-def agent_label(found: AgentSummary) -> str:
+def agent_label(summary: AgentSummary) -> str:
     """Return an agent's name; an oracle is always marked as one."""
-    return found.agent + (VOID if found.void else ORACLE if found.oracle else "")
+    return summary.agent + (VOID if summary.void else ORACLE if summary.oracle else "")
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -122,14 +122,14 @@ def _success(rows: Sequence[AgentSummary]) -> list[str]:
     ]
 
 
-def failed_cell(found: AgentSummary) -> str:
+def failed_cell(summary: AgentSummary) -> str:
     """Return the number of failed attempts, with their causes where known."""
-    return _counted(found.failed, {kind: count for kind, count in found.missing.items() if kind != "answer"})
+    return _counted(summary.failed, {kind: count for kind, count in summary.missing.items() if kind != "answer"})
 
 
-def replays_cell(found: AgentSummary) -> str:
+def replays_cell(summary: AgentSummary) -> str:
     """Return the number of replays that differed from their attempts, by kind."""
-    return _counted(sum(found.replays.values()), found.replays)
+    return _counted(sum(summary.replays.values()), summary.replays)
 
 
 def _counted(number: int, kinds: Mapping[str, int]) -> str:
@@ -168,11 +168,11 @@ def _against(first: str, against: Mapping[str, Versus], rows: Mapping[str, Agent
 
 
 def _published(plan: Plan) -> list[str]:
-    found = published_on(plan.suite)
-    if not found:
+    published = published_on(plan.suite)
+    if not published:
         return []
     body = [
         [each.label, each.split, f"{each.success:.3f}" + (f" +- {each.error:.3f}" if each.error else ""), f"[{each.source}]({each.url})"]
-        for each in found
+        for each in published
     ]
     return ["## Published by others, not re-run here", markdown_table(["agent", "on", "success", "source"], body)]

@@ -26,7 +26,7 @@ def test_the_page_shows_the_rewards_that_the_table_shows() -> None:
 
 async def test_a_curve_is_drawn_as_a_picture_beside_it(executable: str, tmp_path: Path) -> None:
     svg = tmp_path / "curve_calls.svg"
-    svg.write_text(curves({"mcts": [(1.0, 0.5), (4.0, 1.0)]}, x="model calls", title="toy", beside={}), "utf-8")
+    svg.write_text(curves({"mcts": [(1.0, 0.5), (4.0, 1.0)]}, x="model calls", title="toy", published={}), "utf-8")
     made = await as_png(svg)
     picture = Image.open(io.BytesIO(made.read_bytes()))
     assert made == tmp_path / "curve_calls.png" and picture.size == (WIDTH, HEIGHT)

@@ -17,7 +17,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import Environment, EnvironmentFactory, Snapshot
 from exact.environments.browser import PageSetup
 from exact.environments.browser.fork.factory import ForkingFactory, forking
-from exact.environments.browser.served import served
+from exact.environments.browser.served import open_served_site
 from exact.environments.sandbox import Service
 from exact.observation import Observation
 from exact.task import Task
@@ -78,7 +78,7 @@ async def plain_forms() -> AsyncIterator[EnvironmentFactory]:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
     alone = msgspec.structs.replace(CONFIG, sandbox="never")
-    async with served(alone, PageSetup(hosts={HOST: f"127.0.0.1:{port}"}), [service("_form.py", port)]) as environments:
+    async with open_served_site(alone, PageSetup(hosts={HOST: f"127.0.0.1:{port}"}), [service("_form.py", port)]) as environments:
         yield environments
 
 

@@ -92,19 +92,19 @@ async def _site(
 ) -> AsyncIterator[EnvironmentFactory]:
     """Open the site whose services the task declares, or one that runs elsewhere."""
     from exact.environments.browser.network.trust import pinned_keys
-    from exact.environments.browser.served import elsewhere, served
+    from exact.environments.browser.served import open_remote_site, open_served_site
     from exact.environments.browser.task_config import browser_config_of
     from exact.environments.sandbox.service import declared_services
     from exact.environments.sites import site as sites
 
     browser, services, outside = browser_config_of(config.browser, task), declared_services(task), sites.declared_outside(task)
     if services:
-        opened = served(browser, setup, services, application=config.sandbox, evaluator=evaluator, outside=outside, tell=notify)
+        opened = open_served_site(browser, setup, services, application=config.sandbox, evaluator=evaluator, outside=outside, warn=notify)
     else:
         outside = _with_hosts(outside or sites.Outside(), setup)
         trusted = await pinned_keys(browser.authorities, _origins(task), outside.hosts)
         outside = msgspec.structs.replace(outside, trusted=(*outside.trusted, *trusted))
-        opened = elsewhere(browser, setup, outside, evaluator=evaluator, tell=notify)
+        opened = open_remote_site(browser, setup, outside, evaluator=evaluator, warn=notify)
     async with opened as environments:
         yield environments
 

@@ -29,7 +29,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser import BrowserFactory, PageSetup
 from exact.environments.browser.page.setup import Beginning, Prepare
-from exact.environments.browser.served import served
+from exact.environments.browser.served import open_served_site
 from exact.environments.sandbox.python import inspect_python
 from exact.environments.sandbox.service import Service
 from exact.errors import EnvironmentFailure, UsageError, unknown
@@ -133,7 +133,7 @@ class Site:
         service = await self._service(port, token)
         shared: list[bool] = []
         setup = PageSetup(hosts={self._application.host: f"127.0.0.1:{port}"}, prepare=self._prepare(port, token, shared))
-        async with served(config, setup, [service], evaluator=self._verdict, tell=_LOG.warning) as environments:
+        async with open_served_site(config, setup, [service], evaluator=self._verdict, warn=_LOG.warning) as environments:
             if isinstance(environments, BrowserFactory):
                 shared.append(True)
             yield environments

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exact.action import Action
-from exact.environments.browser.act.act import ActionContext, act
+from exact.environments.browser.act.act import act
+from exact.environments.browser.act.context import ActionContext
 from exact.environments.browser.observer import Observer
 from exact.environments.browser.page.clipboard import Clipboard
 from exact.environments.browser.page.tab import Tab

@@ -1,4 +1,4 @@
-"""Log-ins before a task begins: by a file with cookies and storage, by a script, by headers; and what tells that one has expired."""
+"""Log-ins before a task begins, by a file with cookies and storage, by a script or by headers, and checks whether they expired."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
 
 State = dict[str, Any]
-"""As Playwright's `storage_state` has it: `cookies`, and of each of `origins` its `localStorage`."""
-_COOKIE = ("name", "value", "domain", "path", "expires", "httpOnly", "secure", "sameSite", "partitionKey")
-_BLANK = "/exact-blank"
+"""Cookies and storage as in Playwright's `storage_state`: `cookies`, and the `localStorage` of each of `origins`."""
+_COOKIE_KEYS = ("name", "value", "domain", "path", "expires", "httpOnly", "secure", "sameSite", "partitionKey")
+_BLANK_PAGE = "/exact-blank"
 
 
 class LoginSession(NamedTuple):
-    """One environment at the start of a task, as a log-in sees it."""
+    """The environment that logs in, at the start of a task."""
 
     config: LoginConfig
-    who: str
-    """Name of the account; empty where there is one for all."""
+    account: str
+    """Name of the account; empty where all environments have the same."""
     context: BrowserContext
     tab: Callable[[], Tab]
     policy: RequestPolicy
     home: str
-    """Where the task starts."""
+    """Address at which the task starts."""
     actions: ActionSpace
     open: Callable[[str], Awaitable[None]]
-    """Go to an address and wait for it."""
+    """Opens an address and waits until the page is quiet."""
     do: Callable[[Action], Awaitable[None]]
-    look: Callable[[], Awaitable[Observation]]
+    observe: Callable[[], Awaitable[Observation]]
 
 
 class Authenticator:
-    """What environments that are opened together know of their log-ins. A session that a script began is used by all until it expires."""
+    """The log-ins of environments that are opened together. They share a session that a script began until it expires."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, State] = {}
+        self._sessions: dict[str, State] = {}
 
     def headers(self, config: LoginConfig) -> dict[str, str]:
-        """What each request to the task's origins carries. Raises UsageError where a variable is not set."""
+        """Return the headers of requests to the task's origins. Raises UsageError where an environment variable is not set."""
         found = {name: value_of(f"header {name}", value, os.environ) for name, value in config.headers.items()}
         if config.user:
             pair = f"{value_of('login.user', config.user, os.environ)}:{value_of('login.password', config.password, os.environ)}"
@@ -66,57 +66,66 @@ class Authenticator:
         return found
 
     def logins(self, config: LoginConfig) -> tuple[Login, ...]:
-        """The secrets that are known by name only. Raises UsageError where a variable is not set."""
+        """Return the secrets that agents know by name only. Raises UsageError where an environment variable is not set."""
         return _logins(tuple(config.secrets.items()))
 
     async def begin(self, session: LoginSession) -> bool:
-        """Before a task's start page. Whether pages were opened for it. Raises EnvironmentFailure, UsageError."""
+        """Log in before the start page of a task is opened. Return whether pages were opened for it.
+
+        Raises EnvironmentFailure where it fails, and UsageError for an invalid file.
+        """
         config = session.config
-        if kept := self._kept.get(session.who):
-            return await _restore(session, kept)
+        if state := self._sessions.get(session.account):
+            return await _restore(session, state)
         if config.state:
-            return await _restore(session, await asyncio.to_thread(_read, Path(config.state)))
+            return await _restore(session, await asyncio.to_thread(_read_state, Path(config.state)))
         if config.script:
-            await self._follow(session)
+            await self._run_script(session)
             return True
         return False
 
     async def renew(self, session: LoginSession, url: str) -> bool:
-        """On a task's start page: log in again if nobody is logged in; whether that was done. Raises EnvironmentFailure where it fails."""
+        """Log in again where the start page at `url` shows that the log-in expired. Return whether that was done.
+
+        Raises EnvironmentFailure where it fails.
+        """
         if not _expired(session, url):
             return False
-        self._kept.pop(session.who, None)
+        self._sessions.pop(session.account, None)
         if not session.config.script:
             way_out = f"renew {session.config.state} with `exact login`" if session.config.state else "check browser.login"
-            raise EnvironmentFailure(f"nobody is logged in at {url}: {way_out}")
+            raise EnvironmentFailure(f"not logged in at {url}: {way_out}")
         await session.context.clear_cookies()
-        await self._follow(session)
+        await self._run_script(session)
         return True
 
     def check(self, session: LoginSession, url: str) -> None:
-        """After a step. Raises EnvironmentFailure where the session has expired: a fresh environment logs in again."""
-        if _expired(session, url):
-            self._kept.pop(session.who, None)
-            raise EnvironmentFailure(f"the log-in expired in the middle of the task, at {url}")
+        """Check the log-in after a step that led to `url`.
 
-    async def _follow(self, session: LoginSession) -> None:
-        """Do what the script says; its writes are sent. Raises EnvironmentFailure with the step that could not be done."""
+        Raises EnvironmentFailure where it has expired; a fresh environment logs in again.
+        """
+        if _expired(session, url):
+            self._sessions.pop(session.account, None)
+            raise EnvironmentFailure(f"the log-in expired during the task, at {url}")
+
+    async def _run_script(self, session: LoginSession) -> None:
+        """Run the log-in script, whose writes are sent. Raises EnvironmentFailure with the step that failed."""
         session.policy.unrestricted_writes = True
         try:
             await session.open(urljoin(session.home, session.config.url))
-            seen = await session.look()
+            seen = await session.observe()
             for number, text in enumerate(session.config.script, 1):
                 try:
                     await session.do(session.actions.parse(resolve_names(text, seen.elements)))
                 except ActionError as error:
-                    raise EnvironmentFailure(f"the log-in script's step {number}, {text}, cannot be done: {error}") from error
-                seen = await session.look()
+                    raise EnvironmentFailure(f"the log-in script's step {number}, {text}, failed: {error}") from error
+                seen = await session.observe()
         finally:
             session.policy.unrestricted_writes = False
         if _expired(session, seen.url):
-            raise EnvironmentFailure(f"after the log-in script nobody is logged in, at {seen.url}: check browser.login.secrets")
-        if session.config.expired:  # else nobody could tell that it is over
-            self._kept[session.who] = await _taken(session)
+            raise EnvironmentFailure(f"not logged in after the log-in script, at {seen.url}: check browser.login.secrets")
+        if session.config.expired:  # otherwise an expired session could not be recognized
+            self._sessions[session.account] = await _current_state(session)
 
 
 def _expired(session: LoginSession, url: str) -> bool:
@@ -127,15 +136,15 @@ def _expired(session: LoginSession, url: str) -> bool:
 
 
 async def _restore(session: LoginSession, state: State) -> bool:
-    """Cookies and storage as they were. Whether pages were opened for it."""
-    cookies = [{key: each[key] for key in _COOKIE if key in each} for each in state.get("cookies", ())]
+    """Restore cookies and storage. Return whether pages were opened for it."""
+    cookies = [{key: each[key] for key in _COOKIE_KEYS if key in each} for each in state.get("cookies", ())]
     if cookies:
         await session.context.add_cookies(cookies)  # type: ignore[arg-type]
     opened = False
     for each in state.get("origins", ()):
         if refusal(each["origin"], session.policy.allowed) or not each.get("localStorage"):
             continue
-        opened, address = True, origin(each["origin"]) + _BLANK
+        opened, address = True, origin(each["origin"]) + _BLANK_PAGE
         session.policy.blank_pages.add(address)
         await session.open(address)
         entries = json.dumps([[entry["name"], entry["value"]] for entry in each["localStorage"]])
@@ -143,8 +152,8 @@ async def _restore(session: LoginSession, state: State) -> bool:
     return opened
 
 
-async def _taken(session: LoginSession) -> State:
-    """What the context holds now."""
+async def _current_state(session: LoginSession) -> State:
+    """Return the cookies of the context, and the storage of the present page."""
     tab = session.tab()
     state: State = {"cookies": list(await session.context.cookies()), "origins": []}
     if here := origin(tab.page.url):
@@ -153,7 +162,7 @@ async def _taken(session: LoginSession) -> State:
     return state
 
 
-def _read(path: Path) -> State:
+def _read_state(path: Path) -> State:
     try:
         state = json.loads(path.expanduser().read_text("utf-8"))
         if not isinstance(state, dict) or not isinstance(state.get("cookies", []), list):

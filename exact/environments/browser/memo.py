@@ -1,4 +1,4 @@
-"""What an environment knows about a state besides what is in the browser: it goes with a snapshot."""
+"""The part of a snapshot that is not in the browser."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from exact.task import Task
 
 @dataclass(frozen=True)
 class OpenTab:
-    """A page that was open."""
+    """A tab that was open when a snapshot was taken."""
 
     target: str
-    """CDP id of its target, which a restored browser keeps."""
+    """CDP id of the tab's target, which a restored browser keeps."""
     index: int
-    """Which page of the episode it is, from 0."""
+    """Number of the tab among the pages of the episode, from 0."""
     documents: int
-    """How many documents its main frame has had."""
+    """Number of documents that the main frame has had."""
 
 
 @dataclass(frozen=True)
 class Memo:
-    """Of one state. Ids of elements stay the same in every branch."""
+    """The part of a state that the environment keeps outside the browser. Element ids stay the same in every fork."""
 
     task: Task
     fingerprint: str
-    """Of the last observation."""
+    """Fingerprint of the last observation."""
     instruction: str
     ids: Ids
     opened: int
-    """Pages opened in the episode."""
+    """Number of pages opened in the episode."""
     tabs: tuple[OpenTab, ...]
-    """In the order of the environment: the last one is the present one."""
+    """The open tabs; the last one is the tab in front."""
     now: int = 0
-    """What the page's clock shows, if it is held: milliseconds since 1970."""
+    """Time of a paused page clock in milliseconds since 1970; 0 where the clock runs."""
     downloads: tuple[str, ...] = ()
-    """What had been downloaded."""
+    """Lines about the files downloaded in the episode."""
     site: str = ""
-    """The name under which a site outside was kept with it."""
+    """Name of the state of an outside site that was saved with the snapshot; empty if none was."""
     account: str = ""
-    """Name of the log-in that the browser has."""
+    """Name of the account that the browser is logged in with; empty if it has none."""

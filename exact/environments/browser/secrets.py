@@ -1,4 +1,4 @@
-"""Secrets that an agent knows by name only."""
+"""Secret masking: agents know secrets by their names only."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from exact.observation import Element
 
 
 class SecretMasking:
-    """The names stand in all that an agent reads; in what it types they are replaced by the secrets."""
+    """Replacement of secrets by their names in all that an agent reads, and of names by secrets in all that it types."""
 
     def __init__(self, logins: Callable[[], Sequence[Login]]) -> None:
-        """`logins`: whose secrets these are, at the moment."""
+        """Create a masking. `logins` returns the present log-ins, whose secrets are masked."""
         self._logins = logins
 
     def fill(self, text: str) -> str:
-        """A text as it is typed."""
+        """Return a text with the secrets in place of their names."""
         for login in self._logins():
             text = login.fill(text)
         return text
 
     def mask(self, text: str) -> str:
-        """A text as an agent may read it."""
+        """Return a text with the names in place of the secrets."""
         for login in self._logins():
             text = login.veil(text)
         return text
 
     def effect(self, effect: SideEffect) -> SideEffect:
-        """An effect as it may be told."""
+        """Return a side effect with masked secrets."""
         return msgspec.structs.replace(effect, url=self.mask(effect.url), detail=self.mask(effect.detail))
 
     def elements(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
-        """Elements as an agent may read them."""
+        """Return elements with masked secrets."""
         if not self._logins():
             return elements
         replace, mask = msgspec.structs.replace, self.mask

@@ -1,8 +1,7 @@
-"""Environments of a site that comes with its task: browser and services in one sandbox where that can be had, else side by side on this
-machine.
+"""Environments of a task's site: browser and services together in a sandbox, or side by side on this machine where there is no sandbox.
 
 In a sandbox everything is rolled back as one. On this machine the services run once for all environments of the task and keep what is
-written to them, so states are reached by reset and replay, and writes are held back while exploring.
+written to them, so states are reached by reset and replay, and simulations send no writes.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ from exact.errors import EnvironmentFailure, UsageError
 from exact.scratch import scratch
 
 _POLL, _GRACE = 0.05, 1.0
-"""Seconds between questions whether a service is ready, and in which the last of what it said is read."""
+"""Seconds between two checks whether a service is ready, and within which the end of its output is read."""
 
 
 @asynccontextmanager
-async def served(
+async def open_served_site(
     config: BrowserConfig,
     setup: PageSetup,
     services: Sequence[Service],
@@ -47,21 +46,22 @@ async def served(
     application: SandboxConfig | None = None,
     evaluator: Evaluator | None = None,
     outside: Outside | None = None,
-    tell: Callable[[str], None] = lambda text: None,
+    warn: Callable[[str], None] = lambda text: None,
 ) -> AsyncIterator[EnvironmentFactory]:
-    """Environments of a site with its services, as `config.sandbox` says. `tell` hears why they do not fork where they were to.
+    """Open environments of a site with its services, in a sandbox or not as `config.sandbox` says.
 
-    `application`: what the services run in, in a sandbox. `outside`: what else they reach. Raises EnvironmentFailure where a service does
-    not start, or no sandbox can be had and one is required, or `application` says something.
+    `application`: the sandbox that the services need. `outside`: what else they reach. `warn` is called with the reason why the
+    environments do not fork although they should. Raises EnvironmentFailure where a service does not start, or where there is no sandbox
+    although one is required or `application` describes one.
     """
     async with AsyncExitStack() as stack:
-        if refused := "browser.sandbox is never" if config.sandbox == "never" else await _refused(config):
+        if obstacle := "browser.sandbox is never" if config.sandbox == "never" else await _sandbox_obstacle(config):
             if application not in (None, SandboxConfig()):
-                raise EnvironmentFailure(f"the services want the sandbox that `sandbox` describes, and there is none: {refused}")
+                raise EnvironmentFailure(f"the services need the sandbox that `sandbox` describes, and there is none: {obstacle}")
             if config.sandbox != "never":
-                tell(f"environments do not fork here ({refused}): states are reached by reset and replay, and no write is explored")
+                warn(f"environments do not fork here ({obstacle}): states are reached by reset and replay, and simulations send no writes")
             for service in services:
-                await stack.enter_async_context(_running(service))
+                await stack.enter_async_context(_run_service(service))
             browser = await stack.enter_async_context(launch(config, setup.hosts))
             yield BrowserFactory(browser, setup, config, isolated=False, evaluator=evaluator, outside=outside)
         else:
@@ -69,27 +69,28 @@ async def served(
 
 
 @asynccontextmanager
-async def elsewhere(
+async def open_remote_site(
     config: BrowserConfig,
     setup: PageSetup,
     outside: Outside,
     *,
     evaluator: Evaluator | None = None,
-    tell: Callable[[str], None] = lambda text: None,
+    warn: Callable[[str], None] = lambda text: None,
 ) -> AsyncIterator[EnvironmentFactory]:
-    """Environments of a site that runs elsewhere: forked where the configuration requires it, or where hooks bring the site back with them.
+    """Open environments of a site that runs elsewhere.
 
-    In a plain browser a site with hooks is reset for the environment that acts for good, and nothing is rolled back. Raises
-    EnvironmentFailure where a sandbox is required and cannot be had.
+    They fork where the configuration requires it, or where hooks of the site save and restore its state. In a plain browser a site with
+    hooks is reset for the live environment, and nothing is rolled back. `warn` is called with the reason why hooks are not used. Raises
+    EnvironmentFailure where a sandbox is required and there is none.
     """
     async with AsyncExitStack() as stack:
-        wanted = config.sandbox == "required" or (config.sandbox == "auto" and outside.site is not None)
-        refused = await _refused(config) if wanted else ""
-        if wanted and not refused:
+        forks = config.sandbox == "required" or (config.sandbox == "auto" and outside.site is not None)
+        obstacle = await _sandbox_obstacle(config) if forks else ""
+        if forks and not obstacle:
             yield await stack.enter_async_context(_forking(config, PageSetup(), outside, evaluator))
             return
         if outside.site:
-            tell(f"the site's hooks are not used to look ahead ({refused or 'browser.sandbox is never'}): no write is explored")
+            warn(f"the site's hooks are not used for search ({obstacle or 'browser.sandbox is never'}): simulations send no writes")
         browser = await stack.enter_async_context(launch(config, {**setup.hosts, **outside.hosts}, pins=outside.trusted))
         yield BrowserFactory(browser, setup, config, isolated=False, evaluator=evaluator, outside=outside)
 
@@ -100,12 +101,12 @@ def _forking(
     from exact.environments.browser.fork.factory import forking
 
     if config.login.certificate:
-        raise UsageError("a client's certificate is not shown from a sandbox: set browser.sandbox to never")
+        raise UsageError("a client certificate cannot be used in a sandbox: set browser.sandbox to never")
     return forking(config, setup, outside=outside, evaluator=evaluator, limit=config.snapshots << 20, **inside)
 
 
-async def _refused(config: BrowserConfig) -> str:
-    """Why no sandbox can be had, shown by trying; empty where one can. Raises EnvironmentFailure where one is required."""
+async def _sandbox_obstacle(config: BrowserConfig) -> str:
+    """Try to start a sandbox. Return the reason why there is none; empty if there is. Raises EnvironmentFailure where one is required."""
     from exact.environments.sandbox.probe import probe_forking
 
     try:
@@ -118,16 +119,19 @@ async def _refused(config: BrowserConfig) -> str:
 
 
 @asynccontextmanager
-async def _running(service: Service) -> AsyncIterator[None]:
-    """A service on this machine, ready; ended with all that it started. Raises EnvironmentFailure."""
+async def _run_service(service: Service) -> AsyncIterator[None]:
+    """Run a service on this machine while the block runs, and end it with all processes that it started.
+
+    Raises EnvironmentFailure where it does not become ready.
+    """
     name = " ".join(service.command)
-    if await asyncio.to_thread(_answers, service.ready_url):
-        raise EnvironmentFailure(f"something answers at {service.ready_url} already, where `{name}` was to be started: end it first")
+    if await asyncio.to_thread(_is_up, service.ready_url):
+        raise EnvironmentFailure(f"another process answers at {service.ready_url}, where `{name}` should be started: end it first")
     with scratch("service") as folder:
         try:
             if shutil.which(service.command[0]) is None:
                 raise FileNotFoundError(2, f"No such file or directory: {service.command[0]!r}")
-            # a guest's warden sees to it that it ends with us, also after a crash, and all that it started with it
+            # a guest's supervisor ends the service and all that it started when this process ends or crashes
             process = await Child.start(
                 sys.executable, "-IS", guest.__file__, "--run", *service.command,
                 cwd=service.folder, env={**os.environ, "TMPDIR": str(folder), **service.env, guest.TOKEN: secrets.token_hex(16)},
@@ -137,22 +141,22 @@ async def _running(service: Service) -> AsyncIterator[None]:
         except OSError as error:
             raise EnvironmentFailure(f"the service `{name}` does not start: {error}") from error
         assert process.stdout is not None
-        said = StderrReader(process.stdout, process.pid, None)
+        output = StderrReader(process.stdout, process.pid, None)
         try:
-            await _ready(service, name, process)
+            await _wait_until_ready(service, name, process)
             yield
         finally:
-            with suppress(ProcessLookupError):  # it has ended, and all that it started
+            with suppress(ProcessLookupError):  # all its processes have ended
                 os.killpg(process.pid, signal.SIGKILL)
-            await said.end(_GRACE)
-            await said.close()
+            await output.end(_GRACE)
+            await output.close()
             await process.end()
 
 
-async def _ready(service: Service, name: str, process: Child) -> None:
+async def _wait_until_ready(service: Service, name: str, process: Child) -> None:
     try:
         async with asyncio.timeout(service.seconds):
-            while not await asyncio.to_thread(_answers, service.ready_url):
+            while not await asyncio.to_thread(_is_up, service.ready_url):
                 if process.returncode is not None:
                     raise EnvironmentFailure(f"the service `{name}` ended with status {process.returncode} before it was ready")
                 await asyncio.sleep(_POLL)
@@ -160,8 +164,8 @@ async def _ready(service: Service, name: str, process: Child) -> None:
         raise EnvironmentFailure(f"the service `{name}` did not answer at {service.ready_url} within {service.seconds:g} s") from error
 
 
-def _answers(url: str) -> bool:
-    """Whether HTTP is answered there, by whom it is asked itself: a proxy knows nothing of this machine's services."""
+def _is_up(url: str) -> bool:
+    """Return whether a URL answers with a status below 500. No proxy is used: the service is on this machine."""
     try:
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=5):
             return True

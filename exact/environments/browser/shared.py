@@ -1,4 +1,4 @@
-"""What the environments that are opened together know in common."""
+"""The state shared by environments that are opened together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exact.environments.browser.page.ids import SharedIds
 
 
 class SharedState(NamedTuple):
-    """Made once by what opens environments."""
+    """Learned masks, element ids and log-ins, created once by an environment factory."""
 
     masks: Masks
     ids: SharedIds
@@ -19,5 +19,5 @@ class SharedState(NamedTuple):
 
     @classmethod
     def of(cls, config: BrowserConfig) -> SharedState:
-        """Nothing is known yet but what the configuration says."""
+        """Create an empty shared state for a configuration."""
         return cls(Masks(config.masks), SharedIds(), Authenticator())

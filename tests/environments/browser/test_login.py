@@ -116,7 +116,7 @@ async def test_a_session_is_used_again_and_renewed_when_it_has_expired(browser: 
         shop.sessions.clear()
         assert (await environment.reset(task(shop))).title == "Home" and shop.entered == 2
         shop.sessions.clear()
-        with pytest.raises(EnvironmentFailure, match="expired in the middle of the task"):
+        with pytest.raises(EnvironmentFailure, match="expired during the task"):
             await do(environment, f'goto "{shop.home}"')
         assert (await environment.reset(task(shop))).title == "Home" and shop.entered == 3
 
@@ -126,7 +126,7 @@ async def test_a_script_that_does_not_fit_names_the_step(browser: Browser, shop:
         with pytest.raises(EnvironmentFailure, match=r"step 1, .*there is no textbox 'Usr': did you mean 'User'"):
             await environment.reset(task(shop))
     async with home(browser, LoginConfig(script=SCRIPT, secrets={**SECRETS, "word": "wrong"}, expired="/form$")) as environment:
-        with pytest.raises(EnvironmentFailure, match=r"after the log-in script nobody is logged in, at .*: check browser.login.secrets"):
+        with pytest.raises(EnvironmentFailure, match=r"not logged in after the log-in script, at .*: check browser.login.secrets"):
             await environment.reset(task(shop))
     async with home(browser, LoginConfig(script=SCRIPT, secrets={"user": "$EXACT_NOWHERE"})) as environment:
         with pytest.raises(UsageError, match="export EXACT_NOWHERE"):
@@ -143,7 +143,7 @@ async def test_a_state_file_logs_in_and_an_expired_one_says_what_to_do(browser: 
         assert (await environment.reset(task(shop))).title == "Home"
         assert await environment.page.evaluate("localStorage.theme") == "dark"
         shop.sessions.clear()
-        with pytest.raises(EnvironmentFailure, match=r"nobody is logged in at .*/form: renew .*state.json with `exact login`"):
+        with pytest.raises(EnvironmentFailure, match=r"not logged in at .*/form: renew .*state.json with `exact login`"):
             await environment.reset(task(shop))
     async with home(browser, LoginConfig(state=str(tmp_path / "none.json"))) as environment:
         with pytest.raises(UsageError, match="make it with `exact login`"):
@@ -169,7 +169,7 @@ async def test_headers_and_basic_authentication_go_to_the_task_and_to_nobody_els
     assert heard[0][:2] == ("localhost", "k") and heard[0][2].startswith("Basic ")
     assert [each for each in heard if each[0] != "localhost"] == [("127.0.0.1", "", "")]
     async with home(browser, LoginConfig(headers={"X-Key": "k"})) as environment:
-        with pytest.raises(EnvironmentFailure, match="nobody is logged in"):
+        with pytest.raises(EnvironmentFailure, match="not logged in"):
             await environment.reset(start)
 
 

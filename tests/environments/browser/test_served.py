@@ -21,7 +21,7 @@ from exact.config import BrowserConfig
 from exact.environments.browser import BrowserFactory, PageSetup
 from exact.environments.browser.fork import init_process
 from exact.environments.browser.fork.factory import ForkingFactory
-from exact.environments.browser.served import _answers, _running, served
+from exact.environments.browser.served import _is_up, _run_service, open_served_site
 from exact.environments.sandbox import Service, find_runsc
 from exact.errors import EnvironmentFailure
 from exact.task import Task
@@ -58,11 +58,11 @@ def names(folder: Path) -> list[str]:
 
 
 async def test_beside_the_browser_a_service_runs_once_and_ends_with_the_environments(executable: str, service: Service) -> None:
-    async with served(BESIDE, PageSetup(), [service]) as environments, environments.open(simulation=False) as environment:
+    async with open_served_site(BESIDE, PageSetup(), [service]) as environments, environments.open(simulation=False) as environment:
         assert isinstance(environments, BrowserFactory) and not environment.capabilities.isolated
         assert "Rows:" in (await environment.reset(task(service))).text
-        with pytest.raises(EnvironmentFailure, match=r"something answers at .* already"):
-            async with served(BESIDE, PageSetup(), [service]):
+        with pytest.raises(EnvironmentFailure, match=r"another process answers at"):
+            async with open_served_site(BESIDE, PageSetup(), [service]):
                 pass
     assert not listens(service)
 
@@ -72,7 +72,7 @@ async def test_what_a_service_left_among_temporary_files_goes_with_it(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     littering = msgspec.structs.replace(service, command=("sh", "-c", 'touch "$TMPDIR/left" && exec "$@"', "sh", *service.command))
-    async with served(BESIDE, PageSetup(), [littering]):
+    async with open_served_site(BESIDE, PageSetup(), [littering]):
         assert "left" in names(tmp_path)
     assert names(tmp_path) == []
 
@@ -81,7 +81,7 @@ async def test_of_a_service_whose_output_is_held_by_what_it_left_behind_no_pipe_
     leaving = f'env -u EXACT_GUEST setsid sleep 60 & echo $! > {tmp_path}/left; exec "$@"'
     before = pipes()
     try:
-        async with _running(msgspec.structs.replace(service, command=("sh", "-c", leaving, "sh", *service.command))):
+        async with _run_service(msgspec.structs.replace(service, command=("sh", "-c", leaving, "sh", *service.command))):
             assert listens(service)
         assert not listens(service) and not pipes() - before
     finally:
@@ -96,7 +96,7 @@ def leaving(service: Service, mark: str) -> Service:
 
 async def test_what_a_service_started_in_a_session_of_its_own_ends_with_it(service: Service, tmp_path: Path) -> None:
     mark = f"LEFT={tmp_path.name}"
-    async with _running(leaving(service, mark)):
+    async with _run_service(leaving(service, mark)):
         assert any("sleep 600" in line for line in marked(mark).values())
     assert left(mark, 10) == [] and not listens(service)
 
@@ -106,11 +106,11 @@ async def test_a_service_beside_the_browser_does_not_outlive_a_crash(executable:
         import asyncio, os, signal, sys, msgspec
         from exact.config import BrowserConfig
         from exact.environments.browser import PageSetup
-        from exact.environments.browser.served import served
+        from exact.environments.browser.served import open_served_site
         from exact.environments.sandbox import Service
 
         async def main():
-            async with served(BrowserConfig(sandbox="never"), PageSetup(), [msgspec.json.decode(sys.argv[1], type=Service)]):
+            async with open_served_site(BrowserConfig(sandbox="never"), PageSetup(), [msgspec.json.decode(sys.argv[1], type=Service)]):
                 os.kill(os.getpid(), signal.SIGKILL)
 
         asyncio.run(main())
@@ -124,7 +124,7 @@ async def test_a_service_beside_the_browser_does_not_outlive_a_crash(executable:
 
 async def test_a_service_has_the_signals_of_one_that_is_started_by_hand(service: Service, tmp_path: Path) -> None:
     telling = f'grep SigIgn /proc/self/status > {tmp_path}/ignored; exec "$@"'
-    async with _running(msgspec.structs.replace(service, command=("sh", "-c", telling, "sh", *service.command))):
+    async with _run_service(msgspec.structs.replace(service, command=("sh", "-c", telling, "sh", *service.command))):
         assert int((tmp_path / "ignored").read_text().split()[1], 16) & (1 << signal.SIGPIPE - 1) == 0
 
 
@@ -139,7 +139,7 @@ async def test_a_service_has_the_signals_of_one_that_is_started_by_hand(service:
 async def test_a_service_that_does_not_start_beside_the_browser_is_named(command: tuple[str, ...], why: str, service: Service) -> None:
     broken = msgspec.structs.replace(service, command=command, seconds=0.3 if command[0] == "sleep" else 30.0)
     with pytest.raises(EnvironmentFailure, match=why):
-        async with served(BESIDE, PageSetup(), [broken]):
+        async with open_served_site(BESIDE, PageSetup(), [broken]):
             pass
 
 
@@ -150,7 +150,7 @@ async def test_the_limit_of_snapshots_is_that_of_the_configuration(executable: s
         pytest.skip(str(error))
     small = msgspec.structs.replace(CONFIG, snapshots=1)
     inside = msgspec.structs.replace(service, command=("python3", *service.command[1:]))
-    async with served(small, PageSetup(), [inside]) as environments, environments.open(simulation=True) as environment:
+    async with open_served_site(small, PageSetup(), [inside]) as environments, environments.open(simulation=True) as environment:
         assert isinstance(environments, ForkingFactory)
         await environment.reset(task(service))
         first, second = await environment.snapshot(), await environment.snapshot()
@@ -173,12 +173,12 @@ async def test_whether_a_service_is_ready_is_asked_of_no_proxy(
     for name in ("no_proxy", "NO_PROXY", "REQUEST_METHOD"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("http_proxy", httpserver.url_for("/"))
-    assert not await asyncio.to_thread(_answers, service.ready_url)
+    assert not await asyncio.to_thread(_is_up, service.ready_url)
     monkeypatch.setenv("http_proxy", service.ready_url)
-    assert await asyncio.to_thread(_answers, httpserver.url_for("/"))
+    assert await asyncio.to_thread(_is_up, httpserver.url_for("/"))
 
 
-@pytest.mark.parametrize("answers", [_answers, init_process.answers])
+@pytest.mark.parametrize("answers", [_is_up, init_process.answers])
 async def test_a_port_that_speaks_something_else_is_not_ready(answers: Callable[[str], bool]) -> None:
     async def junk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"\x15\x03\x01 no HTTP\r\n\r\n")

@@ -25,7 +25,7 @@ def test_a_task_has_the_configuration_with_its_own_keys() -> None:
     ("text", "words"),
     [
         ('{"lcale": "x"}', "unknown key of a task's browser 'lcale': did you mean 'locale'"),
-        ('{"width": "wide"}', "does not fit: Expected `int`"),
+        ('{"width": "wide"}', "invalid `browser`: Expected `int`"),
         ("[1]", "no JSON object"),
         ("{", "no JSON object"),
     ],

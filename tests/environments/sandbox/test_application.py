@@ -9,7 +9,7 @@ from exact.cli.main import main
 from exact.config import BrowserConfig, Mount, SandboxConfig
 from exact.environments.browser.fork.factory import forking
 from exact.environments.browser.page.setup import PageSetup
-from exact.environments.browser.served import served
+from exact.environments.browser.served import open_served_site
 from exact.environments.process.worker import EnvironmentSpec
 from exact.environments.sandbox import Sandboxes, Service
 from exact.environments.sandbox.application import SandboxApplication
@@ -92,7 +92,7 @@ async def test_services_run_in_another_root_as_another_user_beside_the_browser(r
 async def test_services_that_want_a_root_do_not_run_on_this_machine_instead() -> None:
     service = Service(command=("true",), ready_url="http://127.0.0.1:9/")
     with pytest.raises(EnvironmentFailure, match="there is none: browser"):
-        async with served(BrowserConfig(sandbox="never"), PageSetup(), [service], application=SandboxConfig(root="/srv")):
+        async with open_served_site(BrowserConfig(sandbox="never"), PageSetup(), [service], application=SandboxConfig(root="/srv")):
             pass
 
 

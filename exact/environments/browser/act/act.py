@@ -1,69 +1,30 @@
-"""Carry out actions with real input events."""
+"""The handlers of actions: each carries out one verb with real input events."""
 
 from __future__ import annotations
 
 import asyncio
 import difflib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import Any
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext, suppress
 from urllib.parse import urljoin
 
 from exact.action import Action
+from exact.environments.browser.act.context import ActionContext
+from exact.environments.browser.act.elements import aim_at, aiming, ask_element
 from exact.environments.browser.act.partial import PartialAction
 from exact.environments.browser.act.upload import upload_files
 from exact.environments.browser.page.cdp import Button, click_mouse, move_mouse
-from exact.environments.browser.page.clipboard import Clipboard, uses_clipboard
-from exact.environments.browser.page.ids import Ids, NodeLocation
+from exact.environments.browser.page.clipboard import uses_clipboard
 from exact.environments.browser.page.script import script, script_call
-from exact.environments.browser.page.tab import Tab
 from exact.errors import ActionError, EnvironmentFailure
 
 _MOST_KEYSTROKES = 64
 """Characters up to which a text is typed key by key. A longer one is inserted at once."""
 _WAIT_LIMIT = 1000
 """Milliseconds that `wait` waits at most, and a click for requests that hovering started."""
-_VANISHED = (
-    "No node",
-    "Could not find node",
-    "detached",
-    "does not belong to the document",
-    "layout object",
-    "Cannot find context",
-    "No frame",
-)
-"""Parts of CDP's errors about an element that is no longer there."""
 _UNREACHABLE = ("CONNECTION_", "NAME_", "ADDRESS_", "NETWORK_", "INTERNET_", "PROXY_", "TUNNEL_", "SOCKET_", "TIMED_OUT", "EMPTY_RESPONSE")
 """Beginnings of Chromium's errors for a server that cannot be reached."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ActionContext:
-    """The tab and the environment that an action is carried out in."""
-
-    tab: Tab
-    ids: Ids
-    width: int
-    height: int
-    """Size of the viewport in CSS pixels."""
-    others: Sequence[Tab] = ()
-    """The other tabs, in the order in which observations list them."""
-    refusal: Callable[[str], str]
-    """Returns the reason why the agent may not go to a URL; empty if it may."""
-    previous_url: Callable[[], str]
-    """Takes the address behind a restored page, whose tab has no history. Empty if there is none."""
-    focus: Callable[[Tab], Awaitable[None]]
-    """Brings another tab to the front."""
-    fill: Callable[[str], str] = str
-    """Returns a text as it is typed, with secrets in place of their names."""
-    files: Mapping[str, Path]
-    """Files that may be uploaded, by name."""
-    clipboard: Clipboard | None = None
-    """The environment's clipboard where environments share a browser, which has one for all of them."""
 
 
 async def act(context: ActionContext, action: Action) -> None:
@@ -82,9 +43,9 @@ async def _click(context: ActionContext, action: Action) -> None:
 
 
 async def _click_element(context: ActionContext, id: str) -> None:
-    target = await _aim(context, id)
+    target = await aim_at(context, id)
     if "option" in target:
-        await _ask(context, id, _location(context, id), script("act/select"), None)
+        await ask_element(context, id, script("act/select"), None)
     else:
         await _click_point(context, target["x"], target["y"])
 
@@ -110,7 +71,7 @@ async def _right_click(context: ActionContext, action: Action) -> None:
 
 
 async def _click_with(context: ActionContext, action: Action, *, count: int = 1, button: Button = "left") -> None:
-    target = await _aim(context, action.elements[0])
+    target = await aim_at(context, action.elements[0])
     if "option" in target:
         raise ActionError(f'[{action.elements[0]}] is an option of a drop-down: write select [id of the drop-down] "label"')
     await _move_to(context, target["x"], target["y"])
@@ -128,7 +89,7 @@ async def _move_to(context: ActionContext, x: float, y: float) -> None:
 
 
 async def _hover(context: ActionContext, action: Action) -> None:
-    target = await _aim(context, action.elements[0])
+    target = await aim_at(context, action.elements[0])
     if "option" in target:
         raise ActionError(f'[{action.elements[0]}] is an option of a drop-down: write select [id of the drop-down] "label"')
     await move_mouse(context.tab.cdp, target["x"], target["y"])
@@ -136,7 +97,7 @@ async def _hover(context: ActionContext, action: Action) -> None:
 
 async def _drag(context: ActionContext, action: Action) -> None:
     one, other = action.elements
-    async with _aiming(context) as aim:
+    async with aiming(context) as aim:
         await aim(one)
         end = await aim(other, covered=True)
         start = await aim(one)
@@ -168,7 +129,7 @@ async def _drag_along(context: ActionContext, start: tuple[float, float], end: t
 
 async def _fill(context: ActionContext, action: Action) -> None:
     id, text = action.elements[0], context.fill(str(action.args[1]))
-    answer = await _ask(context, id, _location(context, id), script("act/focus"), text)
+    answer = await ask_element(context, id, script("act/focus"), text)
     if answer["done"]:
         return
     if text:
@@ -205,7 +166,7 @@ async def _press(context: ActionContext, action: Action) -> None:
 
 async def _select(context: ActionContext, action: Action) -> None:
     id, label = action.elements[0], str(action.args[1])
-    answer = await _ask(context, id, _location(context, id), script("act/select"), label)
+    answer = await ask_element(context, id, script("act/select"), label)
     if "labels" in answer:
         labels = answer["labels"]
         near = difflib.get_close_matches(label, labels, n=1, cutoff=0.4)
@@ -221,15 +182,13 @@ async def _scroll(context: ActionContext, action: Action) -> None:
 
 async def _scroll_in(context: ActionContext, action: Action) -> None:
     id, way = action.elements[0], str(action.args[1])
-    if not (await _ask(context, id, _location(context, id), script("act/scroll_in"), way))["moved"]:
+    if not (await ask_element(context, id, script("act/scroll_in"), way))["moved"]:
         raise ActionError(f"[{id}] is in no part of the page that scrolls further {way}")
 
 
 async def _upload(context: ActionContext, action: Action) -> None:
-    id, location = action.elements[0], _location(context, action.elements[0])
-    await upload_files(
-        context.tab, id, str(action.args[1]), context.files, partial(_ask, context, id, location), lambda: _click_element(context, id)
-    )
+    id = action.elements[0]
+    await upload_files(context, id, str(action.args[1]), lambda: _click_element(context, id))
 
 
 async def _goto(context: ActionContext, action: Action) -> None:
@@ -320,80 +279,3 @@ _HANDLERS: dict[str, Callable[[ActionContext, Action], Awaitable[None]]] = {
     "dismiss": _no_dialog,
     "answer": _no_dialog,
 }
-
-
-def _location(context: ActionContext, id: str) -> NodeLocation:
-    location = context.ids.location(id)
-    if location is None:
-        raise ActionError(f"there is no element [{id}]: name an id from the observation")
-    if location.tab != context.tab.index or location.document != context.tab.traffic.documents:
-        raise ActionError(f"[{id}] is on a page that is gone: name an id from the present observation")
-    return location
-
-
-async def _aim(context: ActionContext, id: str) -> dict[str, Any]:
-    """Return the point to click, `{x, y}`, after scrolling it into view, or `{option}` for an option of a closed drop-down."""
-    async with _aiming(context) as aim:
-        return await aim(id)
-
-
-@asynccontextmanager
-async def _aiming(context: ActionContext) -> AsyncIterator[Callable[..., Awaitable[dict[str, Any]]]]:
-    """Yield a function that finds the points of elements. On an ActionError scroll back all that it scrolled.
-
-    Raises PartialAction instead of ActionError where something was scrolled.
-    """
-    moved = list[tuple[str, NodeLocation, Any]]()
-
-    async def at(id: str, location: NodeLocation, function: str, *args: Any) -> dict[str, Any]:
-        answer = await _call(context, id, location, function, *args)
-        if before := answer.get("before"):
-            moved.append((id, location, before))
-        return _accepted(id, answer)
-
-    async def aim(id: str, *, covered: bool = False) -> dict[str, Any]:
-        """Return what `_aim` does, and whether anything `moved`. `covered` accepts a point where something else lies on top."""
-        location, had = _location(context, id), len(moved)
-        target, frame = await at(id, location, script("act/aim"), covered), location.frame
-        while "x" in target and frame != context.tab.main_frame:
-            frame, owner = await context.tab.owner(frame)
-            around = NodeLocation(location.tab, location.document, owner, frame)
-            target = await at(id, around, script("act/aim_through_frame"), target["x"], target["y"], covered)
-        return {**target, "moved": len(moved) > had}
-
-    try:
-        yield aim
-    except ActionError as error:
-        if not moved:
-            raise
-        with suppress(ActionError):  # an element vanished meanwhile
-            for id, location, before in reversed(moved):
-                await _call(context, id, location, script("act/scroll_back"), before)
-        raise PartialAction(str(error)) from error
-
-
-async def _ask(context: ActionContext, id: str, location: NodeLocation, function: str, *args: Any) -> dict[str, Any]:
-    """Call a script on an element. Raises ActionError where it refuses."""
-    return _accepted(id, await _call(context, id, location, function, *args))
-
-
-def _accepted(id: str, answer: dict[str, Any]) -> dict[str, Any]:
-    if "refused" in answer:
-        raise ActionError(f"[{id}] {answer['refused']}")
-    return answer
-
-
-async def _call(context: ActionContext, id: str, location: NodeLocation, function: str, *args: Any) -> dict[str, Any]:
-    """Call a script on an element and return its answer.
-
-    Raises ActionError where the element has vanished, PartialAction where it vanished while the script ran.
-    """
-    from playwright.async_api import Error
-
-    try:
-        return dict(await context.tab.call(location.backend, location.frame, function, *args))
-    except Error as error:
-        if not any(words in str(error) for words in _VANISHED):
-            raise
-        kind = PartialAction if "callFunctionOn" in str(error) else ActionError
-        raise kind(f"[{id}] has vanished: name an id from the present observation") from error

@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from exact.environments.browser.act.context import ActionContext
+from exact.environments.browser.act.elements import ask_element, locate
 from exact.environments.browser.act.partial import PartialAction
 from exact.environments.browser.page.script import script
-from exact.environments.browser.page.tab import Tab
 from exact.errors import ActionError, UsageError
 from exact.task import Task
 
@@ -35,16 +36,16 @@ def declared_files(task: Task) -> dict[str, Path]:
     return found
 
 
-async def upload_files(
-    tab: Tab, id: str, names: str, files: Mapping[str, Path], ask: Callable[..., Awaitable[Json]], click: Callable[[], Awaitable[None]]
-) -> None:
+async def upload_files(context: ActionContext, id: str, names: str, click: Callable[[], Awaitable[None]]) -> None:
     """Give files to a file field, or to the file chooser that a click on the element opens.
 
-    `names`: names of files, separated by commas. `ask` calls a script on the element, `click` clicks it. Raises ActionError before the
-    element is clicked, and PartialAction after.
+    `names`: names of files, separated by commas. `click` clicks the element. Raises ActionError before the element is clicked, and
+    PartialAction after.
     """
-    chosen = [await asyncio.to_thread(_read, files[name], name) for name in _named(names, files)]
-    if (await ask(script("act/upload"), chosen)).get("field"):
+    tab = context.tab
+    locate(context, id)  # an unknown element is reported before an unknown file
+    chosen = [await asyncio.to_thread(_read_upload, context.files[name], name) for name in _file_names(names, context.files)]
+    if (await ask_element(context, id, script("act/upload"), chosen)).get("field"):
         return
     opened: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
     tab.file_chooser = opened
@@ -61,7 +62,7 @@ async def upload_files(
         raise PartialAction(f"[{id}] {answer['refused']}")
 
 
-def _named(names: str, files: Mapping[str, Path]) -> list[str]:
+def _file_names(names: str, files: Mapping[str, Path]) -> list[str]:
     if not files:
         raise ActionError("this task has no files to upload")
     wanted = [names] if names in files else [name.strip() for name in names.split(",") if name.strip()]
@@ -73,7 +74,7 @@ def _named(names: str, files: Mapping[str, Path]) -> list[str]:
     return wanted
 
 
-def _read(path: Path, name: str) -> Json:
+def _read_upload(path: Path, name: str) -> Json:
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -1,1 +1,1 @@
-"""Starting Chromium and Playwright's driver, with profiles, contexts and traces."""
+"""The start of Chromium and of Playwright's driver, with profiles, contexts and traces."""

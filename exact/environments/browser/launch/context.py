@@ -1,4 +1,4 @@
-"""What a browser context is made with: how the browser presents itself to sites, and what it allows them."""
+"""Options and permissions of browser contexts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def context_options(config: BrowserConfig, origins: Iterable[str]) -> dict[str, Any]:
-    """For Playwright's `new_context`. `origins`: those that are shown a client's certificate. Raises UsageError."""
+    """Return the options for Playwright's `new_context`. `origins`: those that get the client certificate. Raises UsageError."""
     found: dict[str, Any] = {
         "viewport": {"width": config.width, "height": config.height},
         "locale": config.locale,
@@ -40,7 +40,7 @@ def context_options(config: BrowserConfig, origins: Iterable[str]) -> dict[str, 
 
 
 async def grant_permissions(context: BrowserContext, permissions: Sequence[str], origins: Iterable[str]) -> None:
-    """Let the task's origins do what otherwise a user is asked for. Raises UsageError for a permission that there is not."""
+    """Grant permissions to the task's origins. Raises UsageError for an unknown permission."""
     from playwright.async_api import Error
 
     for each in origins:
@@ -57,7 +57,7 @@ def _certificate(given: CertificateConfig) -> dict[str, str]:
         raise UsageError("browser.login.certificate: give certificate and key, or pfx")
     for path in found.values():
         if not Path(path).is_file():
-            raise UsageError(f"browser.login.certificate: {path} is not there")
+            raise UsageError(f"browser.login.certificate: {path} does not exist")
     if given.passphrase:
         found["passphrase"] = value_of("browser.login.certificate.passphrase", given.passphrase, os.environ)
     return found

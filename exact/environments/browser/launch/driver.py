@@ -1,4 +1,4 @@
-"""Playwright's driver: the program in Node.js that stands between this process and browsers."""
+"""Playwright's driver: the Node.js process that controls browsers for this process."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ WAY_OUT = "run shells/setup.sh, or apt-get install libatomic1"
 
 @asynccontextmanager
 async def start_driver() -> AsyncIterator[Playwright]:
-    """A driver for as long as the block runs. Raises EnvironmentFailure where it does not start."""
+    """Run a driver while the block runs. Raises EnvironmentFailure where it does not start."""
     from playwright.async_api import async_playwright
 
-    if said := await asyncio.to_thread(driver_fault):
-        raise EnvironmentFailure(f"Playwright's driver does not start: {said}: {WAY_OUT}")
+    if reason := await asyncio.to_thread(driver_fault):
+        raise EnvironmentFailure(f"Playwright's driver does not start: {reason}: {WAY_OUT}")
     async with async_playwright() as playwright:
         yield playwright
 
 
 def driver_fault() -> str:
-    """Why the driver does not start on this machine; empty if it does."""
+    """Return the reason why the driver does not start on this machine; empty if it starts."""
     import playwright
 
     return _version_fault(os.environ.get("PLAYWRIGHT_NODEJS_PATH") or str(Path(playwright.__file__).parent / "driver" / "node"))

@@ -1,4 +1,4 @@
-"""Find a browser on this machine."""
+"""The search for a browser on this machine."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ WAY_OUT = "run shells/setup.sh, or apt-get install chromium-headless-shell, or n
 
 
 def find_browser(headed: bool = False) -> Path:
-    """The executable to launch: $EXACT_BROWSER, else one on PATH, else Playwright's own.
+    """Return the executable to launch: $EXACT_BROWSER, else one on PATH, else Playwright's own.
 
-    The small headless shell is preferred; where a window is wanted only a full browser will do. Raises EnvironmentFailure that says how
-    to get one.
+    The small headless shell is preferred; `headed` needs a full browser. Raises EnvironmentFailure with the way to install one.
     """
     named = os.environ.get("EXACT_BROWSER")
     if named:
@@ -44,16 +43,19 @@ def find_browser(headed: bool = False) -> Path:
 
 
 def browser_version(browser: Path) -> str:
-    """What an executable says it is: `Chromium 150.0.7871.100`. Raises EnvironmentFailure where it does not start, or is no browser."""
+    """Return the name and version that an executable prints: `Chromium 150.0.7871.100`.
+
+    Raises EnvironmentFailure where it does not start, or is no browser.
+    """
     try:
         done = subprocess.run([browser, "--version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.SubprocessError) as error:
         raise EnvironmentFailure(f"{browser} does not start: {error}: {WAY_OUT}") from error
-    said, why = (next(iter(text.strip().splitlines()), "") for text in (done.stdout, done.stderr))
-    if done.returncode or not _VERSION.search(said):
-        why = (why or said)[:120] or f"exit status {done.returncode}"
-        raise EnvironmentFailure(f"{browser} is no browser that runs ({why}): {WAY_OUT}")
-    return " ".join(said.split())
+    version, why = (next(iter(text.strip().splitlines()), "") for text in (done.stdout, done.stderr))
+    if done.returncode or not _VERSION.search(version):
+        why = (why or version)[:120] or f"exit status {done.returncode}"
+        raise EnvironmentFailure(f"{browser} is not a working browser ({why}): {WAY_OUT}")
+    return " ".join(version.split())
 
 
 def _playwright_own(headed: bool) -> Path | None:

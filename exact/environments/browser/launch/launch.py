@@ -1,4 +1,4 @@
-"""Start a browser that ends with us."""
+"""The launch of a browser that ends with this process."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from exact.environments.browser.page.connection import CdpConnection
 
 _DISABLED = (
-    # Frames of other sites stay in the page's process, where the page's session sees them; origins are the interceptor's affair.
+    # Frames of other sites stay in the page's process, where the page's session sees them; the interceptor separates origins.
     *("IsolateOrigins", "site-per-process"),
-    # Documents that the interceptor hands over have no network address, and so would count as foreign to their own server.
+    # Documents that the interceptor fulfills have no network address, and would count as foreign to their own server.
     *("LocalNetworkAccessChecks", "LocalNetworkAccessChecksWebSockets", "LocalNetworkAccessForWorkers"),
     *("LocalNetworkAccessForNavigations", "LocalNetworkAccessForSubframeNavigations"),
     # Aborts redirects with a preflight while Fetch intercepts.
     "AvoidCorsURLLoaderRestartOnRedirect",
-    # Go where the task says, and do not ask anyone else.
+    # Send no requests but those of the task.
     *("HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable", "PreconnectToSearch", "OptimizationHints", "NetworkTimeServiceQuerying"),
     *("Translate", "MediaRouter", "AimEnabled", "LensOverlay"),
-    # Playwright's own list, which ours replaces because Chromium heeds the last one only.
+    # Playwright's own list, which this one replaces: Chromium uses the last list only.
     *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "PaintHolding", "ThirdPartyStoragePartitioning"),
 )
 _FLAGS = (
@@ -59,20 +59,21 @@ _FLAGS = (
 
 
 class Browser:
-    """A running browser and the interceptor over its requests. Made by `launch`."""
+    """A running browser with the interceptor of its requests, made by `launch`."""
 
     def __init__(
         self, playwright: PlaywrightBrowser, interceptor: RequestInterceptor, store: DownloadStore, cdp: CDPSession | CdpConnection
     ) -> None:
-        """`cdp`: the browser's own session."""
+        """Wrap a browser of Playwright's. `cdp`: the browser's own session."""
         self.playwright, self.interceptor, self.store, self._cdp = playwright, interceptor, store, cdp
         self._clipboard = SharedClipboard(playwright)
         self._closing: set[asyncio.Task[None]] = set()
 
     async def open_context(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
-        """A context of its own that runs `scripts` first in every document, and its first page. `origins`: those of the task.
+        """Open a context that runs `scripts` first in every document. Return it and its first page.
 
-        Where it fails, or is cancelled, the context is closed again. Raises UsageError.
+        `origins`: those of the task, which get the permissions. The context is closed again where this fails or is cancelled. Raises
+        UsageError for invalid options.
         """
         making = asyncio.ensure_future(self.playwright.new_context(**context_options(config, origins)))
         try:
@@ -83,7 +84,7 @@ class Browser:
                 await context.add_init_script(script)
             return context, await context.new_page()
         except BaseException:
-            closing = asyncio.ensure_future(_close(making))  # not waited for: nobody has time, or the browser does not answer
+            closing = asyncio.ensure_future(_close(making))  # not waited for: the caller was cancelled, or the browser does not answer
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
             raise
@@ -94,39 +95,39 @@ class Browser:
         await self._cdp.send("Browser.setDownloadBehavior", options)
 
     async def attach(self, page: Page) -> Cdp:
-        """A session of our own with a page. Raises Playwright's Error."""
+        """Return a new session with a page. Raises Playwright's Error."""
         return await page.context.new_cdp_session(page)
 
     async def prepare_page(self, cdp: Cdp, config: BrowserConfig) -> None:
-        """What a page needs besides what its context was made with."""
+        """Set what a page needs besides the options of its context."""
 
     def clipboard(self) -> Clipboard | None:
-        """A new environment's own; None where the whole browser is its own."""
+        """Return a clipboard for a new environment; None where it has the browser to itself."""
         return Clipboard(self._clipboard)
 
     async def close_context(self, context: BrowserContext) -> None:
-        """Close a context and all that it kept."""
+        """Close a context and delete what it stored."""
         await context.close()
 
     @property
     def version(self) -> str:
-        """As the browser tells it: `156.0.7000.0`."""
+        """The version that the browser reports: `156.0.7000.0`."""
         return self.playwright.version
 
 
 async def _close(making: Awaitable[BrowserContext]) -> None:
     from playwright.async_api import Error
 
-    with suppress(Error):  # it was not made, or is gone with the browser
+    with suppress(Error):  # it was never opened, or is gone with the browser
         await (await making).close()
 
 
 @asynccontextmanager
 async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, *, pins: Sequence[str] = ()) -> AsyncIterator[Browser]:
-    """A browser for as long as the block runs; no process remains after it, nor after this process was killed.
+    """Run a browser while the block runs. No process of it remains afterwards, even if this process is killed.
 
-    `hosts` gives names to local servers, as in PageSetup. `pins`: public keys that are trusted, as in Outside. Raises EnvironmentFailure if
-    there is no browser, or it or its driver does not start.
+    `hosts`: names of local servers, as in PageSetup. `pins`: pins of trusted public keys, as in Outside. Raises EnvironmentFailure where
+    there is no browser, or the browser or its driver does not start.
     """
     from playwright.async_api import Error
 
@@ -136,7 +137,7 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
     async with AsyncExitStack() as last:
         folder = last.enter_context(scratch("browser"))
         downloads, artifacts, temporary = (folder / name for name in ("downloads", "artifacts", "temporary"))
-        for each in (downloads, artifacts, temporary):  # the browser's own, and Playwright's: a browser that dies removes nothing
+        for each in (downloads, artifacts, temporary):  # a browser that is killed does not remove its own folders
             each.mkdir()
         playwright = await last.enter_async_context(start_driver())
         try:
@@ -166,7 +167,7 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
 
 
 def pin_arguments(pins: Iterable[str]) -> list[str]:
-    """Chromium's arguments for certificates that are accepted although nobody known signed them."""
+    """Return Chromium's arguments that accept certificates with pinned public keys."""
     found = list(pins)
     return [f"--ignore-certificate-errors-spki-list={','.join(found)}"] if found else []
 
@@ -182,7 +183,7 @@ def _proxy(config: BrowserConfig, hosts: Iterable[str]) -> ProxySettings | None:
 
 
 def chromium_arguments(hosts: Mapping[str, str]) -> list[str]:
-    """What Chromium is started with, besides Playwright's own."""
+    """Return Chromium's arguments, besides Playwright's own."""
     found = list(_FLAGS)
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         found.append("--no-sandbox")
@@ -192,7 +193,7 @@ def chromium_arguments(hosts: Mapping[str, str]) -> list[str]:
 
 
 def _environment(hosts: Mapping[str, str], temporary: Path) -> dict[str, str | float | bool]:
-    """A proxy knows nothing of our names. `temporary`: where Chromium puts its temporary files."""
+    """Return the browser's environment variables: no proxy for `hosts`, and the folder for temporary files."""
     environment: dict[str, str | float | bool] = {**os.environ, "TMPDIR": str(temporary)}
     for variable in ("NO_PROXY", "no_proxy"):
         environment[variable] = ",".join(filter(None, (os.environ.get(variable, ""), *hosts, "localhost,127.0.0.1")))

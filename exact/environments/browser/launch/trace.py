@@ -1,4 +1,4 @@
-"""Playwright's trace of an environment, where one is asked for: secrets are named in it, not told."""
+"""Playwright's trace of an environment, with secrets replaced by their names."""
 
 from __future__ import annotations
 
@@ -20,27 +20,32 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
 
 _logger = logging.getLogger("exact.browser")
-_COMPRESSED = (".png", ".jpeg", ".jpg", ".gif", ".webp", ".avif", ".woff", ".woff2", ".gz", ".zip", ".br")
-"""Entries in which no text can be read. In all others some may: bodies of requests are kept under names that tell little."""
+_BINARY = (".png", ".jpeg", ".jpg", ".gif", ".webp", ".avif", ".woff", ".woff2", ".gz", ".zip", ".br")
+"""Endings of entries that contain no text. Any other entry may contain secrets, such as the body of a request."""
 
 
 class PlaywrightTrace:
-    """Of one environment, from entering a context to leaving it."""
+    """A trace of one environment, from opening a context to closing it."""
 
     def __init__(self) -> None:
         self._context: BrowserContext | None = None
         self._folder = self._name = ""
 
     async def begin(self, context: BrowserContext, folder: str, name: str) -> None:
-        """Start to trace, unless the folder is empty. `name`: the file's name. Raises UsageError where files cannot be written to the
-        folder."""
+        """Start to trace, unless `folder` is empty.
+
+        `name`: name of the file in the folder. Raises UsageError where files cannot be written to the folder.
+        """
         if folder:
-            _made(Path(folder))
+            _make_folder(Path(folder))
             self._context, self._folder, self._name = context, folder, name
             await context.tracing.start(screenshots=True, snapshots=True)
 
     async def end(self, mask: Callable[[str], str]) -> None:
-        """Write it, readable by this user only: `playwright show-trace FILE` opens it. Never raises: the log tells why there is none."""
+        """Write the trace, readable by this user only. `playwright show-trace FILE` opens it.
+
+        `mask` masks secrets. Never raises: a warning in the log gives the reason why there is no trace.
+        """
         from playwright.async_api import Error
 
         context, self._context = self._context, None
@@ -51,23 +56,23 @@ class PlaywrightTrace:
                 await self._write(context, mask)
         except (OSError, EnvironmentFailure, zipfile.BadZipFile) as error:
             _logger.warning("%s is not traced: %s", self._name, error)
-            with suppress(Error):  # it was stopped before
-                await context.tracing.stop()  # Playwright lets go of what it has kept
+            with suppress(Error):  # it is stopped already
+                await context.tracing.stop()  # so that Playwright drops what it has recorded
 
     async def _write(self, context: BrowserContext, mask: Callable[[str], str]) -> None:
-        path = _free(Path(self._folder), re.sub(r"\W+", "-", self._name).strip("-") or "environment")
+        path = _new_file(Path(self._folder), re.sub(r"\W+", "-", self._name).strip("-") or "environment")
         try:
             with scratch("trace") as folder:
                 raw = folder / "raw.zip"
                 await context.tracing.stop(path=raw)
-                await asyncio.to_thread(_masked, raw, path, mask)
+                await asyncio.to_thread(_write_masked, raw, path, mask)
         except BaseException:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
             raise
 
 
-def _made(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
@@ -76,8 +81,8 @@ def _made(folder: Path) -> None:
         raise UsageError(f"no trace can be written to {folder} ({error.strerror}): name another folder at browser.traces") from error
 
 
-def _free(folder: Path, name: str) -> Path:
-    """A new empty file."""
+def _new_file(folder: Path, name: str) -> Path:
+    """Create a new empty file and return its path."""
     number = 1
     while True:
         path = folder / f"{name}-{number}.zip"
@@ -89,10 +94,10 @@ def _free(folder: Path, name: str) -> Path:
             return path
 
 
-def _masked(raw: Path, path: Path, mask: Callable[[str], str]) -> None:
+def _write_masked(raw: Path, path: Path, mask: Callable[[str], str]) -> None:
     with zipfile.ZipFile(raw) as whole, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         for name in whole.namelist():
             data = whole.read(name)
-            if not name.endswith(_COMPRESSED):
+            if not name.endswith(_BINARY):
                 data = mask(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
             made.writestr(name, data)

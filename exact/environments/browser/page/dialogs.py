@@ -1,6 +1,6 @@
-"""Dialogs of pages (alert, confirm, prompt, beforeunload): seen as elements, and answered by actions.
+"""Dialogs of pages (alert, confirm, prompt, beforeunload): observed as elements and answered by actions.
 
-While one is open its page stands still and can be asked nothing: what was under path there waits for the answer, as does whoever acts.
+While a dialog is open, its page is blocked: the browser answers nothing about it, and an action that was under way waits too.
 """
 
 from __future__ import annotations

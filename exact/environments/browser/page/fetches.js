@@ -1,5 +1,5 @@
-// Runs first in every document, among the page's own scripts. Reports which answers to `fetch` have a body that nobody has begun to read:
-// the browser never reports the end of those that may not be cached.
+// Runs first in every document, among the page's own scripts. Reports which answers to `fetch` have a body that the page has not begun to
+// read: the browser never reports the end of those that may not be cached.
 function fetches() {
   const fetched = window.fetch, answers = new Set();
   window.fetch = function fetch(...given) {

@@ -177,7 +177,7 @@ class Tab:
     async def quiet(self) -> None:
         """Wait until nothing is in flight and no frame has changed for a moment. The caller sets a timeout.
 
-        Answers whose body nobody reads are not waited for.
+        Answers whose body the page does not read are not waited for.
         """
         from playwright.async_api import Error
 

@@ -67,7 +67,10 @@ class Traffic:
         await self._idle.wait()
 
     def unfinished_reads(self, unread: list[str]) -> set[str]:
-        """Return the requests since the mark whose body is arriving and being read. `unread`: addresses of answers that nobody reads."""
+        """Return the requests since the mark whose body is arriving and being read.
+
+        `unread`: addresses of answers that the page does not read.
+        """
         left = Counter(unread)
         read = set[str]()
         for id, url in self._answers.items():

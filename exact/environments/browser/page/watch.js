@@ -1,6 +1,7 @@
 // Runs first in every document, in our own execution context. `hidden`: selectors of elements that must not be observed; `masked`: style
-// rules for masked elements. Defines `exact.quiet(calm)`, which resolves when nothing has changed for `calm` milliseconds to the addresses
-// of answers whose body nobody reads, as JSON, and `exact.change(limit)`, which resolves at the next change or after `limit` milliseconds.
+// rules for masked elements. Defines `exact.quiet(calm)`, which resolves, when nothing has changed for `calm` milliseconds, to the
+// addresses of answers whose body the page does not read, as JSON; and `exact.change(limit)`, which resolves at the next change or after
+// `limit` milliseconds.
 function watch(hidden, masked) {
   if (globalThis.exact) return;
   const state = globalThis.exact = {mutations: 0, timers: 0};

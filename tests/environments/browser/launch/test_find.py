@@ -66,7 +66,7 @@ def test_a_browser_says_what_it_is() -> None:
 def test_what_does_not_run_is_no_browser_and_the_way_out_is_named(script: str, tmp_path: Path) -> None:
     path = install(tmp_path / "browser")
     path.write_text(f"#!/bin/sh\n{script}\n")
-    with pytest.raises(EnvironmentFailure, match=r"no browser that runs .*apt-get install chromium-headless-shell") as raised:
+    with pytest.raises(EnvironmentFailure, match=r"not a working browser .*apt-get install chromium-headless-shell") as raised:
         browser_version(path)
     assert "\n" not in str(raised.value) and ("libnss3" in str(raised.value)) == ("libnss3" in script)
     with pytest.raises(EnvironmentFailure, match="does not start"):

@@ -1,0 +1,36 @@
+"""The context in which an action is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from exact.environments.browser.page.clipboard import Clipboard
+from exact.environments.browser.page.ids import Ids
+from exact.environments.browser.page.tab import Tab
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActionContext:
+    """The tab and the environment that an action is carried out in."""
+
+    tab: Tab
+    ids: Ids
+    width: int
+    height: int
+    """Size of the viewport in CSS pixels."""
+    others: Sequence[Tab] = ()
+    """The other tabs, in the order in which observations list them."""
+    refusal: Callable[[str], str]
+    """Returns the reason why the agent may not go to a URL; empty if it may."""
+    previous_url: Callable[[], str]
+    """Takes the address behind a restored page, whose tab has no history. Empty if there is none."""
+    focus: Callable[[Tab], Awaitable[None]]
+    """Brings another tab to the front."""
+    fill: Callable[[str], str] = str
+    """Returns a text as it is typed, with secrets in place of their names."""
+    files: Mapping[str, Path]
+    """Files that may be uploaded, by name."""
+    clipboard: Clipboard | None = None
+    """The environment's clipboard where environments share a browser, which has one for all of them."""

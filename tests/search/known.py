@@ -1,7 +1,7 @@
-"""Which algorithm finds the optimum of which toy environment: the table of docs/algorithms.md.
+"""Table of docs/algorithms.md: which algorithm finds the optimum of which toy environment.
 
-`python -m tests.search.known` writes it anew. Where an algorithm should not find an optimum, MISSES says why; the test fails both
-where one is missed without a reason and where a reason does not hold.
+`python -m tests.search.known` writes the page. MISSES explains each optimum that an algorithm is not expected to find. The test fails if
+one is missed without a reason, and if a reason does not hold.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ALGORITHMS = (*BUILTIN, VOTE)
 
 
 def pit() -> ToyGraph:
-    """What looks best cannot be undone: behind it all is lost, two steps on. Beside it a dull way wins."""
+    """Return an environment whose best-looking action cannot be undone and loses two steps later; beside it a dull action wins."""
     return made_of(
         {
             "a": ToyState(edges={"shine": ToyEdge(to="pit", prior=3.0), "dull": ToyEdge(to="b")}, looks=0.5),
@@ -55,7 +55,7 @@ def pit() -> ToyGraph:
 
 
 def needle() -> ToyGraph:
-    """Four ways that look fair and end at 0.3; the fifth looks hopeless for two steps, and wins."""
+    """Return an environment with four fair paths that end at 0.3, and a fifth with low values for two steps that wins."""
     fair = {f"f{i}": ToyState(edges={"on": ToyEdge(to=f"g{i}")}, looks=0.5) for i in range(4)}
     ends = {f"g{i}": ToyState(reward=0.3) for i in range(4)}
     hidden = {"n": ToyState(edges={"on": ToyEdge(to="nn")}, looks=0.1), "nn": ToyState(edges={"on": ToyEdge(to="won")}, looks=0.1)}
@@ -64,38 +64,39 @@ def needle() -> ToyGraph:
 
 
 class Known(NamedTuple):
-    """An environment whose optimum is known."""
+    """An environment with a known optimum."""
 
     made: Callable[[int], ToyGraph]
     about: str
 
 
-WORLDS: Mapping[str, Known] = {
+ENVIRONMENTS: Mapping[str, Known] = {
     "bandit": Known(lambda seed: bandit(5, seed=seed), "one of five arms wins"),
-    "chain": Known(lambda seed: chain(4), "four right steps of two each; the value grows on the way"),
-    "deceptive chain": Known(lambda seed: deceptive_chain(3), "of two corridors the likelier and better-looking one loses at its end"),
-    "maze": Known(lambda seed: maze(3, 3, seed=seed), "3 by 3 rooms; the value is the distance as the crow flies"),
-    "traps": Known(lambda seed: trapped_maze(seed=seed), "4 by 4 rooms, two of which end it and are liked best by the policy"),
-    "form": Known(lambda seed: form(3, seed=seed), "three boxes to tick as told, then submit, once; any box can be undone"),
-    "pit": Known(lambda seed: pit(), "what looks best cannot be undone, and loses two steps later"),
-    "needle": Known(lambda seed: needle(), "four fair ways end at 0.3; the fifth looks hopeless for two steps, and wins"),
-    "doors": Known(lambda seed: doors(seed=seed), "opening a door is a write, held in search and not undone; keyholes show what is behind"),
-    "tree": Known(lambda seed: decision_graph(DecisionTree(3, 4, seed=seed, rate=0.0)), "three actions, four deep, one end wins"),
+    "chain": Known(lambda seed: chain(4), "four binary choices in a row; the value grows along the right path"),
+    "deceptive chain": Known(lambda seed: deceptive_chain(3), "two corridors; the one with the higher prior and values loses at its end"),
+    "maze": Known(lambda seed: maze(3, 3, seed=seed), "3 by 3 rooms; the value follows the straight-line distance"),
+    "traps": Known(lambda seed: trapped_maze(seed=seed), "4 by 4 rooms; two of them end the episode and have the highest priors"),
+    "form": Known(lambda seed: form(3, seed=seed), "tick three boxes as instructed, then submit once; each tick can be undone"),
+    "pit": Known(lambda seed: pit(), "the action with the best value cannot be undone and loses two steps later"),
+    "needle": Known(lambda seed: needle(), "four fair paths end at 0.3; the fifth has low values for two steps and wins"),
+    "doors": Known(lambda seed: doors(seed=seed), "opening a door is a write, blocked in search; keyholes show what is behind the doors"),
+    "tree": Known(lambda seed: decision_graph(DecisionTree(3, 4, seed=seed, rate=0.0)), "three actions, depth four, one winning end"),
     "ice": Known(
-        lambda seed: ice(seed=seed), "stochastic: the ice looks best and breaks in 4 of 10 cases; the bridge holds (first choice counts)"
+        lambda seed: ice(seed=seed),
+        "stochastic: the ice has the best value and breaks in 4 of 10 cases; the bridge holds (first choice counts)",
     ),
 }
 
-BLIND = "takes the policy's first choice, without a look"
-NEAR = "looks one step ahead, and the first step deceives"
-CHANCE = "a policy that is indifferent, or likes the wrong, seldom draws the one right way"
-PRUNED = "the right way looks hopeless at first, so it is pruned"
-LUCK = "believes what came of a step once; that it slips shows only on a second try"
-DEEP = "the mean below what looks good stays high for long, so draws seldom go where it looks bad"
-SHARES = "a share of the votes says which sibling is best, not how good it is"
+BLIND = "commits the policy's first choice without evaluating it"
+NEAR = "searches one step deep, and the first step deceives"
+CHANCE = "a policy with flat or wrong priors seldom samples the one right path"
+PRUNED = "the right path has low values at first, so it is pruned"
+LUCK = "tries each step once; only a second try shows that the step is stochastic"
+DEEP = "the mean below the promising action stays high for long, so the other is seldom drawn"
+SHARES = "a share of votes ranks siblings but does not measure their value"
 
 MISSES: Mapping[tuple[str, str], str] = {
-    **{("react", graph): BLIND for graph in WORLDS if graph != "chain"},
+    **{("react", graph): BLIND for graph in ENVIRONMENTS if graph != "chain"},
     **{("greedy", graph): NEAR for graph in ("deceptive chain", "pit", "needle")},
     **{("best_of_n", graph): CHANCE for graph in ("form", "doors", "tree", "traps")},
     **{(name, "needle"): PRUNED for name in ("beam", "tot_bfs", "tot_dfs", VOTE)},
@@ -107,11 +108,11 @@ MISSES: Mapping[tuple[str, str], str] = {
         for name in ("mcts", "gumbel", "flat_halving", "abmcts", "greedy", "best_first", "best_of_n", "beam", "tot_bfs", VOTE, "tot_dfs")
     },
 }
-"""Where an algorithm should not always find the optimum, and why."""
+"""Pairs in which an algorithm is not expected to find the optimum every time, with the reason."""
 
 
-class Held(Harness):
-    """Holds writes back in search where the environment cannot be rolled back, as the driver does."""
+class BlockingHarness(Harness):
+    """Harness that blocks writes in search if the environment cannot be rolled back, as the driver does."""
 
     def step(self, node: Node, edge: Edge) -> Stepped:
         writes = self.graph.states[self.state(node)].edges[str(edge.action.args[0])].write
@@ -134,16 +135,16 @@ def settings(name: str) -> SearchConfig:
 
 
 def found(name: str, graph: ToyGraph, seed: int) -> bool:
-    """Whether the best reward was committed, action by action; on the ice, whether the first choice was the bridge."""
+    """Return whether the best reward was reached; on the ice, whether the first choice was the bridge."""
     if graph.name == "ice":
         return first_choice(name, graph) == 'go "bridge"'
-    run = Held(graph, algorithm(settings(name)))
+    run = BlockingHarness(graph, algorithm(settings(name)))
     run.tree.seed = seed
     return graph.states[run.solve(20)].reward == 1.0
 
 
 def first_choice(name: str, graph: ToyGraph) -> str:
-    """What is committed first where steps are stochastic: by the driver, which comes to a state by acting again."""
+    """Return the first committed action in a stochastic environment, by the driver, which reaches states by replay."""
     with tempfile.TemporaryDirectory() as folder:
         config = parse({"search": to_builtins(settings(name)), "reflection": {"kind": "none"}, "limits": {"actions": 1}})
         runner = toy_runner(Path(folder) / "run", ToyFactory(graph, fidelity="replay"), config)
@@ -154,19 +155,19 @@ def first_choice(name: str, graph: ToyGraph) -> str:
 
 @cache
 def count(name: str, graph: str) -> int:
-    """In how many of the seeds the optimum is found."""
-    return sum(found(name, WORLDS[graph].made(seed), seed) for seed in SEEDS)
+    """Return in how many of the seeds the optimum is found."""
+    return sum(found(name, ENVIRONMENTS[graph].made(seed), seed) for seed in SEEDS)
 
 
 def page() -> str:
-    """The page, from what is found now."""
-    environments = "\n".join(f"| {name} | {known.about} |" for name, known in WORLDS.items())
+    """Return the page with current counts."""
+    environments = "\n".join(f"| {name} | {known.about} |" for name, known in ENVIRONMENTS.items())
     notes = list(dict.fromkeys(MISSES.values()))
     rows = []
     for name in ALGORITHMS:
-        cells = [f"{count(name, graph)}{_note(notes, name, graph)}" for graph in WORLDS]
+        cells = [f"{count(name, graph)}{_note(notes, name, graph)}" for graph in ENVIRONMENTS]
         rows.append(f"| {name} | {' | '.join(cells)} |")
-    table = "\n".join([f"| | {' | '.join(WORLDS)} |", "|---" * (len(WORLDS) + 1) + "|", *rows])
+    table = "\n".join([f"| | {' | '.join(ENVIRONMENTS)} |", "|---" * (len(ENVIRONMENTS) + 1) + "|", *rows])
     because = "\n".join(f"{i}. {note}" for i, note in enumerate(notes, 1))
     return TEXT.format(table=table, because=because, environments=environments, iterations=ITERATIONS, seeds=len(SEEDS))
 
@@ -175,29 +176,55 @@ def _note(notes: list[str], name: str, graph: str) -> str:
     return f" ({notes.index(MISSES[name, graph]) + 1})" if (name, graph) in MISSES else ""
 
 
-TEXT = """# Algorithms and what they find
+TEXT = """# Algorithms
 
-`search.algorithm` chooses one; `mcts` is the default. `exact config algorithms` prints the names, those of installed packages too.
-Their modules are in [exact/search](../exact/search). Some have keys of their own under `search.options`.
+`search.algorithm` selects the search algorithm. The default is `mcts`. `exact config algorithms` prints all names, including those of
+installed packages.
 
-One of your own is a subclass of `exact.search.work.Work` and an entry point of the group `exact.algorithms`:
+The code is in [exact/search](../exact/search): `mcts.py` holds the default search, `algorithms/` the others, and `rules/` the selection,
+backup, stopping and final-choice rules. PUCT is computed in [rules/select.py](../exact/search/rules/select.py). The design and its
+conventions are in [design/search.md](design/search.md). `search.options` holds the keys that only one algorithm takes.
+
+To add an algorithm, subclass `exact.search.work.Work` and register it in the entry point group `exact.algorithms`. An example is
 [examples/own_algorithm](../examples/own_algorithm), run by [examples/04_own_algorithm.py](../examples/04_own_algorithm.py).
 
-Which algorithm finds the optimum of which toy environment, in how many of {seeds} seeds: {iterations} iterations for each action,
-5 proposals a state, 8 actions deep, breadth 3 (`best_of_n`: {iterations} trajectories), one action committed at a time.
-Values are as the states look, without noise: this table shows what an algorithm can and cannot see, not how good it is with a judge that
-errs. That is measured in [results/search.md](results/search.md): from 16 judgements on `gumbel` is ahead of `mcts` there.
-Written by `python -m tests.search.known`, checked by `tests/search/test_known.py`.
+## Fine tuning
+
+These keys of `search` refine a strategy. All of them apply to `mcts`. `branching_decay` and `mix` also apply to every other algorithm
+that searches below the root, and `collision: resample` to `gumbel` and `abmcts`.
+
+| key | default | range | effect |
+|---|---|---|---|
+| `c_schedule` | `constant` | `constant`, `linear`, `exponential`, `cosine` | course of the exploration constant from `c` to `c_last` |
+| `c_last` | `c` | at least 0; above 0 for `exponential` | exploration constant at the last iteration |
+| `first_play_reduction` | 0.25 | 0 to 1 | with `first_play: reduced`: an untried action has Q = V - this * sqrt(tried prior mass) |
+| `mix` | 0.5 | 0 to 1 | with `backup: mixed`: weight of the maximum against the mean |
+| `branching_decay` | 1 | 0 to 1 | a state at depth d below the root gets `k * branching_decay ** d` proposals, at least 1 |
+| `widening` | off | at least 0 | progressive widening: N visits allow `widening * N ** widening_power` children |
+| `widening_power` | 0.5 | 0 to 1 | exponent of progressive widening |
+| `collision` | `mask` | `mask`, `wait`, `resample` | at work in flight: follow another edge, wait, or evaluate a leading candidate again |
+
+Each has a test of its effect in `tests/search/rules/test_strategies.py`.
+
+## What each algorithm finds
+
+The table counts in how many of {seeds} seeds an algorithm finds the optimum of a toy environment. Settings: {iterations} iterations for
+each action, 5 proposals a state, depth 8, breadth 3 (`best_of_n`: {iterations} trajectories), one action committed at a time.
+
+Values are exact heuristics without noise. So the table shows what an algorithm can see, not how well it copes with an evaluator that errs.
+[results/search.md](results/search.md) measures that: from 16 evaluations on, `gumbel` is ahead of `mcts`.
+
+`python -m tests.search.known` writes this page; `tests/search/test_known.py` checks it.
 
 {table}
 
-Where an algorithm should not always find it:
+The numbers in brackets say why an algorithm is not expected to find the optimum every time:
 
 {because}
 
 The environments:
 
-| environment | |
+| environment | description |
 |---|---|
 {environments}
 """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.search.known import ALGORITHMS, FILE, MISSES, SEEDS, WORLDS, count, page
+from tests.search.known import ALGORITHMS, ENVIRONMENTS, FILE, MISSES, SEEDS, count, page
 
 
-@pytest.mark.parametrize("graph", WORLDS)
+@pytest.mark.parametrize("graph", ENVIRONMENTS)
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_an_algorithm_finds_the_optimum_unless_there_is_a_reason_why_not(name: str, graph: str) -> None:
     missed = count(name, graph) < len(SEEDS)

@@ -1,4 +1,4 @@
-"""Environments that are opened once, used by many tasks, and opened anew when they broke."""
+"""Environments that are opened once, used by many tasks, and reopened after a failure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from exact.task import Task
 
 
 class EnvironmentCache:
-    """Keeps the environments of the last key (a suite's name, say) open between tasks. An async context manager."""
+    """A cache of the environments of the last key, such as a suite's name, between tasks. An async context manager."""
 
     def __init__(self, key: Callable[[Task], str], open: Callable[[Task], AbstractAsyncContextManager[EnvironmentFactory]]) -> None:
         self._key, self._open = key, open
         self._stack = AsyncExitStack()
-        self._held: tuple[str, EnvironmentFactory] | None = None
+        self._cached: tuple[str, EnvironmentFactory] | None = None
 
     async def __aenter__(self) -> EnvironmentCache:
         return self
@@ -26,17 +26,17 @@ class EnvironmentCache:
 
     @asynccontextmanager
     async def __call__(self, task: Task) -> AsyncIterator[EnvironmentFactory]:
-        """The environments for one task; closed if they break in it."""
-        if self._held is None or self._held[0] != self._key(task):
+        """Lend the environments for one task. They are closed where they fail in it. Raises EnvironmentFailure."""
+        if self._cached is None or self._cached[0] != self._key(task):
             await self._close()
-            self._held = self._key(task), await self._stack.enter_async_context(self._open(task))
+            self._cached = self._key(task), await self._stack.enter_async_context(self._open(task))
         try:
-            yield self._held[1]
+            yield self._cached[1]
         except EnvironmentFailure:
             await self._close()
             raise
 
     async def _close(self) -> None:
-        self._held = None
+        self._cached = None
         stack, self._stack = self._stack, AsyncExitStack()
         await stack.aclose()

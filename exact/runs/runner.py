@@ -1,4 +1,4 @@
-"""Many tasks, one agent: opens what they share, attempts one after the other, and writes results.jsonl."""
+"""A run: one agent attempts many tasks, one after the other, and its results are written to results.jsonl."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ if TYPE_CHECKING:
     from exact.models.open import Models, Paces
 
 OpenEnvironments = Callable[[Task], AbstractAsyncContextManager[EnvironmentFactory]]
-"""How the environments of a task are opened; tasks of one suite give the same `key`."""
+"""A function that opens the environments of a task."""
 Watch = Callable[[Task, AttemptState, ev.AnyEvent], None]
-"""Called with each event of an attempt."""
+"""A function that is called with each event of an attempt, before it is applied to the state."""
 
 
 @dataclass(kw_only=True)
 class Runner:
-    """One run: a folder, a configuration, and how to open environments."""
+    """One run: a folder, a configuration, and a function that opens environments."""
 
     folder: RunFolder
     config: Config
     open_environments: OpenEnvironments
     build_agent: Callable[[Config, Callable[[str], ChatModel]], Agent] | None = None
-    """Puts the agent together; by default what the configuration names."""
+    """Function that builds the agent; None for the agent that the configuration names."""
     watch: Watch | None = None
     finished: Callable[[Task, ResultLine], None] | None = None
     repeat_uncertain: bool = False
     environments_tries: int = 2
-    """How often a task is gone on with in new environments after its environments broke."""
+    """Number of times that a task is attempted where its environments fail: each time in new ones, from where its journal ends."""
     paces: Paces | None = None
-    """Shared by runners that ask models at once, so that together they keep to what an endpoint allows."""
+    """Rate limiters of endpoints, shared by runners that ask models at the same time; None for the runner's own."""
 
     def __post_init__(self) -> None:
         reflection = self.config.reflection
@@ -66,7 +66,7 @@ class Runner:
             self.config = msgspec.structs.replace(self.config, reflection=reflection)
 
     async def run(self) -> list[ResultLine]:
-        """Attempt every task that has no result yet, failed ones again; the results in order.
+        """Attempt every task without a result, and failed ones again. Return all results in the order of the tasks.
 
         Raises UsageError, JournalError, UncertainCommit.
         """
@@ -82,25 +82,28 @@ class Runner:
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Callable[[Task], Awaitable[ResultLine]]]:
-        """What tasks share, opened; gives what attempts one of them, several at once if wanted. Nothing is added to the results."""
+        """Open what tasks share, and yield a function that attempts one of them, several at the same time if wanted.
+
+        Nothing is added to the results.
+        """
         with use_folder(self.config.prompts):
             async with AsyncExitStack() as stack:
                 opened = self._models(stack)
                 models = open_models(self.config, opened)
                 memory = await stack.enter_async_context(open_run_memory(self.config, self.folder.path, opened))
                 rounds = MemoryRounds(self.folder.path, self.config.reflection.round)
-                places = {task.id: place for place, task in enumerate(self.folder.manifest.tasks)}
+                index = {task.id: i for i, task in enumerate(self.folder.manifest.tasks)}
 
                 async def attempt(task: Task) -> ResultLine:
                     with use_folder(self.config.prompts), log_stderr_to(self.folder.path / "guest.log"):
                         if memory is not None:
-                            rounds.begin(memory, places[task.id])
+                            rounds.begin(memory, index[task.id])
                         return await self._task(task, models, memory)
 
                 yield attempt
 
     async def _task(self, task: Task, models: dict[str, ChatModel], memory: Memory | None) -> ResultLine:
-        """Attempt one task, in new environments if they break; an infrastructure failure becomes a line that says so."""
+        """Attempt one task, in new environments where they fail. An infrastructure failure becomes a result line of status `failed`."""
         for tries_left in reversed(range(self.environments_tries)):
             try:
                 async with self.open_environments(task) as environments:
@@ -115,7 +118,7 @@ class Runner:
     async def _attempt(
         self, task: Task, environments: EnvironmentFactory, models: dict[str, ChatModel], memory: Memory | None, *, again: bool
     ) -> ResultLine:
-        """`again`: whether its environments have just broken."""
+        """Attempt a task from where its journal ends. `again`: its environments have just failed."""
         folder = self.folder.task_folder(task)
         with self._journal(folder / "journal.jsonl") as journal:
             state = fold(self.config, read_journal(journal.path))
@@ -144,7 +147,7 @@ class Runner:
             return line_of(task, self.config, state, oracle=agent.oracle)
 
     def _failed(self, task: Task, error: InfrastructureError) -> ResultLine:
-        """The line of an attempt that the infrastructure ended; its journal says so too and can be gone on with."""
+        """Return the line of an attempt that the infrastructure ended. Its journal is finished as failed, and can be resumed."""
         folder = self.folder.task_folder(task)
         with self._journal(folder / "journal.jsonl") as journal:
             state = fold(self.config, read_journal(journal.path))
@@ -180,7 +183,7 @@ class Runner:
 
 
 def open_models(config: Config, models: Models) -> dict[str, ChatModel]:
-    """A chat model for each role that needs one. Raises UsageError where a money cap could not be kept."""
+    """Open a chat model for each role that needs one. Raises UsageError where a price that a money cap needs is unknown."""
     found: dict[str, ChatModel] = {}
     for role in roles(config):
         model = models.chat(role)
@@ -199,27 +202,27 @@ def open_models(config: Config, models: Models) -> dict[str, ChatModel]:
 
 
 def check_models(config: Config) -> None:
-    """Raises UsageError where a model of the configuration could not be opened, or a money cap not be kept. Calls and writes nothing."""
+    """Check that the models of a configuration can be opened, without a call or a file. Raises UsageError."""
     from exact.models.open import Models
 
     open_models(config, Models(msgspec.structs.replace(config.models, cache=CacheConfig())))
 
 
 def create(path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bool = True) -> RunFolder:
-    """A new run folder for some tasks. Raises UsageError where the search that is configured cannot be made."""
+    """Create a run folder for some tasks. Raises UsageError where the configured search is invalid or the path holds a run."""
     algorithm(config.search)
     manifest = Manifest(tasks=tasks, agent=config.name, benchmark=benchmark, oracle=config.value.kind == "oracle", versions=versions())
     return RunFolder.create(path, manifest, dump(config))
 
 
 def reopen(path: Path) -> tuple[RunFolder, Config]:
-    """A run to go on with, and its configuration."""
+    """Open a run to resume it. Return its folder and its configuration."""
     folder = RunFolder.open(path)
     return folder, load_recorded(folder.path)
 
 
 def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = False) -> ResultLine:
-    """The results line of an attempt's state."""
+    """Return the result line of an attempt's state."""
     spent = state.budget.spent
     finished = state.finished or ev.Finished(status="stopped", reason="interrupted")
     judged = state.judged.evaluation.value if state.judged else None

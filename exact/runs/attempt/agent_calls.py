@@ -27,7 +27,7 @@ class Answered(NamedTuple):
     key: str = ""
     """Digest of the question; empty where its answer is not kept for equal questions."""
     reused: bool = False
-    """True where an equal question was answered before, so that nothing was spent."""
+    """Whether an equal question was answered before, so that nothing was spent."""
 
 
 class AgentCalls:

@@ -33,7 +33,7 @@ class Attempt(AttemptContext):
     """One agent's attempt at one task."""
 
     repeat_uncertain: bool = False
-    """True to repeat a commit that a crash cut short in an environment that cannot be rolled back."""
+    """Whether to repeat a commit that a crash cut short in an environment that cannot be rolled back."""
     _workers: Workers = field(init=False)
     _executor: Executor = field(init=False)
     _committer: Committer = field(init=False)

@@ -65,7 +65,7 @@ class LiveEnvironment:
 
     @property
     def isolated(self) -> bool:
-        """True where a reset undoes every side effect. Only after it was opened."""
+        """The capability `isolated` of the environment: reset undoes every side effect. Only after it was opened."""
         assert self._environment is not None, "the live environment is opened before anything is searched"
         return self._environment.capabilities.isolated
 

@@ -123,7 +123,7 @@ class Slots:
 
     @property
     def busy(self) -> bool:
-        """True where as many slots are lent as there are workers."""
+        """All slots for workers are lent."""
         return self._workers.locked()
 
     def has_free_at(self, path: Sequence[Waypoint]) -> bool:

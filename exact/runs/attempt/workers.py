@@ -31,28 +31,28 @@ class Workers:
         self._attempt, self._state = attempt, attempt.state
         self._size = attempt.config.search.workers
         self.in_rounds = attempt.config.search.order == "selection"
-        """True where work is asked for and told in rounds: see order.py."""
+        """Whether work is asked for and told in rounds: see order.py."""
         self.exceeded: BudgetExceeded | None = None
         """The budget whose end ends this search."""
         self.stopping = False
-        """True where no new work begins, so that no piece waits for a budget that others have reserved."""
+        """Whether no new work begins, so that no piece waits for a budget that others have reserved."""
         self._pieces: dict[int, asyncio.Task[None]] = {}
         self._moves_at_wait = -1
         """Number of moves at which the algorithm last had nothing to ask for."""
 
     @property
     def busy(self) -> bool:
-        """True while a piece of work is in flight."""
+        """A piece of work is in flight."""
         return bool(self._pieces)
 
     @property
     def full(self) -> bool:
-        """True while every worker has a piece of work."""
+        """Every worker has a piece of work."""
         return len(self._pieces) == self._size
 
     @property
     def nothing_new(self) -> bool:
-        """True where the algorithm waits and nothing has changed since, or where this round has all its work."""
+        """The algorithm waits and nothing has changed since, or this round has all its work."""
         return self._moves_at_wait == self._attempt.moves or (self.in_rounds and not self._state.gathering)
 
     def begin_search(self) -> None:

@@ -1,7 +1,7 @@
-"""What people tell a running search, by a file beside its journal.
+"""Viewers' commands to a running search, by a file beside its journal.
 
-Whoever watches appends a line to `commands.jsonl`; the process that searches reads it before it asks for more work, and while it waits.
-A command counts once it stands in the journal: from there a resumed attempt takes it, and one that stands there is never taken again.
+A viewer appends a line to `commands.jsonl`. The process that searches reads the file before it asks for more work, and while it waits. A
+command takes effect when it is journalled; a resumed attempt takes it from the journal, and a journalled command is never taken again.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ import msgspec
 from exact.errors import JournalError
 
 Name = Literal["pause", "resume", "stop", "expand", "prune"]
-"""pause: begin nothing new and commit nothing. resume: go on. stop: search no more and commit the best way as far as it was searched.
-expand: work on a state next. prune: look no further below a state, and do not commit the action that leads there."""
+"""pause: begin no work and commit nothing. resume: end a pause. stop: search no more, and commit the best actions found so far. expand:
+work on a state next. prune: search no further below a state, and do not commit the action that leads there."""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One line."""
+    """One line of commands.jsonl."""
 
     id: str
-    """No two commands share it."""
+    """Unique id of the command."""
     name: Name
     node: int = -1
-    """For expand and prune: the state."""
+    """Node to expand or prune; -1 for the other commands."""
     by: str = ""
-    """Who gave it, in a few words."""
+    """Sender, in a few words."""
 
 
 _decoder = msgspec.json.Decoder(Command)
 
 
 def mailbox(journal: Path) -> Path:
-    """Where commands for a journal's attempt are written."""
+    """Return the path of the commands to a journal's attempt."""
     return journal.with_name("commands.jsonl")
 
 
 def send(journal: Path, name: Name, *, node: int = -1, by: str = "") -> Command:
-    """Tell the attempt that writes a journal. Any process may, at any time. Raises JournalError where it cannot be written."""
+    """Send a command to the attempt that writes a journal. Any process may, at any time. Raises JournalError."""
     command = Command(id=uuid.uuid4().hex, name=name, node=node, by=by[:80])
     path = mailbox(journal)
     try:
@@ -57,22 +57,22 @@ def send(journal: Path, name: Name, *, node: int = -1, by: str = "") -> Command:
 
 
 def lift(journal: Path) -> None:
-    """Let an attempt that was paused go on."""
-    said = [command.name for command in Mailbox(mailbox(journal)).new() if command.name in ("pause", "resume", "stop")]
-    if said and said[-1] == "pause":
+    """End the pause of an attempt, if the last command paused it."""
+    sent = [command.name for command in Mailbox(mailbox(journal)).new() if command.name in ("pause", "resume", "stop")]
+    if sent and sent[-1] == "pause":
         send(journal, "resume", by="exact resume")
 
 
 class Mailbox:
-    """Reads commands as they come, each once."""
+    """A reader of commands as they come, each once."""
 
     def __init__(self, path: Path, known: Collection[str] = ()) -> None:
-        """`known`: ids of commands that were taken before."""
+        """Read commands from a path. `known`: ids of commands that were taken before."""
         self._path, self._known = path, set(known)
         self._end = 0
 
     def new(self) -> Iterator[Command]:
-        """What was written since the last look. What is no command is passed over: nothing that stands there may end a search."""
+        """Yield the commands sent since the last call. An invalid line is skipped, since no line in this file may end a search."""
         try:
             if self._path.stat().st_size <= self._end:
                 return
@@ -80,7 +80,7 @@ class Mailbox:
                 file.seek(self._end)
                 data = file.read()
         except OSError:
-            return  # nobody has written yet
+            return  # no command has been sent yet
         whole = data.rfind(b"\n") + 1
         self._end += whole
         for line in data[:whole].splitlines():

@@ -1,4 +1,4 @@
-"""What model calls took: for each role, node, model, prompt, or task of a run. Unknown stays unknown."""
+"""Costs of model calls by role, node, model, prompt or task of a run. An unknown price stays unknown."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ WAYS: tuple[By, ...] = get_args(By)
 
 
 class CallCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What some calls took."""
+    """Tokens and cost of some model calls."""
 
     calls: int = 0
     input_tokens: int = 0
     cached_tokens: int = 0
-    """Of the input, what the server had in its prefix cache."""
+    """Input tokens that the server had in its prefix cache."""
     output_tokens: int = 0
     cost: float = 0.0
-    """US dollars of the calls whose price is known."""
+    """US dollars, of the calls whose price is known."""
     unknown: int = 0
-    """Calls whose cost is not known: then `cost` is less than what was paid."""
+    """Number of calls whose cost is not known. Above 0, more than `cost` was paid."""
     replayed: int = 0
-    """Answers that came from the cache of answers and took nothing."""
+    """Number of answers that came from the cache of answers, at no cost."""
     unaccounted: int = 0
-    """Requests that were given up on; what they took is in no figure here."""
+    """Number of requests that were given up on. Their tokens and cost are in no field here."""
 
     def __add__(self, other: CallCost) -> CallCost:
         mine, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
@@ -38,7 +38,7 @@ class CallCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cost_by_group(events: Iterable[ev.AnyEvent], by: By = "role", *, task: str = "") -> dict[str, CallCost]:
-    """What the calls in a journal took, in groups; `task` is the name of its group. Their sum is what the attempt took."""
+    """Return the cost of a journal's calls in groups, which add up to the cost of the attempt. `task` names the group by task."""
     found: dict[str, CallCost] = {}
     for event in events:
         match event:
@@ -55,7 +55,7 @@ def cost_by_group(events: Iterable[ev.AnyEvent], by: By = "role", *, task: str =
 
 
 def total_cost(groups: Iterable[CallCost]) -> CallCost:
-    """All of them together."""
+    """Return the sum of some groups."""
     found = CallCost()
     for group in groups:
         found += group

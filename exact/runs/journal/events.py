@@ -103,7 +103,7 @@ class Arrived(Event, frozen=True, kw_only=True, tag="arrived"):
     environments: int = 0
     """Number of open environments at that time, the live one included."""
     prepared: bool = False
-    """True where the environment had been brought there in the background before a worker needed it."""
+    """Whether the environment had been brought there in the background before a worker needed it."""
     selection: int = -1
     """Selection that needed it; -1 for a commit."""
     seconds: float = 0.0
@@ -149,7 +149,7 @@ class Acted(Event, frozen=True, kw_only=True, tag="acted"):
     fingerprint: str = ""
     """Identity of the state that followed; empty where there is none to observe."""
     terminated: bool = False
-    """True where the step ended the episode."""
+    """Whether the step ended the episode."""
     observation: str = ""
     """Blob of the observation; empty where there is none."""
     screenshot: str = ""
@@ -184,7 +184,7 @@ class RolledStep(Event, frozen=True, kw_only=True, tag="rolled_step"):
     fingerprint: str = ""
     """Identity of the state that followed."""
     terminated: bool = False
-    """True where the step ended the episode."""
+    """Whether the step ended the episode."""
     observation: str = ""
     """Blob of the observation."""
     screenshot: str = ""
@@ -284,7 +284,7 @@ class Told(Event, frozen=True, kw_only=True, tag="told"):
     key: str = ""
     """Digest of what the agent was shown, by which an equal question gets this answer; empty where it is asked anew."""
     reused: bool = False
-    """True where the result answers an equal question asked before, so that nothing was spent."""
+    """Whether the result answers an equal question asked before, so that nothing was spent."""
 
 
 class Late(Event, frozen=True, kw_only=True, tag="late"):
@@ -344,7 +344,7 @@ class Committed(Event, frozen=True, kw_only=True, tag="committed"):
     fingerprint: str = ""
     """Identity of the state that followed."""
     terminated: bool = False
-    """True where the step ended the episode."""
+    """Whether the step ended the episode."""
     observation: str = ""
     """Blob of the observation."""
     screenshot: str = ""
@@ -356,9 +356,9 @@ class Committed(Event, frozen=True, kw_only=True, tag="committed"):
     refused: str = ""
     """Text of the ActionError; empty where the action was carried out."""
     agrees: bool | None = None
-    """True where the state is one that the search had seen behind this edge; None where it had seen none."""
+    """Whether the state is one that the search had seen behind this edge; None where it had seen none."""
     promoted: bool = False
-    """True where a fork that had taken the action became the live environment; else the action was replayed on live."""
+    """Whether a fork that had taken the action became the live environment; else the action was replayed on live."""
     wrote: str = ""
     """Label of an action that wrote: see `Acted.wrote`."""
     seconds: float = 0.0
@@ -378,7 +378,7 @@ class Judged(Event, frozen=True, kw_only=True, tag="judged"):
 
     evaluation: Evaluation
     bought: bool = False
-    """True where the value function was asked for it at the end; False where the search had evaluated the state before."""
+    """Whether the value function was asked for it at the end; False where the search had evaluated the state before."""
 
 
 class Ended(Event, frozen=True, kw_only=True, tag="ended"):
@@ -407,7 +407,7 @@ class Resumed(Event, frozen=True, kw_only=True, tag="resumed"):
     versions: dict[str, str] = {}
     """Versions of exact, its commit, Python and the like that continue it."""
     repaired: bool = False
-    """True where the attempt had failed: what failing models and environments had closed in its tree is open again."""
+    """Whether the attempt had failed: what failing models and environments had closed in its tree is open again."""
 
 
 class Finished(Event, frozen=True, kw_only=True, tag="finished"):
@@ -417,7 +417,7 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
     """Kind of the end: see `ResultLine.status`."""
     reason: str = ""
     missing: str = ""
-    """What did not answer in a failed attempt: see `ResultLine.missing`."""
+    """Part that did not answer in a failed attempt: see `ResultLine.missing`."""
 
 
 AnyEvent = (

@@ -1,4 +1,4 @@
-"""An append-only file of events, one JSON line each."""
+"""The file of a journal: append-only, one event as JSON on each line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _decoder = msgspec.json.Decoder(AnyEvent)
 
 
 def is_being_written(path: Path) -> bool:
-    """Whether a process is writing a journal."""
+    """Return True while a process has a journal open for writing."""
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -40,11 +40,11 @@ def is_being_written(path: Path) -> bool:
 
 
 class Journal:
-    """Writes events. One process at a time may hold it."""
+    """Writes events. One process at a time may have a journal open: the file is locked."""
 
     def __init__(self, path: Path, *, clock: Clock = time.time) -> None:
         self.path, self.clock = path, clock
-        self._tell: list[Callable[[AnyEvent], None]] = []
+        self._listeners: list[Callable[[AnyEvent], None]] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("a+b", buffering=0)
@@ -58,23 +58,23 @@ class Journal:
         self._drop_torn_line()
         self._start: float | None = None
 
-    def listen(self, tell: Callable[[AnyEvent], None]) -> None:
-        """Call `tell` with every event written from now on."""
-        self._tell.append(tell)
+    def listen(self, listener: Callable[[AnyEvent], None]) -> None:
+        """Call a listener with every event written from now on."""
+        self._listeners.append(listener)
 
     def since(self, start: float) -> None:
-        """Count `t` from this reading of the clock on."""
+        """Count `t` from a reading of the clock."""
         self._start = start
 
     @property
     def now(self) -> float:
-        """Seconds since the start, to the microsecond."""
+        """Seconds since the journal was first opened, to the microsecond."""
         if self._start is None:
             self._start = self.clock()
         return round(self.clock() - self._start, 6)
 
     def write(self, event: E) -> E:
-        """Append one event; facts are on disk when this returns. Gives the event with its time. Raises JournalError."""
+        """Append one event and return it with its time. A fact is on disk when this returns. Raises JournalError."""
         stamped = msgspec.structs.replace(event, t=self.now)
         line = _encoder.encode(stamped) + b"\n"
         try:
@@ -88,16 +88,16 @@ class Journal:
                 self._file.truncate(self._end)
             raise JournalError(f"cannot write {self.path}: {error.strerror}: free some space, then `exact resume`") from error
         self._end += len(line)
-        for tell in self._tell:
-            tell(stamped)
+        for listener in self._listeners:
+            listener(stamped)
         return stamped
 
     def close(self) -> None:
-        """Flush and let go. May be called twice."""
+        """Flush and unlock the file. May be called twice."""
         self._file.close()
 
     def _drop_torn_line(self) -> None:
-        """Cut off what follows the last newline: a write that a crash cut short."""
+        """Cut off what follows the last newline, which a crash left of a write."""
         data = self.path.read_bytes()
         self._end = data.rfind(b"\n") + 1
         self._file.truncate(self._end)
@@ -109,13 +109,13 @@ class Tail:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.torn = False
-        """Whether what was read last ended within a line."""
+        """Whether the part read last ended within a line."""
         self._end = self._lines = 0
-        self._renamed = False
-        """True where the journal was begun under old names."""
+        self._has_old_names = False
+        """Whether the journal was begun under old names: see aliases.py."""
 
     def new(self) -> Iterator[AnyEvent]:
-        """The events since the last look, a torn last line left out. Raises JournalError on anything else that does not read."""
+        """Yield the events written since the last call, without a torn last line. Raises JournalError where another line is invalid."""
         try:
             with self.path.open("rb") as file:
                 file.seek(self._end)
@@ -127,23 +127,23 @@ class Tail:
         for line in whole:
             self._end, self._lines = self._end + len(line) + 1, self._lines + 1
             try:
-                event = _decoder.decode(current(line) if self._renamed else line)
+                event = _decoder.decode(current(line) if self._has_old_names else line)
                 if isinstance(event, Opened) and event.schema < RENAMED:
-                    self._renamed, event = True, _decoder.decode(current(line))
+                    self._has_old_names, event = True, _decoder.decode(current(line))
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise JournalError(f"{self.path}:{self._lines} does not read: {error}; what stands before it is whole") from error
+                raise JournalError(f"{self.path}:{self._lines} does not read: {error}; the lines before it are valid") from error
             if isinstance(event, Opened):
                 _check_schema(self.path, event)
             yield event
 
 
 def read_journal(path: Path) -> Iterator[AnyEvent]:
-    """The events of a journal, a torn last line left out. Raises JournalError on anything else that does not read."""
+    """Yield the events of a journal, without a torn last line. Raises JournalError where another line is invalid."""
     return Tail(path).new()
 
 
 def _check_schema(path: Path, opened: Opened) -> None:
-    """Raise JournalError for a journal of another form."""
+    """Raise JournalError for a journal of a schema that this version does not read."""
     if opened.schema > SCHEMA:
         raise JournalError(f"{path} was written by a newer exact (schema {opened.schema}, here {SCHEMA}): upgrade to read it")
     if opened.schema < OLDEST:

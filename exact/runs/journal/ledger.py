@@ -1,4 +1,4 @@
-"""A chat model whose every answer is journalled before it is used, and never asked for twice."""
+"""A chat model whose answers are journalled before they are used, and never asked for twice."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
 
 SELECTION: ContextVar[int] = ContextVar("selection", default=-1)
-"""What the running piece of work is done for: calls are counted in its budget."""
+"""Selection of the running piece of work, in whose budget calls are counted; -1 for none."""
 
 
 class RecordEvent(Protocol):
-    """Journals an event and takes it into the attempt's state."""
+    """A function that journals an event and applies it to the attempt's state."""
 
     def __call__(self, event: ev.AnyEvent) -> None: ...
 
 
 class Ledger:
-    """Wraps a model for one attempt."""
+    """A wrapper of a chat model for one attempt."""
 
     def __init__(self, model: ChatModel, state: AttemptState, blobs: Blobs, record: RecordEvent, now: Callable[[], float]) -> None:
         self._model, self._state, self._blobs, self._record, self._now = model, state, blobs, record, now
@@ -42,7 +42,7 @@ class Ledger:
         return self._model.price
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
-        """The journalled answer if there is one, else the model's. Raises ModelError, BudgetExceeded."""
+        """Return the journalled answer to a request, else the model's. Raises ModelError, BudgetExceeded."""
         content = self._plain(request)
         key = self._key(request, content)
         while key in self._asking:
@@ -57,7 +57,7 @@ class Ledger:
 
     async def _ask(self, request: ChatRequest, content: list[object], key: str) -> ChatAnswer:
         began, selection = self._now(), SELECTION.get()
-        tokens, money = self._worst(request)
+        tokens, money = self._worst_case(request)
         with self._state.scope(selection).reserve({"calls": 1, "tokens": tokens, "money": money}):
             answer = await self._metered(request, selection)
         self._record(
@@ -86,7 +86,7 @@ class Ledger:
         return answer
 
     async def _metered(self, request: ChatRequest, selection: int) -> ChatAnswer:
-        """The model's answer; requests that its usage does not cover are journalled, also where there is no answer."""
+        """Ask the model. Requests that the usage of its answer does not cover are journalled, also where it gives no answer."""
         answered = False
         with metered() as exchanges:
             try:
@@ -108,19 +108,19 @@ class Ledger:
         return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
 
     async def close(self) -> None:
-        """The model is the run's; it stays open."""
+        """Leave the model open: it belongs to the run."""
 
     def _plain(self, request: ChatRequest) -> list[object]:
-        """The messages with each image replaced by its blob's name."""
+        """Return the messages with each image replaced by the name of its blob."""
         return [
             {"role": m.role, "parts": [{"text": p.text} if isinstance(p, Text) else {"image": self._blobs.put(p.data)} for p in m.parts]}
             for m in request.messages
         ]
 
-    def _worst(self, request: ChatRequest) -> tuple[int, float]:
-        """Tokens and US dollars at most.
+    def _worst_case(self, request: ChatRequest) -> tuple[int, float]:
+        """Return the most tokens and US dollars that a request may take.
 
-        A token for every two characters, 2,000 for an image, answers of full length, each asked for on its own.
+        One token for every two characters, 2,000 for an image, and answers of full length, each with the prompt again.
         """
         parts = [part for message in request.messages for part in message.parts]
         read = sum(2000 if isinstance(part, Image) else len(part.text) / 2 + 8 for part in parts)

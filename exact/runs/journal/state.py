@@ -26,7 +26,7 @@ from exact.search.work import Work
 
 
 class AskMoment(NamedTuple):
-    """What an agent's context takes from the search at the time of an ask, so that a resumed attempt shows the agent the same."""
+    """The part of an agent's context that is taken from the search at an ask, so that a resumed attempt shows the agent the same."""
 
     root_depth: int
     """Depth of the root in steps from the task's start."""
@@ -100,13 +100,13 @@ class AttemptState:
         self.writing: set[str] = set()
         """Labels of actions that wrote, or would have if they had not been blocked."""
         self.gathering = True
-        """True while no result of this round of selections has come, so that it may grow. For runs in rounds: see attempt/order.py."""
+        """Whether no result of this round of selections has come, so that it may grow. For runs in rounds: see attempt/order.py."""
         self.commanded: dict[str, ev.Commanded] = {}
         """Viewers' commands, by id."""
         self.paused = False
-        """True while a viewer's pause is in force."""
+        """Whether a viewer's pause is in force."""
         self.stopped = False
-        """True once a viewer stopped the search: nothing more is searched in this attempt."""
+        """Whether a viewer stopped the search: nothing more is searched in this attempt."""
         self.wanted: list[int] = []
         """Ids of nodes that viewers asked to be expanded next."""
         self.late = 0
@@ -137,7 +137,7 @@ class AttemptState:
 
     @property
     def started(self) -> bool:
-        """True once the first root has been observed."""
+        """The first root has been observed."""
         return bool(self.path)
 
     @property
@@ -152,7 +152,7 @@ class AttemptState:
 
     @property
     def wrote(self) -> bool:
-        """True where a committed step changed something outside."""
+        """A committed step changed something outside."""
         return any(effect.is_write for step in self.committed for effect in step.effects)
 
     def scope(self, selection: int) -> Budget:

@@ -1,4 +1,4 @@
-"""The files of a run.
+"""The files of a run folder.
 
 runs/<name>/  run.json  config.yaml  results.jsonl  memory.sqlite  guest.log
   tasks/<task id>/  journal.jsonl  tree.json  report.html
@@ -25,68 +25,78 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class ResultLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of results.jsonl: the end of one attempt."""
+    """One line of results.jsonl: the outcome of one attempt."""
 
     task: str
     seed: int
-    """The task's, which is in its id too where a suite draws problems by it; the run's own is in config.yaml."""
+    """Seed of the task, which is also in its id where a suite draws problems by it. The seed of the run is in config.yaml."""
     agent: str
     status: str
-    """`scored`, `judged` (no evaluator), `failed` (infrastructure), `stopped` (interrupted or nothing left to do)."""
+    """Kind of the end. `scored`: by the benchmark. `judged`: by the agent alone, as there is no evaluator. `failed`: the infrastructure
+    failed. `stopped`: interrupted, or nothing left to do."""
     score: float | None = None
-    """In [0, 1]; None unless scored."""
+    """Score in [0, 1]; None unless scored."""
     value: float | None = None
-    """The agent's own estimate at the end, in [0, 1]."""
+    """Value of the final state by the agent's own evaluation, in [0, 1]; None without one."""
     reason: str = ""
     missing: str = ""
-    """What was not there, where that is known. `answer`: scored 0, for the task asks for a final answer and none was given. Of what failed,
-    `environment`: a page, a site or the browser did not answer; `model`: one that the agent asks did not; `judge`: one that the verdict
-    asks."""
+    """Missing part, where it is known. `answer`: scored 0, since the task asks for a final answer and none was given. Of a failed attempt,
+    `environment`: a page, a site or the browser did not answer; `model`: a model that the agent asks did not; `judge`: a model that the
+    benchmark's evaluator asks did not."""
     actions: int = 0
+    """Committed actions."""
     transitions: int = 0
+    """Environment steps, replayed ones included."""
     evaluations: int = 0
+    """Evaluations by the value function."""
     calls: int = 0
+    """Model calls."""
     tokens: int = 0
+    """Tokens of all model calls, input and output."""
     cost: float | None = 0.0
     """US dollars; None where a price was unknown."""
     unaccounted: int = 0
-    """Requests to models that were given up on: what they took is not in tokens and cost."""
+    """Requests to models that were given up on. Their tokens and cost are not included."""
     drifted: int = 0
+    """Arrivals of a simulated environment at another state than it was sent to."""
     restores: int = 0
-    """Returns of a searched environment to another state, by whatever route."""
+    """Returns of a simulated environment to another state, by a restore, a fork or a reset with replay."""
     promoted: int = 0
-    """Commits at which the searched environment became the live one."""
+    """Commits at which a fork became the live environment."""
     raw: float | None = None
-    """The benchmark's own figure, on its own scale; None where it gives none."""
+    """Score on the benchmark's own scale; None where it gives none."""
     failures: int = 0
+    """Calls and environments that failed and were retried."""
     seconds: float = 0.0
+    """Wall-clock seconds of the attempt, interruptions not counted."""
     oracle: bool = False
+    """Whether the agent was informed of the benchmark's score."""
     told: int | None = None
-    """Of an oracle: how many of its judgements held a verdict; with none it was no oracle. None of others, and where it was not counted."""
+    """Evaluations of an oracle that hold the benchmark's score; with none it was no oracle. None for others, or where not counted."""
     same_task: bool = False
-    """Whether what was learned on the same task, any seed of it, could be shown."""
+    """Whether reflections on the same task, with any seed, could be recalled."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """run.json: what the run was asked to do."""
+    """The contents of run.json: what the run is to do."""
 
     tasks: tuple[Task, ...]
     agent: str
     benchmark: bool = True
-    """Whether the tasks come from a suite; else from `--url`."""
+    """Whether the tasks come from a suite; False where from `--url`."""
     oracle: bool = False
-    """Whether the agent is told the benchmark's verdict: never a result, only headroom."""
+    """Whether the agent is informed of the benchmark's score: headroom, never a result."""
     versions: dict[str, str] = {}
 
 
 class Blobs:
-    """Content-addressed files: equal content is kept once."""
+    """Content-addressed files. Equal content is stored once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def put(self, data: bytes) -> str:
-        """The name of the content: hex SHA-256. On disk when this returns. Raises JournalError."""
+        """Store content and return its name, the hex SHA-256. It is on disk when this returns. Raises JournalError."""
         name = hashlib.sha256(data).hexdigest()
         path = self._path(name)
         if not path.exists():
@@ -98,7 +108,7 @@ class Blobs:
         return name
 
     def get(self, name: str) -> bytes:
-        """The content of a name. Raises JournalError if it is missing or not what it was."""
+        """Return the content of a name. Raises JournalError where it is missing or damaged."""
         try:
             data = self._path(name).read_bytes()
         except OSError as error:
@@ -111,12 +121,12 @@ class Blobs:
         return self.folder / name[:2] / name
 
     def put_observation(self, observation: Observation) -> tuple[str, str]:
-        """Names of an observation's text form and of its screenshot (empty where there is none)."""
+        """Store an observation. Return the names of its text form and of its screenshot, which is empty where there is none."""
         screenshot = self.put(observation.screenshot) if observation.screenshot else ""
         return self.put(msgspec.json.encode(msgspec.structs.replace(observation, screenshot=None))), screenshot
 
     def get_observation(self, name: str, screenshot: str = "") -> Observation:
-        """The observation of these names."""
+        """Return the observation of these names. Raises JournalError."""
         observation = msgspec.json.decode(self.get(name), type=Observation)
         return msgspec.structs.replace(observation, screenshot=self.get(screenshot)) if screenshot else observation
 
@@ -130,7 +140,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, manifest: Manifest, config: str) -> RunFolder:
-        """A new run. Raises UsageError if one is there already."""
+        """Create a run folder. Raises UsageError where the path holds a run, JournalError where it cannot be written."""
         if (path / "run.json").exists():
             raise UsageError(f"{path} already holds a run: `exact resume {path}`, or choose another --out")
         try:
@@ -143,10 +153,10 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """An existing run. Raises UsageError if there is none."""
+        """Open the run folder at a path. Raises UsageError where it holds no run."""
         if (path / "bench.json").exists():
             raise UsageError(
-                f"{path} is a benchmark: go on with `exact bench --resume --out {path}`, or name a run of it, {path}/agents/NAME"
+                f"{path} is a benchmark: resume it with `exact bench --resume --out {path}`, or name a run of it, {path}/agents/NAME"
             )
         if not (path / "run.json").exists():
             raise UsageError(f"no run in {path}: it has no run.json")
@@ -154,28 +164,28 @@ class RunFolder:
 
     @property
     def manifest(self) -> Manifest:
-        """What the run was asked to do. Raises JournalError if run.json does not read."""
+        """Tasks and agent of the run. Raises JournalError where run.json does not read."""
         try:
             return msgspec.json.decode((self.path / "run.json").read_bytes(), type=Manifest)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
             raise JournalError(f"{self.path / 'run.json'} does not read: {error}") from error
 
     def task_folder(self, task: Task) -> Path:
-        """Where one task's journal and report lie. Distinct for distinct ids."""
+        """Return the folder of a task's journal and report. Distinct ids have distinct folders."""
         name = re.sub(r"[^A-Za-z0-9_.=-]+", "_", task.id)[:80]
         return self.path / "tasks" / f"{name}-{hashlib.sha256(task.id.encode()).hexdigest()[:8]}"
 
     def results(self) -> Iterator[ResultLine]:
-        """The finished attempts; a torn last line is left out. Raises JournalError on any other that does not read."""
+        """Yield the finished attempts, without a torn last line. Raises JournalError where another line is invalid."""
         return read_lines(self.path / "results.jsonl", ResultLine)
 
     def add_result(self, line: ResultLine) -> None:
-        """Append one finished attempt; on disk when this returns. Raises JournalError."""
+        """Append one finished attempt. It is on disk when this returns. Raises JournalError."""
         append_line(self.path / "results.jsonl", line)
 
 
 def read_lines(path: Path, kind: type[S]) -> Iterator[S]:
-    """The JSON lines of a file, if it is there; a torn last one is left out. Raises JournalError on any other that does not read."""
+    """Yield the JSON lines of a file, without a torn last one; none where the file is absent. Raises JournalError where one is invalid."""
     if path.exists():
         for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
             try:
@@ -185,7 +195,7 @@ def read_lines(path: Path, kind: type[S]) -> Iterator[S]:
 
 
 def append_line(path: Path, line: msgspec.Struct) -> None:
-    """Append one line, in place of a torn last one; on disk when this returns. Raises JournalError."""
+    """Append one line, in place of a torn last one. It is on disk when this returns. Raises JournalError."""
     try:
         with path.open("a+b") as file:
             data = path.read_bytes()
@@ -198,7 +208,7 @@ def append_line(path: Path, line: msgspec.Struct) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that a crash leaves the old one or the new one, never a part. Raises OSError."""
+    """Write a file so that a crash leaves either the old content or the new. Raises OSError."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:

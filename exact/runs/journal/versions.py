@@ -1,4 +1,4 @@
-"""What made a journal, a run or a benchmark."""
+"""Versions of the code that made a journal, a run or a benchmark."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 _BELOW = ("playwright", "openai", "miniwob")
-"""Packages on which what is seen and answered depends."""
+"""Packages on which observations and answers depend."""
 
 
 CHANGES = "+changes"
-"""What a commit ends with where the code was not that of the commit alone."""
-_PATIENCE = 5.0
-"""Seconds in which git must say whether there are changes; it takes milliseconds."""
+"""Suffix of a commit where the code differed from that commit."""
+_TIMEOUT = 5.0
+"""Seconds in which git must report whether there are changes. It takes milliseconds."""
 
 
 def versions() -> dict[str, str]:
-    """Of this package, of Python, of the packages below it that are installed; where the package is a source tree, of its code."""
+    """Return the versions of this package, of Python and of installed dependencies by name; in a source tree also its commit."""
     found = {"exact": version("exact-agent"), "python": platform.python_version(), "system": platform.system()}
     for package in _BELOW:
         with suppress(PackageNotFoundError):
@@ -33,10 +33,10 @@ def versions() -> dict[str, str]:
 
 @functools.cache
 def code(tree: Path, *, untracked: bool = False, apart: tuple[str, ...] = ()) -> str:
-    """The commit of a source tree, with `+changes` where tracked files differ from it; empty where it is none.
+    """Return the commit of a source tree, with `+changes` where tracked files differ from it; empty where the tree has none.
 
-    `untracked`: files that git does not know count too; `apart`: folders that do not. Looked at once in a process, which goes on with the
-    code that it has loaded. Where git cannot say, the commit stands alone.
+    `untracked`: untracked files count too. `apart`: folders that do not count. Computed once in a process, whose code stays as it was
+    loaded. Where git does not report changes in time, the commit is returned alone.
     """
     commit = checked_out(tree)
     return commit + CHANGES if commit and _differs(tree, untracked, apart) else commit
@@ -48,14 +48,14 @@ def _differs(tree: Path, untracked: bool, apart: tuple[str, ...]) -> bool:
     others = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}  # in a hook these are of another tree
     others["GIT_CEILING_DIRECTORIES"] = str(tree.parent)
     try:
-        done = subprocess.run(status, cwd=tree, env=others, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=_PATIENCE)
+        done = subprocess.run(status, cwd=tree, env=others, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=_TIMEOUT)
     except (OSError, subprocess.SubprocessError):
         return False
     return bool(done.stdout.strip())
 
 
 def checked_out(tree: Path) -> str:
-    """The commit of a source tree, a worktree too; empty where it is none. Read from git's files: git itself may not be installed."""
+    """Return the commit of a source tree or worktree; empty where it has none. Reads git's files, since git may not be installed."""
     git = tree / ".git"
     try:
         if git.is_file():

@@ -114,8 +114,8 @@ def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsync
     from exact.environments.sandbox.factory import sandboxed_factory
 
     name = str(Path(environment).absolute()) if environment.rpartition(":")[0].endswith(".py") else environment
-    factory = EnvironmentSpec(name, python=Path(python or sys.executable))
-    return sandboxed_factory(factory) if sandbox else nullcontext(WorkerFactory(factory))
+    spec = EnvironmentSpec(name, python=Path(python or sys.executable))
+    return sandboxed_factory(spec) if sandbox else nullcontext(WorkerFactory(spec))
 
 
 def _opened(environment: str, task_id: str | None, sandbox: bool) -> AbstractAsyncContextManager[EnvironmentFactory]:

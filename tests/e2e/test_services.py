@@ -156,7 +156,7 @@ def test_speculation_is_as_configured(mode: str, executable: str, tmp_path: Path
 def test_a_file_that_declares_no_services_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "services.yaml").write_text("- ready: http://127.0.0.1:8000/\n")
     done = run(tmp_path / "services.yaml", 8000, tmp_path / "run")
-    assert done.returncode == 2 and "declares services that are none" in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 2 and "declares invalid services" in done.stderr and "Traceback" not in done.stderr
 
 
 def free_port() -> int:

@@ -21,7 +21,7 @@ from exact.task import Task
 FOLDER, PYTHON, OPTIONS = "EXACT_OSWORLD", "EXACT_OSWORLD_PYTHON", "EXACT_OSWORLD_OPTIONS"
 """Environment variables: the folder `evaluation_examples` of a checkout; desktop_env's interpreter; DesktopEnv's options, as JSON."""
 _GUESTS = Path(exact.environments.adapters.guests.__file__).parent
-_LIMITS = GuestTimeouts(open=900.0, reset=900.0, step=300.0, evaluate=900.0, close=60.0)
+_TIMEOUTS = GuestTimeouts(open=900.0, reset=900.0, step=300.0, evaluate=900.0, close=60.0)
 
 
 class OSWorld:
@@ -65,7 +65,7 @@ class OSWorld:
             options = json.loads(os.environ.get(OPTIONS) or "{}")
         except ValueError as error:
             raise UsageError(f"{OPTIONS} is not JSON: {error}") from error
-        factory = EnvironmentSpec(
+        spec = EnvironmentSpec(
             f"{_GUESTS / 'desktop_env_guest.py'}:DesktopEnvGuest", {"options": options}, python=Path(os.environ[PYTHON]), paths=(_GUESTS,)
         )
-        yield WorkerFactory(factory, limits=_LIMITS)
+        yield WorkerFactory(spec, timeouts=_TIMEOUTS)

@@ -69,7 +69,7 @@ async def gymnasium_factory(
     isolated: bool = True,
     deterministic: bool = True,
     sandbox: bool = False,
-    limits: GuestTimeouts | None = None,
+    timeouts: GuestTimeouts | None = None,
     limit: int = LIMIT,
     log: Path | None = None,
 ) -> AsyncIterator[EnvironmentFactory]:
@@ -84,8 +84,8 @@ async def gymnasium_factory(
         "id": id, "options": dict(options or {}), "imports": list(imports), "success": success,
         "isolated": isolated, "deterministic": deterministic,
     }  # fmt: skip
-    factory = EnvironmentSpec(f"{GUESTS / 'gymnasium_guest.py'}:GymnasiumGuest", arguments, python=python, paths=(GUESTS, *paths))
-    async with _environments(factory, (), sandbox=sandbox, limits=limits, limit=limit, log=log) as environments:
+    spec = EnvironmentSpec(f"{GUESTS / 'gymnasium_guest.py'}:GymnasiumGuest", arguments, python=python, paths=(GUESTS, *paths))
+    async with _environments(spec, (), sandbox=sandbox, timeouts=timeouts, limit=limit, log=log) as environments:
         yield environments
 
 
@@ -97,7 +97,7 @@ async def browsergym_factory(
     screenshots: bool = True,
     options: Mapping[str, Any] | None = None,
     sandbox: bool = False,
-    limits: GuestTimeouts | None = None,
+    timeouts: GuestTimeouts | None = None,
     limit: int = LIMIT,
     log: Path | None = None,
 ) -> AsyncIterator[EnvironmentFactory]:
@@ -121,8 +121,8 @@ async def browsergym_factory(
         "id": id, "browser": str(find_browser()), "screenshots": screenshots, "isolated": bool(reads), "options": dict(options or {}),
     }  # fmt: skip
     python = python or browsergym_python()
-    factory = EnvironmentSpec(f"{GUESTS / 'browsergym_guest.py'}:BrowserGymGuest", arguments, python=python, paths=(GUESTS,), env=env)
-    async with _environments(factory, reads, sandbox=sandbox, limits=limits, limit=limit, log=log) as environments:
+    spec = EnvironmentSpec(f"{GUESTS / 'browsergym_guest.py'}:BrowserGymGuest", arguments, python=python, paths=(GUESTS,), env=env)
+    async with _environments(spec, reads, sandbox=sandbox, timeouts=timeouts, limit=limit, log=log) as environments:
         yield environments
 
 
@@ -177,13 +177,13 @@ def has_module(python: Path, module: str) -> bool:
 
 
 def _environments(
-    factory: EnvironmentSpec, reads: Sequence[Path], *, sandbox: bool, limits: GuestTimeouts | None, limit: int, log: Path | None
+    spec: EnvironmentSpec, reads: Sequence[Path], *, sandbox: bool, timeouts: GuestTimeouts | None, limit: int, log: Path | None
 ) -> AbstractAsyncContextManager[EnvironmentFactory]:
     if sandbox:
         from exact.environments.sandbox.factory import sandboxed_factory
 
-        return sandboxed_factory(factory, reads=reads, limits=limits, limit=limit, log=log)
-    return _plain(WorkerFactory(factory, limits=limits, log=log))
+        return sandboxed_factory(spec, reads=reads, timeouts=timeouts, limit=limit, log=log)
+    return _plain(WorkerFactory(spec, timeouts=timeouts, log=log))
 
 
 @asynccontextmanager

@@ -110,11 +110,11 @@ OpenScriptBrowser = Callable[[], AbstractAsyncContextManager[ScriptBrowser]]
 
 @asynccontextmanager
 async def script_browsers(
-    *, python: Path | None = None, trace: bool = False, options: Mapping[str, Any] | None = None, limits: GuestTimeouts | None = None,
+    *, python: Path | None = None, trace: bool = False, options: Mapping[str, Any] | None = None, timeouts: GuestTimeouts | None = None,
     log: Path | None = None,
 ) -> AsyncIterator[OpenScriptBrowser]:  # fmt: skip
     """What opens them, while the block runs. `trace`: whether one is recorded. For the rest see `script_browser_factory`."""
-    environments = WorkerFactory(_factory(python, trace=trace, isolated=False, options=options), limits=limits, log=log)
+    environments = WorkerFactory(_spec(python, trace=trace, isolated=False, options=options), timeouts=timeouts, log=log)
 
     @asynccontextmanager
     async def open() -> AsyncIterator[ScriptBrowser]:
@@ -127,7 +127,7 @@ async def script_browsers(
 @asynccontextmanager
 async def script_browser_factory(
     *, python: Path | None = None, sandbox: bool = False, reads: Sequence[Path] = (), isolated: bool = False,
-    config: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None, limits: GuestTimeouts | None = None,
+    config: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None, timeouts: GuestTimeouts | None = None,
     limit: int = LIMIT, log: Path | None = None,
 ) -> AsyncIterator[EnvironmentFactory]:  # fmt: skip
     """ScriptBrowserEnv as environments to search in; tasks are made by `task_of`.
@@ -136,13 +136,13 @@ async def script_browser_factory(
     where it sees `reads` and no network. `isolated`: whether a reset undoes everything, as with pages from files. `config`: of tasks
     that bring none. `options`: of ScriptBrowserEnv. Raises UsageError where libwebarena is missing.
     """
-    factory = _factory(python, trace=False, isolated=isolated or sandbox, options=options, config=config)
+    spec = _spec(python, trace=False, isolated=isolated or sandbox, options=options, config=config)
     if not sandbox:
-        yield WorkerFactory(factory, limits=limits, log=log)
+        yield WorkerFactory(spec, timeouts=timeouts, log=log)
         return
     from exact.environments.sandbox.factory import sandboxed_factory
 
-    async with sandboxed_factory(factory, reads=reads, limits=limits, limit=limit, log=log) as environments:
+    async with sandboxed_factory(spec, reads=reads, timeouts=timeouts, limit=limit, log=log) as environments:
         yield environments
 
 
@@ -156,7 +156,7 @@ def task_of(config: Mapping[str, Any] | Path) -> Task:
         raise UsageError(f"no task in WebArena's form: {type(error).__name__}: {error}: it needs intent, start_url and eval") from error
 
 
-def _factory(
+def _spec(
     python: Path | None, *, trace: bool, isolated: bool, options: Mapping[str, Any] | None, config: Mapping[str, Any] | None = None
 ) -> EnvironmentSpec:
     python = python or browsergym_python()

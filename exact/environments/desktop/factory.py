@@ -20,7 +20,7 @@ from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import UsageError
 
 _PACKAGES = {"mss": "mss", "jeepney": "jeepney", "python-xlib": "Xlib"}
-LIMITS = GuestTimeouts(reset=180.0, step=90.0)
+TIMEOUTS = GuestTimeouts(reset=180.0, step=90.0)
 
 
 def absent() -> str:
@@ -40,7 +40,7 @@ async def desktop_factory(
     height: int = 800,
     screenshots: bool = True,
     actions: Space = "elements",
-    limits: GuestTimeouts = LIMITS,
+    timeouts: GuestTimeouts = TIMEOUTS,
     limit: int = LIMIT,
     log: Path | None = None,
 ) -> AsyncIterator[EnvironmentFactory]:
@@ -52,15 +52,15 @@ async def desktop_factory(
     """
     if lack := absent():
         raise UsageError(f"no desktop here: {lack}")
-    factory = EnvironmentSpec(
+    spec = EnvironmentSpec(
         "exact.environments.desktop.environment:Desktop",
         {"width": width, "height": height, "screenshots": screenshots, "actions": actions},
         paths=(Path(exact.__file__).parents[1],),
     )
     if not sandbox:
-        yield WorkerFactory(factory, limits=limits, actions=SPACES[actions], log=log)
+        yield WorkerFactory(spec, timeouts=timeouts, actions=SPACES[actions], log=log)
         return
     from exact.environments.sandbox.factory import sandboxed_factory
 
-    async with sandboxed_factory(factory, limits=limits, actions=SPACES[actions], limit=limit, log=log) as environments:
+    async with sandboxed_factory(spec, timeouts=timeouts, actions=SPACES[actions], limit=limit, log=log) as environments:
         yield environments

@@ -1,1 +1,1 @@
-"""Environments in a process of their own: worker, guest, channel."""
+"""Environments in processes of their own: the host's side (worker, channel) and the guest's."""

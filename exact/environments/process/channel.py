@@ -13,11 +13,11 @@ from exact.environments.process.guest import LIMIT, MAGIC, SIZES, pack_frame
 from exact.errors import ActionError, EnvironmentFailure, ExactError, UsageError
 
 _LONGEST = 500
-"""Characters of a message that is repeated in ours."""
+"""Characters of a guest's message that are repeated in ours."""
 
 
 class RemoteError(Exception):
-    """What was raised in the guest: the cause of the error that the caller gets."""
+    """Exception raised in the guest: the cause of the error that the caller gets."""
 
     def __init__(self, type: str, message: str, traceback: str) -> None:
         super().__init__(f"\n{traceback}")
@@ -44,12 +44,12 @@ class _Reply(msgspec.Struct):
 
 
 class Channel:
-    """One guest's ear and mouth. Replies come in the order of the calls, for the guest does one thing at a time."""
+    """Connection to one guest. Replies come in the order of the calls, because the guest carries them out one at a time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, limit: int = LIMIT) -> None:
-        """`limit`: bytes of a frame at most."""
+        """Start reading replies. `limit`: largest frame in bytes."""
         self.lost = ""
-        """Why nothing will come any more; empty while it is well."""
+        """Why no further reply will come. Empty while the channel works."""
         self._reader, self._writer, self._limit = reader, writer, limit
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[_Reply]] = {}
@@ -58,14 +58,15 @@ class Channel:
 
     @property
     def busy(self) -> bool:
-        """Whether the guest has not answered all calls, those that were cancelled included."""
+        """Return whether a call, cancelled ones included, is unanswered."""
         return bool(self._waiting or self._abandoned)
 
     async def call(self, op: str, arguments: Mapping[str, object]) -> object:
-        """What the guest answers, as plain data. A cancelled call goes on in the guest, and its reply is dropped.
+        """Call an operation of the guest and return its result as plain data.
 
-        Raises what was raised there: ActionError and UsageError as themselves, anything else as EnvironmentFailure, each caused by a
-        RemoteError; EnvironmentFailure with `lost` set when the channel broke; UsageError for arguments that cannot cross.
+        A cancelled call continues in the guest, and its reply is dropped. Raises what was raised in the guest: ActionError and UsageError
+        as themselves, anything else as EnvironmentFailure, each caused by a RemoteError. Raises EnvironmentFailure, with `lost` set, where
+        the channel broke, and UsageError for arguments that cannot be sent.
         """
         if self.lost:
             raise EnvironmentFailure(f"{op}: the guest is gone: {self.lost}")
@@ -87,22 +88,22 @@ class Channel:
         return reply.value
 
     async def close(self) -> None:
-        """Stop listening; calls under way fail. The streams are left to who opened them. May be called twice."""
+        """Stop reading; calls in flight fail. The streams stay open. May be called twice."""
         self._fail("its channel was closed")
         self._reading.cancel()
         await asyncio.gather(self._reading, return_exceptions=True)
 
     async def _read(self) -> None:
         try:
-            await self._reader.readuntil(MAGIC)  # before it, what an interpreter may print while it starts
+            await self._reader.readuntil(MAGIC)  # skips what an interpreter may print while it starts
             while True:
-                self._hear(await self._reply())
+                self._deliver(await self._reply())
                 if await self._reader.readexactly(len(MAGIC)) != MAGIC:
-                    raise ValueError("what came is no frame")
+                    raise ValueError("the data received is not a frame")
         except (asyncio.IncompleteReadError, ConnectionError):
             self._fail("it ended")
         except (ValueError, LookupError, TypeError, RecursionError, asyncio.LimitOverrunError, msgspec.MsgspecError) as error:
-            self._fail(f"it does not keep to the protocol: {error}")
+            self._fail(f"it violates the protocol: {error}")
 
     async def _reply(self) -> _Reply:
         size, rest = SIZES.unpack(await self._reader.readexactly(SIZES.size))
@@ -113,15 +114,15 @@ class Channel:
             rest -= part.bytes
             if rest < 0 or part.bytes < 0 or part.at[:1] != ["value"] or len(part.at) < 2:
                 raise ValueError("a binary part does not fit its frame")
-            place: Any = reply.value
+            parent: Any = reply.value
             for key in part.at[1:-1]:
-                place = place[key]
-            place[part.at[-1]] = await self._reader.readexactly(part.bytes)
+                parent = parent[key]
+            parent[part.at[-1]] = await self._reader.readexactly(part.bytes)
         if rest:
-            raise ValueError(f"{rest} bytes of a frame belong nowhere")
+            raise ValueError(f"{rest} bytes of a frame belong to no part")
         return reply
 
-    def _hear(self, reply: _Reply) -> None:
+    def _deliver(self, reply: _Reply) -> None:
         if reply.id in self._abandoned:
             self._abandoned.discard(reply.id)
             return
@@ -143,7 +144,7 @@ def _frame(message: dict[str, Any], limit: int) -> list[bytes]:
     try:
         return pack_frame(message, limit)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{message['op']}: its arguments cannot cross to the guest: {error}") from error
+        raise UsageError(f"{message['op']}: its arguments cannot be sent to the guest: {error}") from error
 
 
 def _error(op: str, raised: _Raised) -> ExactError:

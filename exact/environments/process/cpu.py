@@ -1,4 +1,4 @@
-"""Processor time of a process and all below it, as the kernel tells it."""
+"""CPU time of a process and its descendants, as the kernel reports it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PROC = Path("/proc")
 
 
 def processor_seconds(pid: int, proc: Path = _PROC) -> float:
-    """User and system seconds of a process, of those that it started and of those that ended; 0 where this system does not tell."""
+    """Return user and system seconds of a process and its descendants, ended ones included; 0 where this system does not report them."""
     ticks, waiting = 0, [pid]
     while waiting:
         here = proc / str(waiting.pop())

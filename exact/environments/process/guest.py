@@ -1,31 +1,33 @@
-"""The far end of a worker: one environment, sync or async, behind frames over stdin and stdout.
+"""The far end of a worker: serves one environment, sync or async, by frames over stdin and stdout.
 
-Run by path, `python guest.py [--path FOLDER]... MODULE:FACTORY` (or FILE.py:FACTORY), by any Python from 3.9 on: it needs the standard
-library and nothing of exact. What the environment prints goes to stderr. `python guest.py --run COMMAND...` becomes another program
-instead, whose end is in the same way the end of all that it started.
+Run by path, `python guest.py [--path FOLDER]... MODULE:FACTORY` (or FILE.py:FACTORY), by any Python from 3.9 on. It needs the standard
+library and no package, exact included. What the environment prints goes to stderr. `python guest.py --run COMMAND...` becomes another
+program instead; when that program ends, all processes that it started end too.
 
-The factory is called with the arguments the host sends, and with `speculative` (bool) if it takes it. It returns, or is a coroutine of,
+The factory is called with the arguments that the host sends, and with `simulation` (bool) if it takes it. It returns, or is a coroutine
+that returns, one of
 
-- an environment of exact's own contract (`exact.environments.base`), Environments that open one, or an async context manager of either; or
-- any object with methods of the same names, `async def` or not, that take and give plain data in the form of exact's structs:
-  `reset(task) -> observation`, `step(action) -> transition`, and, where it can, `snapshot() -> snapshot`, `restore(snapshot) ->
+- an environment of exact's own contract (`exact.environments.base`), an EnvironmentFactory, or an async context manager of either; or
+- any object with methods of the same names, `async def` or not, that take and return plain data in the form of exact's structs:
+  `reset(task) -> observation`, `step(action) -> transition`, and optionally `snapshot() -> snapshot`, `restore(snapshot) ->
   observation`, `observe() -> observation`, `evaluate(outcome) -> score`, `close()`. `actions` is a list of verbs, `{"name": "click",
-  "form": ["[id]"], "help": ""}`; a form's parts are `[id]`, `"text"`, `number` or a fixed word. `capabilities` may be left out: it then
-  says what the methods tell, and that `reset` undoes nothing. What comes in are dicts: a task has `id`, `instruction`, `start`, `seed`,
-  `origins`, `metadata`; an action `name`, `args`, `key`, `elements`; a snapshot `id`, `fidelity`, `fingerprint`; an outcome `actions`,
-  `answer`. What goes out are dicts, or dataclasses with those fields: an observation needs `text`, and gets a `fingerprint` of URL and
-  text where it has none; its `screenshot` is bytes; a `box` is `[x, y, width, height]`; a transition is `{"observation": ... or None,
-  "terminated": False, "effects": [...], "info": {...}}`, its `info` of texts; a score needs `value` and `success`. `observe` is asked
-  where the whole process came back from a snapshot of its memory; without it, the last observation given stands. `command(name,
-  arguments) -> dict` does whatever else it can do that leaves its state as it is.
+  "form": ["[id]"], "help": ""}`; a form's parts are `[id]`, `"text"`, `number` or a fixed word. `capabilities` may be left out: they are
+  then derived from the methods, with `isolated` False. Arguments are dicts: a task has `id`, `instruction`, `start`, `seed`, `origins`,
+  `metadata`; an action `name`, `args`, `key`, `elements`; a snapshot `id`, `fidelity`, `fingerprint`; an outcome `actions`, `answer`.
+  Results are dicts, or dataclasses with those fields: an observation needs `text`, and gets a `fingerprint` of URL and text where it has
+  none; its `screenshot` is bytes; a `box` is `[x, y, width, height]`; a transition is `{"observation": ... or None, "terminated": False,
+  "effects": [...], "info": {...}}`, with texts as values of `info`; a score needs `value` and `success`. `observe` is called where the
+  whole process was restored from a snapshot of its memory; without it, the last observation is used. `command(name, arguments) -> dict`
+  does anything else that leaves the state as it is.
 
-An exception named ActionError (any class of that name) says that the action does not fit and the environment is as it was. A sync
-environment is called in the main thread, where no event loop runs.
+An exception named ActionError (any class of that name) says that the action does not fit and the state is unchanged. A sync environment
+is called in the main thread, where no event loop runs. Factories, capabilities and snapshots may still use the names of earlier versions:
+`speculative`, `sealed` and fidelity `world`.
 
 A frame: `exg1`, bytes of JSON, bytes of binary parts (two unsigned 32-bit numbers, big-endian), the JSON, the parts. In the JSON, `binary`
 lists for each part where it belongs (`at`, keys from the top) and its `bytes`. A request has `id`, `op`, `arguments`; its reply has the
-same `id`, and `value` or `error` (`type`, `kinds`: the names of its classes, `message`, `traceback`). EOF ends the guest, and all it
-started.
+same `id`, and `value` or `error` (`type`, `kinds`: the names of its classes, `message`, `traceback`). EOF ends the guest and all processes
+that it started.
 """
 
 # ruff: noqa: E402 - stdout is moved away before anything else is imported
@@ -37,7 +39,7 @@ import sys
 
 
 def _take_over() -> tuple[int, int]:
-    """Keep stdin and stdout for the frames alone; from then on fd 0 is empty and fd 1 is stderr."""
+    """Reserve stdin and stdout for frames and return them. From then on fd 0 is empty and fd 1 is stderr."""
     pipes = os.dup(0), os.dup(1)  # not inherited by what the environment starts
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
@@ -72,26 +74,32 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, BinaryIO
 
 PROTOCOL = 1
+"""Version that the guest reports when it opens."""
 MAGIC = b"exg1"
 LIMIT = 256 << 20
-"""Bytes of a frame at most."""
+"""Largest frame, in bytes."""
 SIZES = struct.Struct(">II")
 TOKEN = "EXACT_GUEST"
-"""Variable that marks a guest and all that it started, so that they can be found and ended with it."""
+"""Environment variable that marks a guest and all processes that it started, so that they can be found and ended."""
 
-_DEATH = 1
+_PDEATHSIG = 1
 """PR_SET_PDEATHSIG of linux/prctl.h."""
-_ENDS = 48
-"""Which field of /proc/PID/stat, behind the program's name, says where its environment ends (proc(5))."""
+_ENV_END = 48
+"""Index of the field env_end of /proc/PID/stat, counted behind the program's name (proc(5))."""
 _IGNORED = (signal.SIGPIPE, signal.SIGXFSZ) if sys.platform != "win32" else ()
-"""By Python, and so by what it becomes."""
+"""Signals that Python ignores, and so would the program that it becomes."""
 _OPS = ("reset", "step", "snapshot", "restore", "observe", "evaluate", "command", "close")
+_OLD_ARGUMENT = "speculative"
+"""Name of a factory's argument `simulation` in earlier versions."""
+_OLD_KEYS = {"sealed": "isolated"}
+_OLD_FIDELITIES = {"world": "full"}
+"""Keys and fidelities of capabilities and snapshots in earlier versions, with their present names."""
 
 
 def pack_frame(message: dict[str, Any], limit: int = LIMIT) -> list[bytes]:
-    """The frame of a message, in pieces. Raises ValueError and TypeError for what is no plain data, or too large."""
+    """Return the frame of a message, in pieces. Raises ValueError and TypeError for what is not plain data, or too large."""
     message, parts, binary = dict(message), [], []
-    for at, part in _lift(message, ()):
+    for at, part in _take_bytes(message, ()):
         binary.append({"at": at, "bytes": len(part)})
         parts.append(part)
     if binary:
@@ -103,8 +111,8 @@ def pack_frame(message: dict[str, Any], limit: int = LIMIT) -> list[bytes]:
     return [MAGIC + SIZES.pack(len(text), rest) + text, *parts]
 
 
-def _lift(message: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], bytes]]:
-    """Take bytes out of nested dicts, and tell where they were. Only `message` itself is changed."""
+def _take_bytes(message: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], bytes]]:
+    """Take bytes out of nested dicts and yield their paths and contents. Only `message` itself is changed."""
     for key, value in message.items():
         if not isinstance(value, (dict, list, tuple, str, int, float, bytes, type(None))):
             value = message[key] = _plain(value)
@@ -113,11 +121,11 @@ def _lift(message: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tupl
             yield (*path, key), value
         elif isinstance(value, dict):
             message[key] = dict(value)
-            yield from _lift(message[key], (*path, key))
+            yield from _take_bytes(message[key], (*path, key))
 
 
 def _plain(value: Any) -> Any:
-    """One level of plain data in place of an object. Raises TypeError."""
+    """Convert an object to plain data, one level deep. Raises TypeError."""
     if hasattr(value, "__struct_fields__"):
         return sys.modules["msgspec"].to_builtins(value, builtin_types=(bytes,))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -128,16 +136,24 @@ def _plain(value: Any) -> Any:
         return bytes(value)
     if callable(getattr(value, "item", None)):  # a number of NumPy's
         return value.item()
-    raise TypeError(f"{type(value).__name__} cannot cross to the host: give dicts, lists, texts, numbers, and bytes as a screenshot")
+    raise TypeError(f"{type(value).__name__} cannot be sent to the host: give dicts, lists, texts, numbers, and bytes as a screenshot")
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """A result as a dict."""
+    """Return a result as a dict."""
     return dict(value if isinstance(value, dict) else _plain(value))
 
 
-class _Exact:
-    """One of exact's own environments: structs inside, plain data outside."""
+def _renamed(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return capabilities or a snapshot with the names of earlier versions replaced by the present ones."""
+    fields = {_OLD_KEYS.get(name, name): value for name, value in fields.items()}
+    if "fidelity" in fields:
+        fields["fidelity"] = _OLD_FIDELITIES.get(fields["fidelity"], fields["fidelity"])
+    return fields
+
+
+class _PlainData:
+    """An environment of exact's own contract behind plain data: structs inside, dicts outside."""
 
     def __init__(self, inner: Any) -> None:
         self.inner, self.capabilities, self.actions = inner, inner.capabilities, inner.actions
@@ -164,22 +180,22 @@ class _Exact:
 
 
 class GuestServer:
-    """Answers requests, one at a time."""
+    """Answers requests to one environment, one at a time."""
 
     def __init__(self, made: Any, *, simulation: bool) -> None:
-        """`made`: what the factory returned."""
+        """Create a server that is not open. `made`: what the factory returned."""
         self._made, self._simulation = made, simulation
         self._around = contextlib.AsyncExitStack()
         self._environment: Any = None
-        self._seen: dict[str, Any] | None = None
+        self._observation: dict[str, Any] | None = None
 
     @property
     def awaits(self) -> bool:
-        """Whether it needs an event loop."""
+        """Whether the environment needs an event loop."""
         return not hasattr(self._made, "step") or inspect.iscoroutinefunction(self._made.step)
 
     async def answer(self, message: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> None:
-        """Do what a request asks and send the reply."""
+        """Carry out a request and send the reply."""
         try:
             value = await self._do(message["op"], message["arguments"])
             send({"id": message["id"], "value": value})
@@ -194,32 +210,34 @@ class GuestServer:
             await self._close(method)
             return None
         if op == "observe" and method is None:
-            return self._observed()
+            return self._last_observation()
         if method is None:
             raise NotImplementedError(f"this environment has no {op}")
-        result = _fields(await _settled(method(**arguments)))
+        result = _fields(await _resolve(method(**arguments)))
+        if op == "snapshot":
+            result = _renamed(result)
         if op in ("reset", "restore", "observe"):
-            self._seen = result = _identified(result)
+            self._observation = result = _with_fingerprint(result)
         if op == "step":
             seen = result.get("observation")
-            self._seen = result["observation"] = None if seen is None else _identified(_fields(seen))
+            self._observation = result["observation"] = None if seen is None else _with_fingerprint(_fields(seen))
         return result
 
-    def _observed(self) -> dict[str, Any]:
-        """The last observation given."""
-        if self._seen is None:
+    def _last_observation(self) -> dict[str, Any]:
+        """Return the last observation."""
+        if self._observation is None:
             raise RuntimeError("there is nothing to observe: reset first")
-        return self._seen
+        return self._observation
 
     async def _open(self) -> dict[str, Any]:
-        """Greets again if it is open: a restored guest is asked anew."""
+        """Open the environment and describe it. A guest that is open, such as a restored one, only describes it again."""
         if self._environment is None:
-            made = await _settled(self._made)
+            made = await _resolve(self._made)
             while not hasattr(made, "step"):
                 around = made if hasattr(made, "__aenter__") else made.open(simulation=self._simulation)
                 made = await self._around.enter_async_context(around)
             ours = sys.modules.get("exact.action")
-            self._environment = _Exact(made) if ours and isinstance(made.actions, ours.ActionSpace) else made
+            self._environment = _PlainData(made) if ours and isinstance(made.actions, ours.ActionSpace) else made
         verbs = [_verb(verb) for verb in _verbs(self._environment.actions)]
         return {"protocol": PROTOCOL, "python": sys.version.split()[0], "capabilities": _capabilities(self._environment), "actions": verbs}
 
@@ -227,14 +245,14 @@ class GuestServer:
         self._environment = None
         async with self._around:
             if method is not None:
-                await _settled(method())
+                await _resolve(method())
 
 
-async def _settled(value: Any) -> Any:
+async def _resolve(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
 
 
-def _identified(observation: dict[str, Any]) -> dict[str, Any]:
+def _with_fingerprint(observation: dict[str, Any]) -> dict[str, Any]:
     if "fingerprint" not in observation:
         seen = f"{observation.get('url', '')}\n{observation.get('text', '')}".encode("utf-8", "replace")
         observation["fingerprint"] = hashlib.blake2b(seen, digest_size=16).hexdigest()
@@ -242,9 +260,9 @@ def _identified(observation: dict[str, Any]) -> dict[str, Any]:
 
 
 def _capabilities(environment: Any) -> dict[str, Any]:
-    told = getattr(environment, "capabilities", None)
-    if told is not None:
-        return _fields(told)
+    declared = getattr(environment, "capabilities", None)
+    if declared is not None:
+        return _renamed(_fields(declared))
     fidelity = "full" if hasattr(environment, "snapshot") else "replay"
     return {"fidelity": fidelity, "isolated": False, "evaluates": hasattr(environment, "evaluate")}
 
@@ -261,7 +279,7 @@ def _verb(verb: Any) -> dict[str, Any]:
 
 
 def error_data(error: BaseException) -> dict[str, Any]:
-    """An exception as data."""
+    """Return an exception as plain data."""
     kind = type(error)
     try:
         message = str(error)
@@ -273,13 +291,15 @@ def error_data(error: BaseException) -> dict[str, Any]:
 
 
 def make_environment(factory: str, *, simulation: bool, arguments: dict[str, Any]) -> Any:
-    """What a factory, `module:name` or `file.py:name`, gives."""
+    """Call a factory, `module:name` or `file.py:name`, and return its result."""
     module, _, name = factory.rpartition(":")
     function: Any = _module(module)
     for part in name.split("."):
         function = getattr(function, part)
     takes = inspect.signature(function).parameters
-    if "simulation" in takes or any(each.kind is each.VAR_KEYWORD for each in takes.values()):
+    if _OLD_ARGUMENT in takes:
+        arguments = {**arguments, _OLD_ARGUMENT: simulation}
+    elif "simulation" in takes or any(each.kind is each.VAR_KEYWORD for each in takes.values()):
         arguments = {**arguments, "simulation": simulation}
     return function(**arguments)
 
@@ -296,7 +316,7 @@ def _module(name: str) -> Any:
 
 
 def read_request(source: BinaryIO) -> dict[str, Any]:
-    """The next request. Raises EOFError at the end of the stream, ValueError for what is no request."""
+    """Read the next request. Raises EOFError at the end of the stream, ValueError for what is not a request."""
     head = source.read(len(MAGIC) + SIZES.size)
     if len(head) < len(MAGIC) + SIZES.size:
         raise EOFError
@@ -308,7 +328,7 @@ def read_request(source: BinaryIO) -> dict[str, Any]:
 
 
 def write_frame(target: int, frame: list[bytes]) -> None:
-    """All of it, whatever the pipe takes at a time."""
+    """Write a whole frame, however little the pipe accepts at a time."""
     for piece in frame:
         left = memoryview(piece)
         while left:
@@ -325,7 +345,7 @@ def end_group() -> None:
 
 
 def _listen(source: BinaryIO, deliver: Callable[[dict[str, Any]], None]) -> None:
-    """Hand requests over until the host is gone, also while the environment is busy."""
+    """Deliver requests until the host is gone, also while the environment is busy."""
     try:
         while True:
             deliver(read_request(source))
@@ -333,7 +353,7 @@ def _listen(source: BinaryIO, deliver: Callable[[dict[str, Any]], None]) -> None
         end_group()
 
 
-def _at_once(answer: Coroutine[Any, Any, None]) -> None:
+def _run_sync(answer: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine that never waits."""
     with contextlib.suppress(StopIteration):
         answer.send(None)
@@ -358,14 +378,14 @@ def _serve_sync(guest: GuestServer, source: BinaryIO, send: Callable[[dict[str, 
     requests.put(opening)
     threading.Thread(target=_listen, args=(source, requests.put), daemon=True).start()
     while True:
-        _at_once(guest.answer(requests.get(), send))
+        _run_sync(guest.answer(requests.get(), send))
 
 
 def die_with_host(token: str) -> None:
-    """See to it that nothing survives: this process dies with the thread that started it, and all it started die with this process.
+    """Make this process end with the thread that started it, and all processes that it starts end with this process.
 
-    A child of ours, the warden, is told of our death by the kernel, ends our group and whatever carries our token, and ends. It is waited
-    for until it has left our group: else it could be killed with that.
+    A child process, the supervisor, is notified of our death by the kernel, kills our process group and every process with our token, and
+    ends. This function returns once the supervisor has left our group, because it would otherwise be killed with it.
     """
     prctl = _prctl()
     if prctl is None:
@@ -373,11 +393,11 @@ def die_with_host(token: str) -> None:
     guest, host = os.getpid(), os.getppid()
     ready, begun = os.pipe()
     if os.fork() == 0:
-        _watch(prctl, guest, token, begun)
+        _supervise(prctl, guest, token, begun)
     os.close(begun)
-    os.read(ready, 1)  # nothing comes: it ends where the warden closes it
+    os.read(ready, 1)  # returns when the supervisor closes its end
     os.close(ready)
-    prctl(_DEATH, int(signal.SIGKILL), 0, 0, 0)
+    prctl(_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != host:
         end_group()
 
@@ -393,49 +413,49 @@ def _prctl() -> Callable[..., int] | None:
     return found
 
 
-def _watch(prctl: Callable[..., int], guest: int, token: str, begun: int) -> None:
-    """The warden. Closes `begun` once nothing can escape it any more. Does not return."""
+def _supervise(prctl: Callable[..., int], guest: int, token: str, begun: int) -> None:
+    """Run the supervisor, which does not return. It closes `begun` as soon as no process can escape it."""
     try:
         os.setsid()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         for pipe in _PIPES:
             os.close(pipe)
-        prctl(_DEATH, int(signal.SIGTERM), 0, 0, 0)
+        prctl(_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
         os.close(begun)
         if os.getppid() == guest:
             signal.sigwait({signal.SIGTERM})
         with contextlib.suppress(OSError):
             os.killpg(guest, signal.SIGKILL)
-        for _ in range(1000):  # what is started while we look is seen the next time
-            if not _end(token):
+        for _ in range(1000):  # what is started during one pass is found by the next
+            if not _kill_marked(token):
                 break
     finally:
         os._exit(0)
 
 
-def _end(token: str) -> int:
-    """Kill all processes that carry a token but this one; how many there were, or may have been."""
+def _kill_marked(token: str) -> int:
+    """Kill all other processes that carry a token and return how many there were, or may have been."""
     mark, found = f"{TOKEN}={token}".encode(), 0
     for name in os.listdir("/proc"):  # noqa: PTH208
         if name.isdigit() and int(name) != os.getpid():
             with contextlib.suppress(OSError):
-                carried = _environment(name)
-                if carried is None:
+                variables = _variables(name)
+                if variables is None:
                     found += 1
-                elif mark in carried.split(b"\0"):
+                elif mark in variables.split(b"\0"):
                     os.kill(int(name), signal.SIGKILL)
                     found += 1
     return found
 
 
-def _environment(pid: str) -> bytes | None:
-    """Of a process; None of one that is just becoming another program, where it is not to be seen yet. Raises OSError."""
-    carried = _read(f"/proc/{pid}/environ")
-    if carried:
-        return carried
-    os.readlink(f"/proc/{pid}/exe")  # noqa: PTH115 - the kernel's own have none, nor what has ended
+def _variables(pid: str) -> bytes | None:
+    """Return the environment of a process; None while it becomes another program, when it cannot be read yet. Raises OSError."""
+    variables = _read(f"/proc/{pid}/environ")
+    if variables:
+        return variables
+    os.readlink(f"/proc/{pid}/exe")  # noqa: PTH115 - OSError for kernel threads and ended processes, which have none
     fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-    return None if fields[_ENDS : _ENDS + 1] == [b"0"] else _read(f"/proc/{pid}/environ")
+    return None if fields[_ENV_END : _ENV_END + 1] == [b"0"] else _read(f"/proc/{pid}/environ")
 
 
 def _read(path: str) -> bytes:
@@ -444,7 +464,7 @@ def _read(path: str) -> bytes:
 
 
 def run(command: list[str]) -> None:
-    """Become another program, with the signals that it has where it is started by hand. What it says on stdout goes to stderr."""
+    """Become another program, with default signal handlers. Its stdout goes to stderr."""
     die_with_host(os.environ[TOKEN])
     for name in _IGNORED:
         signal.signal(name, signal.SIG_DFL)

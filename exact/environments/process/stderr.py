@@ -1,4 +1,4 @@
-"""What a guest says on stderr: its last lines for messages, and all of it for the log."""
+"""Stderr of a guest: the last lines for messages, and all of it for the log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 _LINES, _LONGEST, _LOGGED, _ENDLESS = 200, 500, 16 << 20, 1 << 20
-"""Lines kept for messages, and characters of each; bytes of a guest that are logged; bytes of a line that is cut."""
+"""Lines retained for messages, and characters of each; bytes of a guest that are logged; bytes after which a line is cut."""
 
 _logger = logging.getLogger("exact.guest")
 _LOG: ContextVar[Path | None] = ContextVar("guest log", default=None)
@@ -20,7 +20,7 @@ _LOG: ContextVar[Path | None] = ContextVar("guest log", default=None)
 
 @contextmanager
 def log_stderr_to(path: Path) -> Iterator[None]:
-    """Inside, what is started, and was given no file of its own, says what it says on stderr to that file. Only its owner reads that."""
+    """Log the stderr of all guests started inside the block, and given no file of their own, to a file that only its owner can read."""
     token = _LOG.set(path)
     try:
         yield
@@ -29,39 +29,42 @@ def log_stderr_to(path: Path) -> Iterator[None]:
 
 
 class StderrReader:
-    """Of one guest, or of a service beside a browser. It is read to its end, so that the guest never waits for a reader."""
+    """Reader of the stderr of one guest, or of a service beside a browser. It reads to the end, so that the guest never blocks."""
 
     def __init__(self, source: asyncio.StreamReader, pid: int, path: Path | None) -> None:
-        """`path`: a file that each line is appended to, after `[pid]`; None: that of `logged`, or else the logger `exact.guest`."""
+        """Start reading.
+
+        `path`: file that each line is appended to, after `[pid]`. None: that of `log_stderr_to`, or else the logger `exact.guest`.
+        """
         self._source, self._pid, self._path = source, pid, path or _LOG.get()
         self._lines: deque[str] = deque(maxlen=_LINES)
         self._left = _LOGGED
-        self._listening = asyncio.ensure_future(self._listen())
+        self._reading = asyncio.ensure_future(self._read())
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The last ones, oldest first."""
+        """The last lines, oldest first."""
         return tuple(self._lines)
 
     async def end(self, seconds: float) -> None:
-        """Wait until all who hold it have let go of it, but not for ever."""
-        await asyncio.wait([self._listening], timeout=seconds)
+        """Wait until every process has closed it, for at most `seconds`."""
+        await asyncio.wait([self._reading], timeout=seconds)
 
     async def close(self) -> None:
-        """Listen no more. May be called twice."""
-        self._listening.cancel()
-        await asyncio.gather(self._listening, return_exceptions=True)
+        """Stop reading. May be called twice."""
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
 
-    async def _listen(self) -> None:
+    async def _read(self) -> None:
         rest = b""
         while chunk := await self._source.read(1 << 16):
             *lines, rest = (rest + chunk).split(b"\n")
             if len(rest) > _ENDLESS:
                 lines, rest = [*lines, rest], b""
-            self._note(lines)
-        self._note([rest] if rest else [])
+            self._add(lines)
+        self._add([rest] if rest else [])
 
-    def _note(self, lines: list[bytes]) -> None:
+    def _add(self, lines: list[bytes]) -> None:
         for line in lines:
             text = line.decode(errors="replace").rstrip("\r")
             self._lines.append(text[:_LONGEST])
@@ -76,9 +79,9 @@ class StderrReader:
         try:
             with open(self._path, "a", encoding="utf-8", errors="replace", opener=_private) as file:
                 file.write(f"{line}\n")
-        except OSError as error:  # it must be read on, or the guest would wait
+        except OSError as error:  # reading goes on, or the guest would block
             self._left = 0
-            _logger.warning(f"[{self._pid}] {self._path} is not written any more: {error.strerror}")
+            _logger.warning(f"[{self._pid}] {self._path} is no longer written: {error.strerror}")
 
 
 def _private(path: str, flags: int) -> int:

@@ -1,4 +1,4 @@
-"""Work that may block for long, aside from the event loop."""
+"""Threads for work that may block for long, beside the event loop."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ T = TypeVar("T")
 
 
 def run_in_thread(work: Callable[[], T]) -> Future[T]:
-    """Done in a thread of its own, for which the interpreter's exit does not wait."""
+    """Run a function in a thread of its own, for which the interpreter's exit does not wait, and return its future."""
     done: Future[T] = Future()
-    done.set_running_or_notify_cancel()  # who stops waiting does not cancel it
+    done.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it
 
     def run() -> None:
         try:
             done.set_result(work())
-        except BaseException as error:  # noqa: BLE001 (told to whoever waits)
+        except BaseException as error:  # noqa: BLE001 (raised in the caller)
             done.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()

@@ -1,11 +1,11 @@
 """An environment in a process of its own, in any interpreter: the host's side.
 
-environments = WorkerFactory(Factory("shop.environment:make", python=Path("venv/bin/python")))
+environments = WorkerFactory(EnvironmentSpec("shop.environment:make", python=Path("venv/bin/python")))
 async with environments.open(simulation=True) as environment:
     observation = await environment.reset(task)
 
-What runs over there is described in `guest.py`. A guest that hangs, dies or breaks the protocol is killed with all it started;
-the call raises EnvironmentFailure, and the next `reset` gets a fresh guest.
+`guest.py` describes the guest's side. A guest that hangs, dies or violates the protocol is killed with all processes that it started; the
+call raises EnvironmentFailure, and the next `reset` starts a fresh guest.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ T = TypeVar("T")
 
 
 class EnvironmentSpec(msgspec.Struct, frozen=True):
-    """What makes the environment over there, and where."""
+    """Where a guest loads its environment from: factory, arguments and interpreter."""
 
     name: str
-    """`module:factory`, or `file.py:factory`; see `guest.py` for what it gives."""
+    """Factory, `module:name` or `file.py:name`. `guest.py` says what it returns."""
     arguments: dict[str, Any] = {}
-    """Plain data that it is called with, besides `speculative`."""
+    """Keyword arguments of the factory: plain data. The guest adds `simulation` where the factory takes it."""
     python: Path = Path(sys.executable)
-    """The interpreter: 3.9 or newer, of the virtual environment that the factory needs."""
+    """Python 3.9 or newer, of the virtual environment that the factory needs."""
     paths: tuple[Path, ...] = ()
-    """Folders to import from, before all others."""
+    """Folders to import from first."""
     env: dict[str, str] = {}
-    """Variables that it needs, besides the usual ones; ours do not cross."""
+    """Environment variables of the guest, added to a fixed list of ours; other variables of ours are not passed on."""
 
     @property
     def file(self) -> Path | None:
-        """The file that the factory is in, where it is given by file."""
+        """File of the factory. None where it is named by module."""
         module = self.name.rpartition(":")[0]
         return Path(module) if module.endswith(".py") else None
 
     @property
     def command(self) -> list[str]:
-        """The command line of the guest."""
+        """Command line of the guest."""
         paths = [part for path in self.paths for part in ("--path", str(path))]
         return [str(self.python), guest.__file__, *paths, self.name]
 
 
 class GuestTimeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds that one call may take; then the guest is killed."""
+    """Seconds that one call of each kind may take; then the guest is killed."""
 
     open: float = 120.0
     reset: float = 120.0
@@ -81,15 +81,16 @@ class _Greeting(msgspec.Struct):
 
 
 class _Guest:
-    """A running guest and the channel to it."""
+    """A running guest process and the channel to it."""
 
     def __init__(self, process: GuestProcess) -> None:
         self.process = process
         self.channel = Channel(process.stdout, process.stdin)
         self.mark = f"{secrets.token_hex(4)}:"
-        """Before the ids of its snapshots, so that those of another guest are told apart."""
+        """Prefix of the ids of its snapshots, which distinguishes them from those of another guest."""
 
     async def end(self) -> None:
+        """Close the channel and end the process."""
         try:
             await self.channel.close()
         finally:
@@ -97,152 +98,155 @@ class _Guest:
 
 
 class Worker:
-    """The environment of a guest. Opened by WorkerFactory."""
+    """Environment whose work is done in a guest. Opened by WorkerFactory."""
 
     def __init__(
         self,
-        factory: EnvironmentSpec,
-        launch: Launcher,
+        spec: EnvironmentSpec,
+        launcher: Launcher,
         *,
         simulation: bool,
-        limits: GuestTimeouts | None = None,
+        timeouts: GuestTimeouts | None = None,
         actions: ActionSpace | None = None,
     ) -> None:
-        """`actions`: the grammar to use in place of what the guest tells, which has no rules for the canonical form of arguments."""
-        self._factory, self._launch, self._simulation = factory, launch, simulation
-        self._limits, self._given = limits or GuestTimeouts(), actions
+        """Create a worker without a guest.
+
+        `actions`: grammar that replaces the one that the guest reports, which has no rules for the canonical form of arguments.
+        """
+        self._spec, self._launcher, self._simulation = spec, launcher, simulation
+        self._timeouts, self._own_actions = timeouts or GuestTimeouts(), actions
         self._guest: _Guest | None = None
         self._lost = "it was not opened"
-        self._unsure = ""
+        self._unknown = ""
         self._greeting: _Greeting | None = None
         self._actions = ActionSpace(())
         self._closed = False
 
     @property
     def capabilities(self) -> Capabilities:
-        """Known once it is open."""
-        return self._greeted().capabilities
+        """Capabilities that the guest reported. Raises UsageError before `open`."""
+        return self._opened().capabilities
 
     @property
     def actions(self) -> ActionSpace:
-        """Known once it is open."""
-        self._greeted()
-        return self._given or self._actions
+        """Grammar of actions. Raises UsageError before `open`."""
+        self._opened()
+        return self._own_actions or self._actions
 
     @property
     def pid(self) -> int | None:
-        """Of the guest's process; None while there is none."""
+        """Process id of the guest. None while there is none."""
         return self._guest.process.pid if self._guest else None
 
     @property
     def processor(self) -> float:
-        """Processor seconds that the guest and what it started have taken; 0 while there is none."""
+        """CPU seconds that the guest and its descendants have used. 0 while there is none."""
         return processor_seconds(self.pid) if self.pid else 0.0
 
     async def open(self) -> None:
-        """Start a guest and let it make the environment. Raises EnvironmentFailure, and UsageError that the factory raised."""
-        await self._take(await self._launch.start(self._factory.command, self._factory.env))
+        """Start a guest and let it create the environment. Raises EnvironmentFailure, and UsageError where the factory raised one."""
+        await self._take(await self._launcher.start(self._spec.command, self._spec.env))
 
     async def _take(self, process: GuestProcess) -> None:
-        """Go on with a guest that was just started, or came back from a snapshot, once it answers; it is ended if it does not."""
-        self._guest, self._lost, self._unsure = _Guest(process), "", "no episode was begun: reset it first"
+        """Use a guest that was just started or restored, once it answers; it is ended if it does not."""
+        self._guest, self._lost, self._unknown = _Guest(process), "", "no episode has begun: reset it first"
         try:
-            opening = {"simulation": self._simulation, "arguments": self._factory.arguments}
-            greeting = _read("open", await self._call("open", opening, self._limits.open), _Greeting)
-            self._meet(greeting)
+            opening = {"simulation": self._simulation, "arguments": self._spec.arguments}
+            greeting = _parse("open", await self._call("open", opening, self._timeouts.open), _Greeting)
+            self._check_greeting(greeting)
         except BaseException:
             await self._drop("it did not open")
             raise
 
     async def reset(self, task: Task) -> Observation:
-        """Bring the environment to the task's start, in a fresh guest where the last one was lost."""
+        """Bring the environment to the task's start, in a fresh guest if the last one was lost."""
         if self._guest is None or self._guest.channel.lost:
             await self._renew()
-        return await self._move("reset", {"task": task}, self._limits.reset, Observation)
+        return await self._move("reset", {"task": task}, self._timeouts.reset, Observation)
 
     async def step(self, action: Action) -> Transition:
-        """Carry out one action and settle. Raises ActionError and EnvironmentFailure."""
-        self._sure()
+        """Carry out one action and wait until the environment has settled. Raises ActionError and EnvironmentFailure."""
+        self._require_known_state()
         if action.name not in self.actions.verbs:
             raise ActionError(f"unknown action {action}: valid: {', '.join(self.actions.verbs)}")
-        return await self._move("step", {"action": action}, self._limits.step, Transition)
+        return await self._move("step", {"action": action}, self._timeouts.step, Transition)
 
     async def snapshot(self) -> Snapshot:
-        """A handle on the present state. Raises EnvironmentFailure where the inner environment has none."""
-        self._sure()
-        taken = _read("snapshot", await self._call("snapshot", {}, self._limits.snapshot), Snapshot)
-        return msgspec.structs.replace(taken, id=f"{self._here().mark}{taken.id}")
+        """Take a snapshot of the present state. Raises EnvironmentFailure where the guest's environment has none."""
+        self._require_known_state()
+        taken = _parse("snapshot", await self._call("snapshot", {}, self._timeouts.snapshot), Snapshot)
+        return msgspec.structs.replace(taken, id=f"{self._running().mark}{taken.id}")
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Return to a state of this guest. Raises EnvironmentFailure if it was another one's, or is gone."""
-        here = self._here()
-        if not snapshot.id.startswith(here.mark):
+        """Return to a state of this guest. Raises EnvironmentFailure where the snapshot is another guest's, or gone."""
+        running = self._running()
+        if not snapshot.id.startswith(running.mark):
             raise EnvironmentFailure(f"snapshot {snapshot.id!r} is gone with the guest that took it: return by reset and replay")
-        inner = msgspec.structs.replace(snapshot, id=snapshot.id.removeprefix(here.mark))
-        return await self._move("restore", {"snapshot": inner}, self._limits.restore, Observation)
+        inner = msgspec.structs.replace(snapshot, id=snapshot.id.removeprefix(running.mark))
+        return await self._move("restore", {"snapshot": inner}, self._timeouts.restore, Observation)
 
     async def evaluate(self, outcome: Outcome) -> Score:
-        """The verdict of the inner environment."""
-        self._sure()
-        return _read("evaluate", await self._call("evaluate", {"outcome": outcome}, self._limits.evaluate), Score)
+        """Return the score of the guest's environment."""
+        self._require_known_state()
+        return _parse("evaluate", await self._call("evaluate", {"outcome": outcome}, self._timeouts.evaluate), Score)
 
     async def command(self, name: str, **arguments: object) -> dict[str, Any]:
-        """What the inner environment's `command` gives: see `guest.py`. Raises EnvironmentFailure, also where it has none."""
+        """Call `command` of the guest's environment (see `guest.py`). Raises EnvironmentFailure, also where it has none."""
         asked = {"name": name, "arguments": arguments}
-        return _read("command", await self._call("command", asked, self._limits.evaluate), dict[str, Any])
+        return _parse("command", await self._call("command", asked, self._timeouts.evaluate), dict[str, Any])
 
     async def close(self) -> None:
-        """Let the guest close its environment, and end it; at once where it is busy with a call that was cancelled."""
+        """Let the guest close its environment, then end it. A guest that is busy with a cancelled call is killed."""
         self._closed = True
         if self._guest is not None and not self._guest.channel.busy:
             with contextlib.suppress(EnvironmentFailure, UsageError):
-                await self._call("close", {}, self._limits.close)
+                await self._call("close", {}, self._timeouts.close)
         await self._drop("it is closed")
 
     async def _move(self, op: str, arguments: Mapping[str, object], seconds: float, type: type[T]) -> T:
-        """A call after which the state is known if it succeeded, and unknown if it did not, unless it was refused."""
-        before, self._unsure = self._unsure, f"the state is unknown, for a {op} failed: reset it or restore a snapshot"
+        """Make a call that changes the state. If it fails with anything but ActionError, the state is unknown afterwards."""
+        before, self._unknown = self._unknown, f"the state is unknown because a {op} failed: reset it or restore a snapshot"
         try:
-            moved = _read(op, await self._call(op, arguments, seconds), type)
+            moved = _parse(op, await self._call(op, arguments, seconds), type)
         except ActionError:
-            self._unsure = before
+            self._unknown = before
             raise
         except asyncio.CancelledError:
-            self._unsure = f"the state is unknown, for a {op} was cancelled: reset it or restore a snapshot"
+            self._unknown = f"the state is unknown because a {op} was cancelled: reset it or restore a snapshot"
             raise
-        self._unsure = ""
+        self._unknown = ""
         return moved
 
     async def _call(self, op: str, arguments: Mapping[str, object], seconds: float) -> object:
-        here = self._here()
+        running = self._running()
         try:
             async with asyncio.timeout(seconds):
-                return await here.channel.call(op, _built(arguments))
+                return await running.channel.call(op, _to_data(arguments))
         except TimeoutError as error:
-            await self._lose(here, f"{op} did not end within {seconds:g} s", error)
+            await self._lose(running, f"{op} did not end within {seconds:g} s", error)
         except EnvironmentFailure as error:
-            if not here.channel.lost:
+            if not running.channel.lost:
                 raise
-            await self._lose(here, f"{op} failed: {here.channel.lost}", error)
+            await self._lose(running, f"{op} failed: {running.channel.lost}", error)
 
-    async def _lose(self, here: _Guest, why: str, error: BaseException) -> NoReturn:
-        """Kill a guest and say what was with it."""
-        here.process.kill()
-        await self._drop(f"{why} ({await here.process.why()})")
+    async def _lose(self, running: _Guest, why: str, error: BaseException) -> NoReturn:
+        """Kill a guest and raise EnvironmentFailure with the reason of its loss."""
+        running.process.kill()
+        await self._drop(f"{why} ({await running.process.why()})")
         raise EnvironmentFailure(f"the guest was lost: {self._lost}; reset it or open a fresh one") from error
 
     async def _drop(self, why: str) -> None:
-        """Let the guest go, also where we are cancelled meanwhile."""
-        here, self._guest = self._guest, None
-        if here is not None:
+        """End the guest, even if this call is cancelled meanwhile. `why`: reason for later messages."""
+        running, self._guest = self._guest, None
+        if running is not None:
             self._lost = why
-            if here.channel.busy or here.channel.lost:
-                here.process.kill()
-            ending = asyncio.ensure_future(here.end())
+            if running.channel.busy or running.channel.lost:
+                running.process.kill()
+            ending = asyncio.ensure_future(running.end())
             try:
                 await asyncio.shield(ending)
             except asyncio.CancelledError:
-                here.process.kill()
+                running.process.kill()
                 await ending
                 raise
 
@@ -252,51 +256,54 @@ class Worker:
         await self._drop("it ended")
         await self.open()
 
-    def _here(self) -> _Guest:
+    def _running(self) -> _Guest:
         if self._guest is None:
             raise EnvironmentFailure(f"there is no guest: {self._lost}; reset it or open a fresh one")
         return self._guest
 
-    def _sure(self) -> None:
-        self._here()
-        if self._unsure:
-            raise EnvironmentFailure(self._unsure)
+    def _require_known_state(self) -> None:
+        self._running()
+        if self._unknown:
+            raise EnvironmentFailure(self._unknown)
 
-    def _greeted(self) -> _Greeting:
+    def _opened(self) -> _Greeting:
         if self._greeting is None:
-            raise UsageError("a worker tells its capabilities and actions once it is open: open it with WorkerFactory")
+            raise UsageError("a worker has capabilities and actions once it is open: open it with WorkerFactory")
         return self._greeting
 
-    def _meet(self, greeting: _Greeting) -> None:
+    def _check_greeting(self, greeting: _Greeting) -> None:
         if greeting.protocol != guest.PROTOCOL:
             raise EnvironmentFailure(f"the guest speaks protocol {greeting.protocol}, this is {guest.PROTOCOL}: run exact's own guest.py")
         if self._greeting is not None and greeting != self._greeting:
-            raise EnvironmentFailure("the fresh guest has other capabilities or actions than the one before: make the factory repeatable")
+            raise EnvironmentFailure("the fresh guest has other capabilities or actions than the last one: make the factory repeatable")
         self._greeting, self._actions = greeting, ActionSpace([_verb(verb) for verb in greeting.actions])
-        if self._given is not None and set(self._given.verbs) != set(self._actions.verbs):
+        if self._own_actions is not None and set(self._own_actions.verbs) != set(self._actions.verbs):
             raise UsageError(f"the actions given are not those of the guest: it has {', '.join(self._actions.verbs)}")
 
 
 class WorkerFactory:
-    """Opens workers of one factory, each with a guest of its own."""
+    """Opens workers of one specification, each with a guest of its own."""
 
     def __init__(
         self,
-        factory: EnvironmentSpec,
+        spec: EnvironmentSpec,
         *,
-        launch: Launcher | None = None,
-        limits: GuestTimeouts | None = None,
+        launcher: Launcher | None = None,
+        timeouts: GuestTimeouts | None = None,
         actions: ActionSpace | None = None,
         log: Path | None = None,
     ) -> None:
-        """`launch`: a sandbox's; by default plain processes, whose stderr is appended to `log`. `actions`: see Worker."""
-        self._factory, self._launch = factory, launch or ProcessLauncher(log=log)
-        self._limits, self._actions = limits, actions
+        """Create a factory.
+
+        `launcher`: starts the guests; by default as plain processes, whose stderr is appended to `log`. `actions`: see Worker.
+        """
+        self._spec, self._launcher = spec, launcher or ProcessLauncher(log=log)
+        self._timeouts, self._actions = timeouts, actions
 
     @asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[Worker]:
-        """A fresh guest. Raises EnvironmentFailure where it cannot be started."""
-        worker = Worker(self._factory, self._launch, simulation=simulation, limits=self._limits, actions=self._actions)
+        """Open a worker with a fresh guest. Raises EnvironmentFailure where it cannot be started."""
+        worker = Worker(self._spec, self._launcher, simulation=simulation, timeouts=self._timeouts, actions=self._actions)
         await worker.open()
         try:
             yield worker
@@ -304,20 +311,20 @@ class WorkerFactory:
             await worker.close()
 
 
-def _built(arguments: Mapping[str, object]) -> dict[str, object]:
+def _to_data(arguments: Mapping[str, object]) -> dict[str, object]:
     return {name: msgspec.to_builtins(value) for name, value in arguments.items()}
 
 
-def _read(op: str, answer: object, type: type[T]) -> T:
+def _parse(op: str, answer: object, type: type[T]) -> T:
     try:
         return msgspec.convert(answer, type)
     except msgspec.ValidationError as error:
         raise EnvironmentFailure(
-            f"what {op} gave does not fit: {error}: exact/environments/process/guest.py says what is expected"
+            f"the result of {op} does not fit: {error}: exact/environments/process/guest.py says what is expected"
         ) from error
 
 
-def _verb(told: dict[str, Any]) -> Verb:
-    slots = {slot.value: slot for slot in Parameter}
-    form = tuple(slots.get(part, part) for part in told["form"])
-    return Verb(name=told["name"], form=form, help=told["help"], final=told["final"])
+def _verb(fields: dict[str, Any]) -> Verb:
+    parameters = {parameter.value: parameter for parameter in Parameter}
+    form = tuple(parameters.get(part, part) for part in fields["form"])
+    return Verb(name=fields["name"], form=form, help=fields["help"], final=fields["final"])

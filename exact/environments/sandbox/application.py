@@ -1,4 +1,4 @@
-"""Where applications run, as a configuration has it: checked, and with its root unpacked."""
+"""Root, mounts, variables and user of an application, from a configuration: checked, and with the root unpacked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from exact.config import Mount, SandboxConfig
-from exact.environments.sandbox.bundle import BESIDE, GuestSpec
+from exact.environments.sandbox.bundle import SECOND_ROOT, GuestSpec
 from exact.environments.sandbox.root import root_folder
 from exact.errors import UsageError
 
@@ -15,7 +15,7 @@ _USER = re.compile(r"(\d{1,9})(?::(\d{1,9}))?")
 
 
 class SandboxApplication(NamedTuple):
-    """Where an application runs. Made by `of`."""
+    """Root, mounts, variables and user of an application in a sandbox. Made by `from_config`."""
 
     root: Path | None
     mounts: tuple[Mount, ...]
@@ -23,32 +23,35 @@ class SandboxApplication(NamedTuple):
     user: tuple[int, int]
 
     @classmethod
-    def of(cls, config: SandboxConfig) -> SandboxApplication:
-        """Raises UsageError where a key makes no sense here, and EnvironmentFailure where the root cannot be unpacked."""
+    def from_config(cls, config: SandboxConfig) -> SandboxApplication:
+        """Check a configuration and unpack its root.
+
+        Raises UsageError where a key is invalid here, and EnvironmentFailure where the root cannot be unpacked.
+        """
         for mount in config.mounts:
             if not PurePosixPath(mount.target).is_absolute() or ".." in PurePosixPath(mount.target).parts or mount.target == "/":
-                raise UsageError(f"sandbox.mounts: target {mount.target!r} is no absolute path below /")
+                raise UsageError(f"sandbox.mounts: target {mount.target!r} is not an absolute path below /")
             if not Path(mount.source).exists():
                 raise UsageError(f"sandbox.mounts: there is no {mount.source} on this machine")
             if not config.root and not Path(mount.target).exists():
-                raise UsageError(f"sandbox.mounts: there is no {mount.target} to mount at: choose a place that is there, or give a root")
+                raise UsageError(f"sandbox.mounts: there is no {mount.target} to mount at: choose a path that exists, or give a root")
         return cls(root_folder(Path(config.root)) if config.root else None, config.mounts, config.env, _numbers(config.user))
 
     @property
     def plain(self) -> bool:
-        """Whether it runs with the host's files, as root, as everything else does."""
+        """Return whether it runs with the host's files and as root, without mounts."""
         return self.root is None and not self.mounts and self.user == (0, 0)
 
     def guest(self, *, reads: tuple[Path, ...], programs: tuple[Path, ...]) -> GuestSpec:
-        """A guest that is itself the application; its command is still to come."""
+        """Return the specification of a guest that is the application itself, without its command."""
         return GuestSpec(
             args=(), env=self.env, reads=reads, programs=programs,
             root=self.root, mounts=self.mounts, user=self.user, capable=self.root is not None,
         )  # fmt: skip
 
     def service(self) -> dict[str, object]:
-        """What `inside.py` is told of each service, which runs beside the browser: its variables, root and user."""
-        return {"root": BESIDE if self.root else "", "user": list(self.user)}
+        """Return what `init_process.py` needs to start a service beside the browser: root and user."""
+        return {"root": SECOND_ROOT if self.root else "", "user": list(self.user)}
 
 
 def _numbers(user: str) -> tuple[int, int]:
@@ -56,6 +59,6 @@ def _numbers(user: str) -> tuple[int, int]:
         return 0, 0
     found = _USER.fullmatch(user)
     if not found:
-        raise UsageError(f"sandbox.user {user!r} is no user: write uid or uid:gid, as numbers")
+        raise UsageError(f"sandbox.user {user!r} is not a user: write uid or uid:gid, as numbers")
     uid = int(found[1])
     return uid, int(found[2]) if found[2] else uid

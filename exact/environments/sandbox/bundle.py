@@ -1,4 +1,4 @@
-"""What is inside a sandbox: the host's files under a memory overlay, without its homes, or another root; and one process."""
+"""Contents of a sandbox: one process, and the host's files without home directories, or another root, under a memory overlay."""
 
 from __future__ import annotations
 
@@ -14,40 +14,41 @@ from exact.config import Mount
 from exact.environments.sandbox.root import make_mount_point
 from exact.errors import EnvironmentFailure
 
-_KEPT = ("PATH", "LANG", "TZ")
-"""Variables of ours that a guest sees."""
+_INHERITED = ("PATH", "LANG", "TZ")
+"""Our environment variables that a guest inherits."""
 _MASKED = ("/tmp", "/run", "/dev/shm", "/var/tmp")
 _SHARED_MEMORY = 1 << 30
-BESIDE = "/mnt"
-"""Where a guest that needs the host's files sees another root besides: a folder that every Linux has, and that is nobody's."""
-_OWN = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID", "SYS_CHROOT")
-"""Capabilities over its own files and processes, as a container has them. They reach no further than the sandbox's own kernel."""
+SECOND_ROOT = "/mnt"
+"""Path at which a guest that needs the host's files sees another root too: a folder that every Linux has and that is unused."""
+_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID", "SYS_CHROOT")
+"""Linux capabilities over its own files and processes, as containers have them. They are limited to the sandbox's own kernel."""
 
 
 class GuestSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """The process that a sandbox begins with, and ends with. It speaks over its stdin and stdout."""
+    """First process of a sandbox, which ends with it, and the files that it sees. It communicates over stdin and stdout."""
 
     args: tuple[str, ...]
+    """Command line."""
     env: dict[str, str] = {}
-    """Added to an allow-list of ours; everything else of our environment stays outside."""
+    """Environment variables, added to a fixed list of ours; other variables of ours are not passed on."""
     reads: tuple[Path, ...] = ()
-    """Files and folders that it needs although they lie in a home directory or another masked place: read-only."""
+    """Files and folders in home directories or other masked folders that it needs. They are read-only."""
     programs: tuple[Path, ...] = ()
-    """Executables, besides the first argument, that an image of it depends on: it is not restored once they were replaced."""
+    """Executables, besides the first argument, that its images depend on: an image is not restored once one was replaced."""
     root: Path | None = None
-    """The folder that it sees as `/`, with `reads` at the paths they have here; None: the host's. Only mount points are made in it."""
+    """Folder that it sees as `/`, with `reads` at their paths on the host. None: the host's `/`. Only mount points are created in it."""
     beside: Path | None = None
-    """A folder that it sees at BESIDE, to start applications in."""
+    """Folder that it sees at SECOND_ROOT, as the root of applications."""
     mounts: tuple[Mount, ...] = ()
-    """Below BESIDE where there is one."""
+    """Mounts, below SECOND_ROOT where `beside` is set."""
     user: tuple[int, int] = (0, 0)
-    """Its numbers inside."""
+    """User and group id inside the sandbox."""
     capable: bool = False
-    """Whether it may change owners and users, and roots, inside."""
+    """Whether it may change owners, users and root inside the sandbox."""
 
 
 def find_interpreter() -> Path:
-    """The Python for a guest that needs nothing but the standard library: ours, else the system's. Raises EnvironmentFailure."""
+    """Return the Python for a guest that needs only the standard library: ours, else the system's. Raises EnvironmentFailure."""
     for path in (Path(sys.executable).resolve(), Path("/usr/bin/python3").resolve()):
         if os.access(path, os.X_OK):
             return path
@@ -55,27 +56,27 @@ def find_interpreter() -> Path:
 
 
 def inherited_variables(ours: dict[str, str]) -> dict[str, str]:
-    """The variables that every guest has."""
-    kept = {name: ours[name] for name in _KEPT if name in ours}
-    return {"PATH": "/usr/bin:/bin", **kept, "HOME": "/tmp"}
+    """Return the environment variables that every guest has. `ours`: the environment of this process."""
+    found = {name: ours[name] for name in _INHERITED if name in ours}
+    return {"PATH": "/usr/bin:/bin", **found, "HOME": "/tmp"}
 
 
 def guest_variables(guest: GuestSpec, ours: dict[str, str]) -> list[str]:
-    """The guest's variables, `NAME=value`."""
+    """Return the guest's environment variables as `NAME=value`."""
     return [f"{name}={value}" for name, value in {**inherited_variables(ours), **guest.env}.items()]
 
 
 def home_folders() -> tuple[str, ...]:
-    """The directories in which people keep what is nobody's business."""
-    places = dict.fromkeys((Path("/home"), Path("/root"), Path.home()))
-    found = [str(place.resolve()) for place in places if place.is_dir() and place.resolve() != Path("/")]
+    """Return the home directories, which guests do not see."""
+    folders = dict.fromkeys((Path("/home"), Path("/root"), Path.home()))
+    found = [str(folder.resolve()) for folder in folders if folder.is_dir() and folder.resolve() != Path("/")]
     return tuple(dict.fromkeys(each for each in found if not _inside(each, _MASKED)))
 
 
 def oci_configuration(guest: GuestSpec, ours: dict[str, str]) -> dict[str, Any]:
-    """The OCI configuration, `config.json`. `ours` is the environment of this process."""
+    """Return the OCI configuration, `config.json`. `ours`: the environment of this process."""
     uid, gid = guest.user
-    names = [f"CAP_{name}" for name in _OWN] if guest.capable else []
+    names = [f"CAP_{name}" for name in _CAPABILITIES] if guest.capable else []
     return {
         "ociVersion": "1.0.2",
         "hostname": "environment",
@@ -89,21 +90,21 @@ def oci_configuration(guest: GuestSpec, ours: dict[str, str]) -> dict[str, Any]:
             "env": guest_variables(guest, ours),
             "capabilities": dict.fromkeys(("bounding", "effective", "inheritable", "permitted"), names) if names else {},
         },
-        "mounts": [*_kernels(""), *_files(guest), *_applications(guest)],
+        "mounts": [*_kernel_mounts(""), *_file_mounts(guest), *_application_mounts(guest)],
         "linux": {"namespaces": [{"type": kind} for kind in ("pid", "network", "ipc", "uts", "mount")]},
     }
 
 
 def make_mount_points(guest: GuestSpec) -> None:
-    """Make those that are missing in its root. The sandbox would make them itself, on this machine. Raises EnvironmentFailure."""
+    """Create the mount points that are missing in a guest's root, as the sandbox would. Raises EnvironmentFailure."""
     root = guest.root or guest.beside
     if root is not None:
-        for bound in [*(_files(guest) if guest.root else ()), *_mounted(guest, "")]:
+        for bound in [*(_file_mounts(guest) if guest.root else ()), *_declared_mounts(guest, "")]:
             make_mount_point(root, bound["destination"], Path(bound["source"]))
 
 
-def _kernels(root: str) -> list[dict[str, Any]]:
-    """What the sandbox's kernel gives."""
+def _kernel_mounts(root: str) -> list[dict[str, Any]]:
+    """Return the mounts of the sandbox's kernel."""
     return [
         _mount(f"{root}/proc", "proc"),
         _mount(f"{root}/sys", "sysfs"),
@@ -112,8 +113,8 @@ def _kernels(root: str) -> list[dict[str, Any]]:
     ]
 
 
-def _files(guest: GuestSpec) -> list[dict[str, Any]]:
-    """What is hidden of the host's files, and what is shown although it would be hidden."""
+def _file_mounts(guest: GuestSpec) -> list[dict[str, Any]]:
+    """Return the mounts that hide host files, and those that show `reads` in hidden folders."""
     reads = _outermost({str(path.resolve()) for path in guest.reads if os.access(path, os.R_OK)})
     if guest.root is not None:
         return [_bind(path) for path in reads]
@@ -126,14 +127,14 @@ def _files(guest: GuestSpec) -> list[dict[str, Any]]:
     ]
 
 
-def _applications(guest: GuestSpec) -> list[dict[str, Any]]:
-    """Another root, and what is mounted."""
+def _application_mounts(guest: GuestSpec) -> list[dict[str, Any]]:
+    """Return the mounts of another root and those that the configuration declares."""
     if not guest.beside:
-        return _mounted(guest, "")
-    return [_bind(str(guest.beside), BESIDE, writable=True), *_kernels(BESIDE), *_mounted(guest, BESIDE)]
+        return _declared_mounts(guest, "")
+    return [_bind(str(guest.beside), SECOND_ROOT, writable=True), *_kernel_mounts(SECOND_ROOT), *_declared_mounts(guest, SECOND_ROOT)]
 
 
-def _mounted(guest: GuestSpec, root: str) -> list[dict[str, Any]]:
+def _declared_mounts(guest: GuestSpec, root: str) -> list[dict[str, Any]]:
     return [_bind(str(Path(each.source).resolve()), root + each.target, writable=each.writable) for each in guest.mounts]
 
 
@@ -150,7 +151,7 @@ def _inside(path: str, folders: Iterable[str]) -> bool:
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:
-    """Without those that lie in another one."""
+    """Return the paths that do not lie in another one of them."""
     found: list[str] = []
     for path in sorted(paths):
         if not _inside(path, found):

@@ -1,13 +1,13 @@
-"""Any environment in a sandbox: its whole process can be kept and returned to, whatever it is written in.
+"""Any environment in a sandbox: snapshots of its whole process can be restored and forked, whatever it is written in.
 
-async with sandboxed_factory(Factory("shop.py:Shop")) as environments, environments.open(simulation=True) as environment:
+async with sandboxed_factory(EnvironmentSpec("shop.py:Shop")) as environments, environments.open(simulation=True) as environment:
     await environment.reset(task)
     snapshot = await environment.snapshot()
     async with environments.fork(snapshot, simulation=True) as other:
         ...
 
-The environment needs no snapshots of its own, and nothing of exact: see `guest.py` for what it gives. It has loopback and no other
-network, so that nothing it does reaches the outside, and its environment is isolated.
+The environment needs no snapshots of its own, and does not depend on exact: `guest.py` says what its factory returns. It has loopback and
+no other network. So nothing that it does reaches the outside, and it is isolated.
 """
 
 from __future__ import annotations
@@ -36,105 +36,107 @@ from exact.observation import Observation
 from exact.task import Task
 
 IDLE = 5.0
-"""Seconds after which an environment that nobody uses is paused."""
+"""Seconds after the last call after which an environment is paused."""
 
 
 class SandboxedWorker(Worker):
-    """One branch. Opened by SandboxedFactory."""
+    """Environment in a sandbox of its own. Opened by SandboxedFactory."""
 
     def __init__(self, environments: SandboxedFactory) -> None:
         super().__init__(
-            environments.factory, environments.launch, simulation=False, limits=environments.limits, actions=environments.actions
+            environments.spec, environments.launcher, simulation=False, timeouts=environments.timeouts, actions=environments.actions
         )
         self._environments = environments
         self._sandbox: Sandbox | None = None
         self._idle: IdleTimer | None = None
-        self._seen: Observation | None = None
+        self._observation: Observation | None = None
         self._used = False
-        """Whether an episode was begun in this guest, or before it branched off."""
+        """Whether an episode has begun in this guest, or in the one that it was forked from."""
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the inner environment, and what the sandbox adds."""
+        """Capabilities of the guest's environment, with those that the sandbox adds."""
         return msgspec.structs.replace(super().capabilities, fidelity="full", isolated=True, concurrent=True)
 
     @property
     def observation(self) -> Observation:
-        """The last one: of a branch that was just made, how it arrived. Raises EnvironmentFailure where there is none."""
-        if self._seen is None:
-            raise EnvironmentFailure("nothing is observed: no episode is under way")
-        return self._seen
+        """Last observation; after a fork, that of the snapshot's state. Raises EnvironmentFailure where there is none."""
+        if self._observation is None:
+            raise EnvironmentFailure("there is no observation: no episode is in progress: reset it first")
+        return self._observation
 
     @property
     def obstacle(self) -> str:
-        """What stands in the way of a snapshot now; empty if nothing does."""
-        if self._unsure or self._seen is None:
-            return self._unsure or "no episode is under way"
-        return "a call is under way" if self._guest is None or self._guest.channel.busy else ""
+        """Reason why no snapshot can be taken now. Empty if there is none."""
+        if self._unknown or self._observation is None:
+            return self._unknown or "no episode is in progress"
+        return "a call is in progress" if self._guest is None or self._guest.channel.busy else ""
 
     @property
     def paused(self) -> bool:
-        """Whether its processes are stopped."""
+        """Return whether its processes are paused."""
         return self._sandbox is not None and self._sandbox.paused
 
     async def open(self) -> None:
-        """A guest that has seen nothing: the first one that ever was, or a branch of it. Raises EnvironmentFailure, UsageError."""
-        async with self._environments.beginning:
+        """Start the first guest, or fork it as it was before its first episode. Raises EnvironmentFailure and UsageError."""
+        async with self._environments.opening:
             if not self._environments.origin:
                 await super().open()
                 self._environments.origin = (await self._checkpoint(pinned=True)).id
                 return
-        await self.branch(self._environments.origin)
+        await self.fork(self._environments.origin)
 
-    async def branch(self, id: str) -> None:
-        """Go on from an image. Raises EnvironmentFailure, and there is no guest then."""
-        await self._drop("it was left for another branch")
-        async with self._environments.sandboxes.branch(id) as sandbox:
+    async def fork(self, id: str) -> None:
+        """Replace the guest by a fork of an image. Raises EnvironmentFailure; then there is no guest."""
+        await self._drop("it was left for another fork")
+        async with self._environments.sandboxes.fork(id) as sandbox:
             await self._take(sandbox)
 
     async def reset(self, task: Task) -> Observation:
-        """Bring the environment to the task's start, in a guest that has seen nothing unless its own reset undoes everything."""
+        """Bring the environment to the task's start, in a fresh guest unless its own reset undoes every side effect."""
         if self._used and not super().capabilities.isolated:
             await self._renew()
-        self._seen, self._used = None, True
-        self._seen = await super().reset(task)
-        return self._seen
+        self._observation, self._used = None, True
+        self._observation = await super().reset(task)
+        return self._observation
 
     async def step(self, action: Action) -> Transition:
-        """Carry out one action and settle. Raises ActionError and EnvironmentFailure; after the latter there is nothing to keep."""
-        before, self._seen = self._seen, None
+        """Carry out one action and wait until the environment has settled.
+
+        Raises ActionError and EnvironmentFailure; after the latter no snapshot can be taken.
+        """
+        before, self._observation = self._observation, None
         try:
             transition = await super().step(action)
         except ActionError:
-            self._seen = before
+            self._observation = before
             raise
-        self._seen = None if transition.terminated else transition.observation
+        self._observation = None if transition.terminated else transition.observation
         return transition
 
     async def snapshot(self) -> Snapshot:
-        """The whole environment as it is; it goes on. Raises EnvironmentFailure where nothing could come back, and then nothing is lost."""
+        """Take a snapshot of the whole environment, which continues. Raises EnvironmentFailure where there is an obstacle."""
         if self.obstacle:
             raise EnvironmentFailure(f"no snapshot now: {self.obstacle}")
         fingerprint = self.observation.fingerprint
         return Snapshot(id=(await self._checkpoint()).id, fidelity="full", fingerprint=fingerprint)
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Leave this guest for a new branch of a snapshot, whichever environment of these environments took it. Raises
-        EnvironmentFailure."""
+        """Replace the guest by a fork of a snapshot, whichever environment of this factory took it. Raises EnvironmentFailure."""
         self._environments.sandboxes.images.find(snapshot.id)
-        self._seen = None
-        await self.branch(snapshot.id)
+        self._observation = None
+        await self.fork(snapshot.id)
         self._used = True
-        self._seen = await self._move("observe", {}, self._limits.restore, Observation)
-        return self._seen
+        self._observation = await self._move("observe", {}, self._timeouts.restore, Observation)
+        return self._observation
 
     async def _checkpoint(self, *, pinned: bool = False) -> SandboxImage:
         assert self._sandbox is not None and self._idle is not None
-        await self._idle.rouse()
+        await self._idle.wake()
         try:
             return await self._environments.sandboxes.checkpoint(self._sandbox, pinned=pinned)
         finally:
-            self._idle.rest(self._environments.idle)
+            self._idle.pause_after(self._environments.idle)
 
     async def _take(self, process: GuestProcess) -> None:
         assert isinstance(process, Sandbox)
@@ -142,13 +144,13 @@ class SandboxedWorker(Worker):
         await super()._take(process)
 
     async def _call(self, op: str, arguments: Mapping[str, object], seconds: float) -> object:
-        self._here()
+        self._running()
         assert self._idle is not None
-        await self._idle.rouse()
+        await self._idle.wake()
         try:
             return await super()._call(op, arguments, seconds)
         finally:
-            self._idle.rest(self._environments.idle)
+            self._idle.pause_after(self._environments.idle)
 
     async def _drop(self, why: str) -> None:
         if self._idle is not None:
@@ -157,56 +159,56 @@ class SandboxedWorker(Worker):
 
 
 class SandboxedFactory:
-    """Opens guests of one factory, and branches of their snapshots. Made by `sandboxed_factory`.
+    """Opens environments of one specification in sandboxes, and forks of their snapshots. Made by `sandboxed_factory`.
 
-    The first guest is kept before anything is done in it: those opened later, and those reset, are branches of it.
+    A snapshot of the first guest is taken before its first episode: guests opened or reset later are forks of it.
     """
 
     def __init__(
         self,
         sandboxes: Sandboxes,
-        factory: EnvironmentSpec,
-        launch: SandboxLauncher,
+        spec: EnvironmentSpec,
+        launcher: SandboxLauncher,
         *,
-        limits: GuestTimeouts | None = None,
+        timeouts: GuestTimeouts | None = None,
         actions: ActionSpace | None = None,
         idle: float = IDLE,
     ) -> None:
-        self.sandboxes, self.factory, self.launch = sandboxes, factory, launch
-        self.limits, self.actions, self.idle = limits, actions, idle
-        self.beginning = asyncio.Lock()
+        self.sandboxes, self.spec, self.launcher = sandboxes, spec, launcher
+        self.timeouts, self.actions, self.idle = timeouts, actions, idle
+        self.opening = asyncio.Lock()
         self.origin = ""
-        """Image of the guest that has seen nothing; empty until there is one."""
+        """Id of the image of a guest before its first episode. Empty until there is one."""
 
     @asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[SandboxedWorker]:
-        """A fresh environment, ended on leaving. A speculative one is as any other: nothing reaches the outside."""
-        async with self._around() as worker:
+        """Open a fresh environment. `simulation` makes no difference, because nothing reaches the outside."""
+        async with self._worker() as worker:
             await worker.open()
             yield worker
 
     @asynccontextmanager
     async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[SandboxedWorker]:
-        """Another environment that stands at a snapshot, whichever environment took it. Raises EnvironmentFailure if it is gone."""
-        async with self._around() as worker:
+        """Open another environment at the state of a snapshot. Raises EnvironmentFailure where the snapshot is gone."""
+        async with self._worker() as worker:
             await worker.restore(snapshot)
             yield worker
 
     @property
     def bytes(self) -> int:
-        """Of all images kept, that of the guest which has seen nothing included."""
+        """Bytes of all images, that of the first guest included."""
         return self.sandboxes.images.bytes
 
     def has(self, snapshot: Snapshot) -> bool:
-        """Whether it can still be restored: images are bounded by bytes."""
+        """Return whether a snapshot can still be restored: images are bounded by bytes."""
         return snapshot.id in self.sandboxes.images
 
     def drop(self, snapshot: Snapshot) -> None:
-        """Nobody will come back to it."""
+        """Release a snapshot that will not be used again."""
         self.sandboxes.images.drop(snapshot.id)
 
     @asynccontextmanager
-    async def _around(self) -> AsyncIterator[SandboxedWorker]:
+    async def _worker(self) -> AsyncIterator[SandboxedWorker]:
         worker = SandboxedWorker(self)
         try:
             yield worker
@@ -216,30 +218,30 @@ class SandboxedFactory:
 
 @asynccontextmanager
 async def sandboxed_factory(
-    factory: EnvironmentSpec,
+    spec: EnvironmentSpec,
     *,
     reads: Sequence[Path] = (),
     inside: SandboxConfig | None = None,
-    limits: GuestTimeouts | None = None,
+    timeouts: GuestTimeouts | None = None,
     actions: ActionSpace | None = None,
     limit: int = LIMIT,
     idle: float = IDLE,
     log: Path | None = None,
 ) -> AsyncIterator[SandboxedFactory]:
-    """Environments of a factory that fork, while the block runs.
+    """Open a factory of environments that fork, for the time of the block.
 
-    Of what lies in home directories and under /tmp, a guest sees its interpreter with its packages, the factory's file and `paths`, and
-    `reads`; all of it read-only. `inside`: another root, mounts, variables and user; in another root, the factory's interpreter is one of
-    that root. `limit`: bytes of snapshots kept. `idle`: seconds after which an environment that nobody uses is paused.
-    `log`: a file that stderr of guests is appended to; without one it goes to the logger `exact.guest`.
-    Raises EnvironmentFailure where there is no usable runsc, or no such interpreter.
+    In home directories and under /tmp a guest sees only its interpreter with its packages, the factory's file and `paths`, and `reads`,
+    all read-only. `inside`: another root, mounts, variables and user; in another root, the specification's interpreter is a path of that
+    root. `limit`: bytes of retained snapshots. `idle`: seconds after the last call after which an environment is paused. `log`: file that
+    the stderr of guests is appended to; by default it goes to the logger `exact.guest`. Raises EnvironmentFailure where there is no usable
+    runsc, or no such interpreter.
     """
     inside = inside or SandboxConfig()
-    place, own = SandboxApplication.of(inside), [Path(guest.__file__), *([factory.file] if factory.file else [])]
-    reads = (*own, *factory.paths, *reads)
-    if place.root is None:
-        python = await inspect_python(factory.python, {**inside.env, **factory.env})
-        factory, reads = msgspec.structs.replace(factory, python=python.executable), (*python.folders, *reads)
+    application, own = SandboxApplication.from_config(inside), [Path(guest.__file__), *([spec.file] if spec.file else [])]
+    reads = (*own, *spec.paths, *reads)
+    if application.root is None:
+        python = await inspect_python(spec.python, {**inside.env, **spec.env})
+        spec, reads = msgspec.structs.replace(spec, python=python.executable), (*python.folders, *reads)
     async with open_sandboxes(limit=limit, log=log) as sandboxes:
-        launch = SandboxLauncher(sandboxes, like=place.guest(reads=reads, programs=tuple(own)))
-        yield SandboxedFactory(sandboxes, factory, launch, limits=limits, actions=actions, idle=idle)
+        launcher = SandboxLauncher(sandboxes, template=application.guest(reads=reads, programs=tuple(own)))
+        yield SandboxedFactory(sandboxes, spec, launcher, timeouts=timeouts, actions=actions, idle=idle)

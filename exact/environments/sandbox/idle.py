@@ -1,4 +1,4 @@
-"""Pauses a sandbox that nobody uses: one that runs costs processor time though nothing happens."""
+"""Pauses an idle sandbox: one that runs costs CPU time though nothing happens in it."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from exact.errors import EnvironmentFailure
 
 
 class IdleTimer:
-    """Of one sandbox. Roused before it is asked for something, at rest afterwards."""
+    """Idle timer of one sandbox. Call `wake` before each use and `pause_after` afterwards."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._timer: asyncio.TimerHandle | None = None
-        self._dozing: asyncio.Task[None] | None = None
+        self._pausing: asyncio.Task[None] | None = None
 
-    async def rouse(self) -> None:
-        """Let it go on if it was paused. One that cannot is killed, and whatever is asked of it fails."""
-        await self.stop()  # a pause that has begun ends first, so that none comes after this
+    async def wake(self) -> None:
+        """Resume the sandbox if it was paused. If it cannot be resumed it is killed, and later calls fail."""
+        await self.stop()  # a pause in progress ends first, so that none follows this
         try:
             await self._sandbox.resume()
         except EnvironmentFailure:
             self._sandbox.kill()
 
-    def rest(self, seconds: float) -> None:
-        """Pause it if it is not roused before `seconds` have passed."""
+    def pause_after(self, seconds: float) -> None:
+        """Pause the sandbox in `seconds`, unless `wake` is called before."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._doze)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._start_pause)
 
     async def stop(self) -> None:
-        """Leave it as it is. May be called twice."""
+        """Cancel the timer and wait for a pause in progress. May be called twice."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._dozing is not None:
-            await asyncio.wait({self._dozing})  # whoever is cancelled here leaves the pause to its end
+        if self._pausing is not None:
+            await asyncio.wait({self._pausing})  # if cancelled here, the pause still completes
 
-    def _doze(self) -> None:
-        self._dozing = asyncio.ensure_future(self._pause())
+    def _start_pause(self) -> None:
+        self._pausing = asyncio.ensure_future(self._pause())
 
     async def _pause(self) -> None:
-        with suppress(EnvironmentFailure):  # it is gone, as the next call will find
+        with suppress(EnvironmentFailure):  # the sandbox is gone; the next call reports it
             await self._sandbox.pause()

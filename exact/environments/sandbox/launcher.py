@@ -1,4 +1,4 @@
-"""Guests of any kind in sandboxes: what a worker starts them with (`exact.environments.process.process.Launch`)."""
+"""Starts guests of any kind in sandboxes: the `Launcher` (`exact.environments.process.process`) of sandboxed workers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from exact.environments.sandbox.sandboxes import Sandboxes
 
 
 class SandboxLauncher:
-    """Starts each guest in a sandbox of its own, which `sandboxes` can checkpoint and branch."""
+    """Starts each guest in a sandbox of its own, which `sandboxes` can checkpoint and fork."""
 
-    def __init__(self, sandboxes: Sandboxes, *, like: GuestSpec) -> None:
-        """`like`: what guests are besides their command and variables. Its `reads` have the interpreter's own folder where that lies
-        in a home directory."""
-        self._sandboxes, self._like = sandboxes, like
+    def __init__(self, sandboxes: Sandboxes, *, template: GuestSpec) -> None:
+        """Create a launcher.
+
+        `template`: specification of all guests except command and variables. Its `reads` include the interpreter's folder where that lies
+        in a home directory.
+        """
+        self._sandboxes, self._template = sandboxes, template
 
     async def start(self, args: Sequence[str], env: Mapping[str, str]) -> Sandbox:
-        """Run a command with these variables added. Raises EnvironmentFailure."""
-        return await self._sandboxes.start(msgspec.structs.replace(self._like, args=tuple(args), env={**self._like.env, **env}))
+        """Run a command in a sandbox with added environment variables. Raises EnvironmentFailure."""
+        return await self._sandboxes.start(msgspec.structs.replace(self._template, args=tuple(args), env={**self._template.env, **env}))

@@ -1,10 +1,9 @@
-"""Images made small: pages that another image has are named, the rest is compressed. As a script, `pack.py FOLDER [BASE]`, it packs.
+"""Packs images: pages that a base image has are referenced, the rest is compressed. As a script: `pack.py FOLDER [BASE]`.
 
-The images of one sandbox's branches differ in few pages of 4 KiB: a browser's in about a quarter from the environment that has seen
-nothing.
-A file F becomes F.packed: a head (magic, size and BLAKE2b digest of F, bytes of the index), the compressed index, and the compressed
-pages that BASE/F lacks. The index has a number for each page of F: those below the number of BASE/F's pages name one of them, the others
-count the new ones. Standard library only.
+The images of one sandbox's forks differ in few pages of 4 KiB: those of a browser differ in about a quarter from the image before the
+first episode. A file F becomes F.packed: a header (magic, size and BLAKE2b digest of F, bytes of the index), the compressed index, and the
+compressed pages that BASE/F lacks. The index has a number for each page of F. Numbers below the page count of BASE/F reference its pages;
+the others count the new pages. Standard library only.
 """
 
 from __future__ import annotations
@@ -20,36 +19,36 @@ from pathlib import Path
 
 PAGE = 4096
 FILES = ("pages.img", "checkpoint.img")
-"""What is packed of an image; the rest of it is small."""
+"""Files of an image that are packed; the others are small."""
 _MAGIC = b"exactpk1"
 _HEAD = struct.Struct("<8sQ16sI")
 _LEVEL = 1
-"""Of zlib. 6 takes twice as long for 10 percent less."""
+"""Compression level of zlib. Level 6 takes twice as long for 10 percent less."""
 
 
 def pack(folder: Path, base: Path | None) -> None:
-    """Replace the files of an image by packed ones, each whole or not at all. Raises OSError where there is no room."""
+    """Replace the files of an image by packed ones, each atomically. Raises OSError where the disk is full."""
     for name in FILES:
         if (folder / name).is_file():
-            half = folder / f"{name}.half"
+            partial = folder / f"{name}.partial"
             try:
-                _write(folder / name, half, base / name if base else None)
-                half.rename(folder / f"{name}.packed")
+                _write(folder / name, partial, base / name if base else None)
+                partial.rename(folder / f"{name}.packed")
             finally:
-                half.unlink(missing_ok=True)
+                partial.unlink(missing_ok=True)
             (folder / name).unlink()
 
 
 def unpack(folder: Path, base: Path | None) -> None:
-    """The image as it was. Raises OSError where there is no room, and ValueError where it is damaged; then it stays packed."""
+    """Restore the files of an image. Raises OSError where the disk is full, and ValueError where it is damaged; it then stays packed."""
     for name in FILES:
         if (packed := folder / f"{name}.packed").is_file():
-            half = folder / f"{name}.half"
+            partial = folder / f"{name}.partial"
             try:
-                _read(packed, half, base / name if base else None)
-                half.rename(folder / name)
+                _read(packed, partial, base / name if base else None)
+                partial.rename(folder / name)
             finally:
-                half.unlink(missing_ok=True)
+                partial.unlink(missing_ok=True)
             packed.unlink()
 
 
@@ -66,8 +65,8 @@ def _write(source: Path, target: Path, base: Path | None) -> None:
                 known[digest], count = count, count + 1
                 packed += fresh.compress(page)
             index.append(known[digest])
-        told = zlib.compress(index.tobytes(), _LEVEL)
-        file.write(_HEAD.pack(_MAGIC, source.stat().st_size, whole.digest(), len(told)) + told + packed + fresh.flush())
+        packed_index = zlib.compress(index.tobytes(), _LEVEL)
+        file.write(_HEAD.pack(_MAGIC, source.stat().st_size, whole.digest(), len(packed_index)) + packed_index + packed + fresh.flush())
 
 
 def _read(packed: Path, target: Path, base: Path | None) -> None:
@@ -75,13 +74,13 @@ def _read(packed: Path, target: Path, base: Path | None) -> None:
     try:
         magic, size, digest, length = _HEAD.unpack_from(data)
         index = array("I", zlib.decompress(data[_HEAD.size : _HEAD.size + length]))
-        fresh, held, count = memoryview(zlib.decompress(data[_HEAD.size + length :])), memoryview(_content(base)), _count(base)
+        fresh, known, count = memoryview(zlib.decompress(data[_HEAD.size + length :])), memoryview(_content(base)), _count(base)
     except (struct.error, zlib.error) as error:
         raise ValueError(f"{packed} is damaged: {error}") from error
     whole = _digest()
     with target.open("wb") as file:
         for first, last in _runs(index, count):
-            pages, shift = (fresh, count) if first >= count else (held, 0)
+            pages, shift = (fresh, count) if first >= count else (known, 0)
             run = pages[(first - shift) * PAGE : (last - shift) * PAGE]
             whole.update(run)
             file.write(run)
@@ -90,7 +89,7 @@ def _read(packed: Path, target: Path, base: Path | None) -> None:
 
 
 def _runs(index: Sequence[int], count: int) -> Iterator[tuple[int, int]]:
-    """Numbers that follow one another, as (first, last + 1); none goes over `count`."""
+    """Yield runs of consecutive numbers as (first, last + 1). No run crosses `count`."""
     begin = 0
     for at in range(1, len(index) + 1):
         if at == len(index) or index[at] != index[at - 1] + 1 or index[at] == count:
@@ -99,7 +98,7 @@ def _runs(index: Sequence[int], count: int) -> Iterator[tuple[int, int]]:
 
 
 def _pages(path: Path | None) -> Iterator[bytes]:
-    """The last one may be shorter."""
+    """Yield the pages of a file. The last one may be shorter."""
     if path is not None and path.is_file():
         with path.open("rb") as file:
             while page := file.read(PAGE):
@@ -111,7 +110,7 @@ def _content(path: Path | None) -> bytes:
 
 
 def _count(path: Path | None) -> int:
-    """Of pages, the last and shorter one included."""
+    """Return the number of pages of a file, a shorter last one included."""
     return -(-path.stat().st_size // PAGE) if path is not None and path.is_file() else 0
 
 

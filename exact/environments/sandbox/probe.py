@@ -1,4 +1,4 @@
-"""Whether environments fork on this machine: shown by doing it, and what to change where they do not."""
+"""Probes by a real checkpoint and restore whether environments fork on this machine, and suggests a fix where they do not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from exact.environments.sandbox.sandboxes import open_sandboxes
 from exact.errors import EnvironmentFailure
 
 _COUNTER = "import sys\nfor number, _ in enumerate(sys.stdin, 1): print(number, flush=True)"
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 _CONTAINER = "in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined, or --privileged"
 _SETTINGS = (
     (
@@ -34,7 +34,7 @@ _SETTINGS = (
 
 
 class ForkingProbe(NamedTuple):
-    """Seconds it took, of a sandbox that does nothing."""
+    """Seconds that each operation took with an idle sandbox."""
 
     start: float
     checkpoint: float
@@ -42,28 +42,28 @@ class ForkingProbe(NamedTuple):
 
 
 async def probe_forking() -> ForkingProbe:
-    """Start a guest, checkpoint it, restore it, and see that both count on by themselves.
+    """Start a guest, checkpoint it, restore it, and check that both count independently.
 
-    Raises EnvironmentFailure with what was refused.
+    Raises EnvironmentFailure with the operation that failed, and TimeoutError after 60 s.
     """
     python, clock = find_interpreter(), time.perf_counter
-    async with open_sandboxes() as sandboxes, asyncio.timeout(_PATIENCE):
+    async with open_sandboxes() as sandboxes, asyncio.timeout(_TIMEOUT):
         begun = clock()
         original = await sandboxes.start(GuestSpec(args=(str(python), "-I", "-S", "-c", _COUNTER), reads=(python.parents[1],)))
-        await _counts(original, 1)
+        await _expect_count(original, 1)
         started = clock()
         image = await sandboxes.checkpoint(original)
-        kept = clock()
-        async with sandboxes.branch(image.id) as branch:
-            await _counts(branch, 2)
+        saved = clock()
+        async with sandboxes.fork(image.id) as fork:
+            await _expect_count(fork, 2)
             restored = clock()
-            await _counts(branch, 3)
-            await _counts(original, 2)
-    return ForkingProbe(started - begun, kept - started, restored - kept)
+            await _expect_count(fork, 3)
+            await _expect_count(original, 2)
+    return ForkingProbe(started - begun, saved - started, restored - saved)
 
 
 def suggest_fix(runsc: Runsc, proc: Path = Path("/proc")) -> str:
-    """What to change where `prove` failed: the setting of this machine that stands in the way, or the flags of a container."""
+    """Return the fix where `probe_forking` failed: the setting of this machine that prevents it, or the flags of a container."""
     if not runsc.privileged:
         for name, refusing, fix in _SETTINGS:
             if (proc / name).is_file() and (proc / name).read_text().strip() == refusing:
@@ -71,12 +71,12 @@ def suggest_fix(runsc: Runsc, proc: Path = Path("/proc")) -> str:
     return _CONTAINER
 
 
-async def _counts(sandbox: Sandbox, number: int) -> None:
+async def _expect_count(sandbox: Sandbox, number: int) -> None:
     try:
         sandbox.stdin.write(b"\n")
         await sandbox.stdin.drain()
-        said = await sandbox.stdout.readline()
+        reply = await sandbox.stdout.readline()
     except ConnectionError:
-        said = b""
-    if said != f"{number}\n".encode():
-        raise EnvironmentFailure(await sandbox.why() if not said else f"the sandbox counts {said!r} where {number} was to come")
+        reply = b""
+    if reply != f"{number}\n".encode():
+        raise EnvironmentFailure(await sandbox.why() if not reply else f"the sandbox counts {reply!r} where {number} was expected")

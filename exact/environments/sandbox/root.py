@@ -1,4 +1,4 @@
-"""The files that an environment sees as `/`: a folder, or an image of a container as `docker save` and others write it."""
+"""Root file systems of environments: folders, or container images as `docker save` and others write them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any
 
-from exact.environments.sandbox.unpack import Unpacking, open_archive, resolve_inside
+from exact.environments.sandbox.unpack import LayerUnpacker, open_archive, resolve_inside
 from exact.errors import EnvironmentFailure
 
 LIMIT = 64 << 30
-"""Bytes that an image may unpack to."""
+"""Largest unpacked size of an image, in bytes."""
 
 
 def root_folder(path: Path, *, cache: Path | None = None, limit: int = LIMIT) -> Path:
-    """The folder itself, or what an archive holds, unpacked once for each version of the archive into the user's cache.
+    """Return the folder of a root file system: the path itself, or an archive unpacked into a cache.
 
-    An archive is an OCI image layout, what `docker save` writes, or a plain root file system (`docker export`).
-    Raises EnvironmentFailure where it is none of them, is damaged, or does not fit.
+    An archive is an OCI image layout, the output of `docker save`, or a plain root file system (`docker export`). It is unpacked once for
+    each version of the archive. `cache`: by default the user's. `limit`: largest unpacked size in bytes. Raises EnvironmentFailure where
+    the path is none of these, is damaged, or is too large.
     """
     if path.is_dir():
         return path.resolve()
@@ -40,27 +41,29 @@ def root_folder(path: Path, *, cache: Path | None = None, limit: int = LIMIT) ->
 
 
 def make_mount_point(root: Path, target: str, source: Path) -> None:
-    """Make a place in a root where something can be mounted: an empty folder or file, if there is none. Raises EnvironmentFailure."""
+    """Create an empty folder or file in a root to mount at, if there is none. Raises EnvironmentFailure."""
     try:
-        place = resolve_inside(root, target)
-        if place.exists():
+        path = resolve_inside(root, target)
+        if path.exists():
             return
-        place.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            place.mkdir()
+            path.mkdir()
         else:
-            place.touch()
+            path.touch()
     except (OSError, ValueError) as error:
-        raise EnvironmentFailure(f"{source} cannot be mounted at {target} in {root}: {error}: make an empty place for it there") from error
+        raise EnvironmentFailure(
+            f"{source} cannot be mounted at {target} in {root}: {error}: create an empty folder or file for it there"
+        ) from error
 
 
 def _unpack(path: Path, target: Path, limit: int) -> None:
-    """Whole or not at all."""
+    """Unpack an archive atomically. Raises EnvironmentFailure."""
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=target.parent))
     try:
         with open_archive(path) as outer:
-            unpacking = Unpacking(work, limit)
+            unpacking = LayerUnpacker(work, limit)
             layers = _layers(outer)
             if layers is None:
                 unpacking.add(outer, str(path))
@@ -77,7 +80,7 @@ def _unpack(path: Path, target: Path, limit: int) -> None:
 
 
 def _layers(outer: tarfile.TarFile) -> list[str] | None:
-    """Names of an image's layers in the archive, lowest first; None where it is no image."""
+    """Return the names of an image's layers in the archive, lowest first. None where it is not an image."""
     names = set(outer.getnames())
     try:
         if "index.json" in names and "oci-layout" in names:
@@ -85,12 +88,12 @@ def _layers(outer: tarfile.TarFile) -> list[str] | None:
         if "manifest.json" in names:
             return [str(name) for name in _json(outer, "manifest.json")[0]["Layers"]]
     except (LookupError, TypeError, AttributeError, ValueError) as error:
-        raise EnvironmentFailure(f"{outer.name!r} is no image that is understood: {type(error).__name__}: {error}") from error
+        raise EnvironmentFailure(f"{outer.name!r} is not an image in a known format: {type(error).__name__}: {error}") from error
     return None
 
 
 def _manifest(outer: tarfile.TarFile, index: dict[str, Any]) -> dict[str, Any]:
-    """The one for Linux on this machine where an index names several, else the first; indexes may nest."""
+    """Return the manifest for this machine's architecture if an index has several, else the first. Indexes may nest."""
     ours = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
     entries = index["manifests"]
     fit = [each for each in entries if each.get("platform", {}).get("architecture", ours) == ours]
@@ -112,16 +115,16 @@ def _inner(outer: tarfile.TarFile, name: str) -> IO[bytes]:
     try:
         file = outer.extractfile(name)
     except KeyError as error:
-        raise EnvironmentFailure(f"{outer.name!r} lacks {name}: is it whole?") from error
+        raise EnvironmentFailure(f"{outer.name!r} lacks {name}: fetch the image again") from error
     if file is None:
-        raise EnvironmentFailure(f"{outer.name!r}: {name} is no file")
+        raise EnvironmentFailure(f"{outer.name!r}: {name} is not a file")
     kind, _, digest = name.removeprefix("blobs/").partition("/")
     if name.startswith("blobs/") and kind == "sha256":
         found = hashlib.sha256()
         while data := file.read(1 << 20):
             found.update(data)
         if found.hexdigest() != digest:
-            raise EnvironmentFailure(f"{outer.name!r}: {name} is not what its name says: fetch the image again")
+            raise EnvironmentFailure(f"{outer.name!r}: {name} does not match its digest: fetch the image again")
         file.seek(0)
     return file
 

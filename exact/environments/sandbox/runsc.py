@@ -1,4 +1,4 @@
-"""Find a gVisor that can checkpoint, and say how it is run by this user."""
+"""Finds a gVisor that can checkpoint, and builds its command lines for this user."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 from exact.errors import EnvironmentFailure
 
 OLDEST = 20240729
-"""Day of the first build that restores what it checkpoints while the original goes on."""
+"""Date of the first build that can restore a checkpoint while the original sandbox runs."""
 INSTALL_HINT = "run shells/setup.sh --sandbox, or name a newer one in EXACT_RUNSC"
 _CAP_SYS_ADMIN = 21
 _FLAGS = ("--platform", "systrap", "--network", "none", "--ignore-cgroups", "--overlay2=all:memory")
-"""Loopback only; every write stays in the sandbox's memory, and so in its image."""
+"""Flags: loopback is the only network, and every write stays in the sandbox's memory and thus in its image."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class Runsc:
 
     path: Path
     version: str
-    """As it tells it: `0.0~20240729.0`."""
+    """Version as runsc prints it, such as `0.0~20240729.0`."""
     privileged: bool
-    """Whether it runs as a root that may mount. Otherwise it gets a user namespace in which this user is root."""
+    """Whether it runs as a root that may mount. Otherwise it runs in a user namespace in which this user is root."""
 
     def command(self, state: Path, *arguments: str) -> list[str]:
-        """The command line of one call, for the sandboxes whose state is in a folder. The process dies with the thread that starts it."""
+        """Return the command line of one call. `state`: folder of the sandbox's state. The process dies with the thread that starts it."""
         namespace = [] if self.privileged else ["unshare", "-Ur"]
         return [
             *namespace,
@@ -43,9 +43,9 @@ class Runsc:
 
 
 def find_runsc() -> Runsc:
-    """$EXACT_RUNSC, else the one in the user's cache, else one on PATH: the first that is new enough.
+    """Return the first runsc that is new enough: $EXACT_RUNSC alone if it is set, else the user's cache, else PATH.
 
-    Raises EnvironmentFailure that says what is missing and how to get it.
+    Raises EnvironmentFailure, which says what is missing and how to get it.
     """
     if sys.platform != "linux":
         raise EnvironmentFailure("environments fork on Linux only: return by reset and replay here")
@@ -53,7 +53,7 @@ def find_runsc() -> Runsc:
         if not shutil.which(tool):
             raise EnvironmentFailure(f"{tool} is not on PATH: install util-linux")
     refused = ""
-    for path in _places():
+    for path in _candidates():
         version = _version(path)
         if _day(version) >= OLDEST:
             return Runsc(path, version, privileged=_may_mount())
@@ -65,17 +65,17 @@ def find_runsc() -> Runsc:
 
 
 def cache() -> Path:
-    """Where `shells/sandbox.sh` puts the runsc it fetched."""
+    """Return the path at which `shells/sandbox.sh` installs runsc."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "exact" / "runsc"
 
 
 def _may_mount(status: Path = Path("/proc/self/status")) -> bool:
-    """Whether this process has CAP_SYS_ADMIN: root in most containers has not."""
+    """Return whether this process has CAP_SYS_ADMIN. Root in most containers does not."""
     found = re.search(r"^CapEff:\s*([0-9a-f]+)", status.read_text(), re.MULTILINE)
     return os.geteuid() == 0 and found is not None and bool(int(found[1], 16) >> _CAP_SYS_ADMIN & 1)
 
 
-def _places() -> list[Path]:
+def _candidates() -> list[Path]:
     if named := os.environ.get("EXACT_RUNSC"):
         return [Path(named)]
     on_path = shutil.which("runsc")
@@ -83,7 +83,7 @@ def _places() -> list[Path]:
 
 
 def _version(path: Path) -> str:
-    """Empty where it does not run."""
+    """Return the version of a runsc. Empty where it does not run."""
     try:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -92,6 +92,6 @@ def _version(path: Path) -> str:
 
 
 def _day(version: str) -> int:
-    """The day in a version (`release-20240729.0`, `0.0~20240729.0`) as a number; 0 where there is none."""
+    """Return the date in a version (`release-20240729.0`, `0.0~20240729.0`) as a number; 0 where there is none."""
     found = re.search(r"20\d{6}", version)
     return int(found.group()) if found else 0

@@ -1,4 +1,4 @@
-"""One running sandbox: a process whose pipes are the guest's stdin and stdout."""
+"""One sandbox: a process whose pipes are the guest's stdin and stdout."""
 
 from __future__ import annotations
 
@@ -16,80 +16,82 @@ from exact.environments.sandbox.runsc import Runsc
 from exact.errors import EnvironmentFailure
 
 _NAME = "environment"
-_LIMIT = 1 << 20
-"""Bytes read ahead of what the guest says."""
-_PATIENCE = 60.0
-"""Seconds for one command of runsc."""
-_LITTLE = 16 << 20
-"""Bytes: with fewer free after a checkpoint that failed, it had no room; runsc may fall over that and say something else."""
+_READ_AHEAD = 1 << 20
+"""Bytes of output read ahead."""
+_COMMAND_TIMEOUT = 60.0
+"""Seconds that one command of runsc may take."""
+_LOW_SPACE = 16 << 20
+"""Bytes. With fewer free after a failed checkpoint, the disk was full, even if runsc reports another error."""
 _GRACE = 1.0
-"""Seconds in which a guest whose stdin is closed may end by itself."""
+"""Seconds that a guest has to end by itself after its stdin is closed."""
 
 
 class Sandbox:
-    """A guest that runs, was restored, or is paused. Made by Sandboxes; it dies with this process."""
+    """A guest in a sandbox, running or paused. Made by Sandboxes. It dies with this process."""
 
     def __init__(self, runsc: Runsc, state: Path, bundle: Path, process: Child, log: Path | None) -> None:
         self._runsc, self._state, self.bundle, self._process = runsc, state, bundle, process
         self._paused = False
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         self.stdin, self.stdout, self._stderr = process.stdin, process.stdout, StderrReader(process.stderr, process.pid, log)
 
     @classmethod
     async def run(cls, runsc: Runsc, state: Path, bundle: Path, image: Path | None = None, *, log: Path | None = None) -> Sandbox:
-        """Start the guest of a bundle, or bring it back from an image. `log`: see StderrReader."""
+        """Start the guest of a bundle, or restore it from an image. `log`: see StderrReader."""
         verb = ("run",) if image is None else ("restore", f"--image-path={image}")
         process = await Child.start(
             *runsc.command(state, *verb, f"--bundle={bundle}", _NAME),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            limit=_LIMIT,
+            limit=_READ_AHEAD,
             start_new_session=True,
         )
         return cls(runsc, state, bundle, process, log)
 
     @property
     def pid(self) -> int:
-        """Of the process outside."""
+        """Process id on the host."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
+        """Return whether the sandbox has not ended."""
         return self._process.returncode is None
 
     @property
     def paused(self) -> bool:
+        """Return whether its processes are paused."""
         return self._paused
 
     async def checkpoint(self, image: Path) -> None:
-        """Write the guest's memory to a folder; the guest goes on. Raises EnvironmentFailure; the folder is empty then."""
+        """Write the guest's memory to a folder; the guest continues. Raises EnvironmentFailure, and then deletes the folder."""
         try:
             await self._control("checkpoint", "--compression=none", f"--image-path={image}", "--leave-running", _NAME)
         except BaseException as error:
             free = _free(image.parent)
             shutil.rmtree(image, ignore_errors=True)
-            if isinstance(error, EnvironmentFailure) and free < _LITTLE and "no space left" not in str(error):
+            if isinstance(error, EnvironmentFailure) and free < _LOW_SPACE and "no space left" not in str(error):
                 raise EnvironmentFailure(f"{error}: no space left on device ({free >> 10} KiB at {image.parent})") from error
             raise
 
     async def pause(self) -> None:
-        """Stop its processes, which then cost memory only. Does nothing where they are stopped."""
-        async with self._turn:
+        """Pause its processes, which then use memory only. Does nothing where they are paused."""
+        async with self._lock:
             if not self._paused:
                 await self._control("pause", _NAME)
                 self._paused = True
 
     async def resume(self) -> None:
-        """Let its processes go on. Does nothing where they run."""
-        async with self._turn:
+        """Resume its processes. Does nothing where they run."""
+        async with self._lock:
             if self._paused:
                 await self._control("resume", _NAME)
                 self._paused = False
 
     async def end(self) -> None:
-        """Let it go, and all that it started. Never raises; may be called twice."""
+        """Let it end, with all processes that it started. Never raises; may be called twice."""
         self.stdin.close()
         if not self._paused:
             with contextlib.suppress(TimeoutError):
@@ -102,19 +104,19 @@ class Sandbox:
         shutil.rmtree(self._state, ignore_errors=True)
 
     def kill(self) -> None:
-        """End it at once, from where nothing can be awaited."""
+        """Kill it at once, without waiting."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
     async def why(self) -> str:
-        """The last thing it said before it ended, for messages."""
+        """Return its last message, or its exit status. Waits until it has ended."""
         await self._process.wait()
         await self._stderr.end(_GRACE)
         return _last(self.log) or f"it ended with status {self._process.returncode}"
 
     @property
     def log(self) -> tuple[str, ...]:
-        """The last lines of its stderr."""
+        """Last lines of its stderr."""
         return self._stderr.lines
 
     async def _control(self, *arguments: str) -> None:
@@ -122,24 +124,24 @@ class Sandbox:
             raise EnvironmentFailure(f"{arguments[0]}: the environment is gone: {await self.why()}")
         process = await Child.start(*self._runsc.command(self._state, *arguments), stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
         try:
-            async with asyncio.timeout(_PATIENCE):
-                _, said = await process.communicate()
+            async with asyncio.timeout(_COMMAND_TIMEOUT):
+                _, output = await process.communicate()
         except TimeoutError as error:
-            raise EnvironmentFailure(f"runsc {arguments[0]} did not end within {_PATIENCE:g} s") from error
+            raise EnvironmentFailure(f"runsc {arguments[0]} did not end within {_COMMAND_TIMEOUT:g} s") from error
         finally:
             await process.end()
         if process.returncode:
-            lines = said.decode(errors="replace").splitlines()
+            lines = output.decode(errors="replace").splitlines()
             raise EnvironmentFailure(f"runsc {arguments[0]} failed: {_last(lines) or f'status {process.returncode}'}")
 
 
 def _free(folder: Path) -> int:
-    """Bytes free where a folder lies; without end where there is none."""
+    """Return the bytes free on the file system of a folder; sys.maxsize where there is no such folder."""
     with contextlib.suppress(OSError):
         return shutil.disk_usage(folder).free
     return sys.maxsize
 
 
 def _last(lines: Sequence[str]) -> str:
-    """The last of them that says something: not those of a Go stack. Empty where none does."""
+    """Return the last line with a message, skipping Go stack traces. Empty where there is none."""
     return next((line for line in reversed(lines) if ": " in line and not line[0].isspace()), "")

@@ -1,4 +1,4 @@
-"""A server of files inside a sandbox: `static.py PORT FOLDER`. Standard library only, Python 3.9 and later."""
+"""Server of static files inside a sandbox: `static.py PORT FOLDER`. Standard library only, Python 3.9 and later."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Files(SimpleHTTPRequestHandler):
-    """Files below a folder; they may be kept, for they never change."""
+    """Handler for files below a folder. Responses may be cached, because the files never change."""
 
     protocol_version = "HTTP/1.1"
 
@@ -17,12 +17,12 @@ class Files(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def guess_type(self, path: str) -> str:  # type: ignore[override]
-        """Text is UTF-8, whatever the page says or leaves open."""
+        """Return the media type of a file. Text is UTF-8, whatever the page declares."""
         kind = super().guess_type(path)
         return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nobody asks for it."""
+        """Discard the access log."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Unpack what came from elsewhere: archives of root file systems, layer by layer, and nothing outside the folder they go to."""
+"""Unpacks untrusted archives of root file systems, layer by layer, and writes nothing outside their target folder."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from pathlib import Path, PurePosixPath
 from exact.errors import EnvironmentFailure
 
 WHITEOUT, OPAQUE = ".wh.", ".wh..wh..opq"
-"""How a layer says that a name, or all there was in a folder, is gone."""
-_LINKS = 40
-"""Symbolic links on one path, as Linux has it."""
+"""Prefixes by which a layer deletes a name, or all previous contents of a folder (OCI image specification)."""
+_MAX_LINKS = 40
+"""Largest number of symbolic links on one path, as in Linux."""
 
 
-class Unpacking:
-    """Layers of one root file system, unpacked one over the other. Not for a folder that others write to meanwhile."""
+class LayerUnpacker:
+    """Unpacks the layers of one root file system over each other. No other process may write to the folder meanwhile."""
 
     def __init__(self, root: Path, limit: int) -> None:
-        """`limit`: bytes and, in KiB of them, files that may be written at most; for a small archive can unpack to very much."""
+        """Create an unpacker.
+
+        `limit`: largest number of bytes written, because a small archive can unpack to a large size. At most `limit / 1024` files.
+        """
         self._root, self._left, self._files = root, limit, limit >> 10
 
     def add(self, layer: tarfile.TarFile, name: str) -> None:
-        """`name`: for messages. Devices, sockets, set-user-id bits and, unless we are root, owners are left out.
+        """Unpack one layer. Devices, sockets, set-user-id bits and, unless we are root, owners are omitted.
 
-        Raises EnvironmentFailure where it is damaged, or does not fit.
+        `name`: name of the layer in messages. Raises EnvironmentFailure where it is damaged or too large.
         """
         try:
             for member in layer:
@@ -48,9 +51,9 @@ class Unpacking:
             for gone in path.iterdir() if name == OPAQUE else [path / name.removeprefix(WHITEOUT)]:
                 _remove(gone)
             return
-        self._place(layer, member, path / name)
+        self._extract(layer, member, path / name)
 
-    def _place(self, layer: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    def _extract(self, layer: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
         if member.isdir():
             if path.is_symlink() or not path.is_dir():
                 _remove(path)
@@ -85,7 +88,7 @@ class Unpacking:
 
 
 def resolve_inside(root: Path, name: str) -> Path:
-    """Where a path lies in a root, its symbolic links followed as they would be with that as `/`. Raises ValueError."""
+    """Resolve a path in a root, following symbolic links as if the root were `/`. Raises ValueError for too many links."""
     here, left, links = root, list(reversed(PurePosixPath(name).parts)), 0
     while left:
         part = left.pop()
@@ -95,7 +98,7 @@ def resolve_inside(root: Path, name: str) -> Path:
             here = here.parent if here != root else here
         elif (here / part).is_symlink():
             links += 1
-            if links > _LINKS:
+            if links > _MAX_LINKS:
                 raise ValueError(f"{name!r} has too many symbolic links")
             left.extend(reversed(PurePosixPath((here / part).readlink().as_posix()).parts))
         else:
@@ -104,7 +107,7 @@ def resolve_inside(root: Path, name: str) -> Path:
 
 
 def _remove(path: Path) -> None:
-    """Whatever is there, if anything; links are not followed."""
+    """Delete a file, folder or link, if it exists. Links are not followed."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -114,10 +117,10 @@ def _remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def open_archive(path: Path) -> Iterator[tarfile.TarFile]:
-    """An archive, compressed or not. Raises EnvironmentFailure where it is none."""
+    """Open an archive, compressed or not. Raises EnvironmentFailure where it is not one."""
     try:
         opened = tarfile.open(path)  # noqa: SIM115 - closed below
     except (OSError, tarfile.TarError, EOFError) as error:
-        raise EnvironmentFailure(f"{path} is no tar archive: {error}") from error
+        raise EnvironmentFailure(f"{path} is not a tar archive: {error}") from error
     with opened:
         yield opened

@@ -156,3 +156,15 @@ class Writing(Counter):
         with open("/tmp/lines", "a") as file:
             file.write("x\n" * max(1, int(action["args"][0])))
         return {"observation": self.seen()}
+
+
+class Old(Counter):
+    """Written for an earlier version: other names of an argument, a capability and a fidelity."""
+
+    capabilities = {"fidelity": "world", "sealed": True}
+
+    def __init__(self, first=0, speculative=False):
+        super().__init__(first, simulation=speculative)
+
+    def snapshot(self):
+        return {**super().snapshot(), "fidelity": "world"}

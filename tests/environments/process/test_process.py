@@ -140,7 +140,7 @@ def test_what_is_just_becoming_another_program_is_ended_too(monkeypatch: pytest.
         child = subprocess.Popen(["sleep", "600"], env={guest.TOKEN: "mine", "PATH": os.environ["PATH"]})
         monkeypatch.setattr(os, "listdir", lambda path, seen=[str(child.pid)]: seen)
         try:
-            while guest._end("mine"):
+            while guest._kill_marked("mine"):
                 pass
             assert gone(child.pid, 0.5)
         finally:
@@ -152,13 +152,13 @@ def test_what_has_no_environment_is_neither_ended_nor_waited_for(monkeypatch: py
     child = subprocess.Popen(["sleep", "600"], env={})
     monkeypatch.setattr(os, "listdir", lambda path: [str(child.pid)])
     try:
-        while guest._end("mine"):
+        while guest._kill_marked("mine"):
             pass
         assert child.poll() is None
     finally:
         child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    assert guest._end("mine") == 0  # nor is what has ended and was not reaped
+    assert guest._kill_marked("mine") == 0  # nor is what has ended and was not reaped
     child.wait()
 
 

@@ -30,7 +30,7 @@ TASK = Task(id="count?seed=1", instruction="Count.", seed=1)
 async def counter(name: str = "Counter", *, log: Path | None = None, step: float = 60.0, **factory: object) -> AsyncIterator[Worker]:
     """A worker of an environment in `foreign.py`, reset."""
     made = EnvironmentSpec(f"{FOREIGN}:{name}", **factory)  # type: ignore[arg-type]
-    async with WorkerFactory(made, limits=GuestTimeouts(step=step), log=log).open(simulation=True) as environment:
+    async with WorkerFactory(made, timeouts=GuestTimeouts(step=step), log=log).open(simulation=True) as environment:
         await environment.reset(TASK)
         yield environment
 
@@ -53,6 +53,15 @@ async def test_a_sync_or_async_environment_in_a_file_gives_what_exact_expects(na
     assert done.observation is not None and done.info == {"simulation": "True"}
     assert done.observation.text == '[1] StaticText "7"' and done.observation.elements[0].box is not None
     assert len(done.observation.fingerprint) == 32 and score.success and score.reason == "add 2"
+
+
+async def test_a_guest_written_for_an_earlier_version_works() -> None:
+    async with counter("Old") as environment:
+        capabilities = environment.capabilities
+        snapshot = await environment.snapshot()
+        done = await environment.step(environment.actions.parse("add 2"))
+    assert (capabilities.fidelity, capabilities.isolated, snapshot.fidelity) == ("full", True, "full")
+    assert done.info == {"simulation": "True"}
 
 
 async def test_a_factory_may_be_a_coroutine_function() -> None:
@@ -99,7 +108,7 @@ async def test_after_a_step_that_failed_the_state_is_unknown_until_a_reset_of_th
         pid = environment.pid
         with pytest.raises(EnvironmentFailure, match="KeyError"):
             await do(environment, "fail")
-        with pytest.raises(EnvironmentFailure, match="the state is unknown, for a step failed"):
+        with pytest.raises(EnvironmentFailure, match="the state is unknown because a step failed"):
             await count(environment)
         await environment.reset(TASK)
         assert await count(environment) == "1" and environment.pid == pid
@@ -118,8 +127,8 @@ async def test_before_the_first_reset_nothing_can_be_done_and_unknown_actions_ar
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("nonsense", "what step gave does not fit: Expected `str`"),
-        ("thing", "TypeError: object cannot cross to the host"),
+        ("nonsense", "the result of step does not fit: Expected `str`"),
+        ("thing", "TypeError: object cannot be sent to the host"),
         ("exit", "SystemExit: 3"),
     ],
 )
@@ -200,7 +209,7 @@ async def test_after_a_cancelled_step_the_state_is_unknown_until_a_restore_or_re
         await asyncio.sleep(0)
         step.cancel()
         await asyncio.gather(step, return_exceptions=True)
-        with pytest.raises(EnvironmentFailure, match="the state is unknown, for a step was cancelled"):
+        with pytest.raises(EnvironmentFailure, match="the state is unknown because a step was cancelled"):
             await count(environment)
         (tmp_path / "gate").touch()
         assert (await environment.restore(taken)).text == '[1] StaticText "1"'
@@ -208,7 +217,7 @@ async def test_after_a_cancelled_step_the_state_is_unknown_until_a_restore_or_re
 
 
 async def test_closing_while_a_cancelled_call_hangs_does_not_wait_for_it() -> None:
-    environments = WorkerFactory(EnvironmentSpec(f"{FOREIGN}:Counter"), limits=GuestTimeouts(close=3600.0))
+    environments = WorkerFactory(EnvironmentSpec(f"{FOREIGN}:Counter"), timeouts=GuestTimeouts(close=3600.0))
     async with environments.open(simulation=True) as environment:
         step = asyncio.ensure_future(do(environment, "hang"))
         await asyncio.sleep(0)
@@ -246,7 +255,7 @@ async def test_an_interpreter_that_is_not_there_is_said() -> None:
 
 
 async def test_arguments_that_cannot_cross_are_the_callers_mistake() -> None:
-    with pytest.raises(UsageError, match="cannot cross"):
+    with pytest.raises(UsageError, match="cannot be sent"):
         async with counter(arguments={"first": float("nan")}):
             pass
 
@@ -342,4 +351,4 @@ async def test_what_a_guest_says_goes_to_the_log_of_the_run_it_was_started_in_an
     with log_stderr_to(Path("/dev/full")):
         async with counter() as environment:
             await do(environment, "noise")
-    assert "/dev/full is not written any more: No space left on device" in caplog.text
+    assert "/dev/full is no longer written: No space left on device" in caplog.text

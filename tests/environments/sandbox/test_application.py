@@ -38,7 +38,7 @@ def root(tmp_path: Path) -> Path:
 
 async def said(sandboxes: Sandboxes, config: SandboxConfig, script: str) -> list[str]:
     """Lines that a shell script says."""
-    like = SandboxApplication.of(config).guest(reads=(), programs=())
+    like = SandboxApplication.from_config(config).guest(reads=(), programs=())
     sandbox = await sandboxes.start(msgspec.structs.replace(like, args=("/bin/sh", "-c", script)))
     return (await sandbox.stdout.read()).decode().splitlines()
 
@@ -100,7 +100,7 @@ def test_a_run_tells_services_what_they_run_in(runsc: str, executable: str, tmp_
     (file := tmp_path / "services.yaml").write_text('[{"command": ["true"], "ready_url": "http://127.0.0.1:9/"}]')
     site = ("--url", "http://127.0.0.1:9/", "--goal", "Look.", "--services", str(file))
     assert main(("run", *site, "--out", str(tmp_path / "run"), "--set", "sandbox.user=postgres")) == 2
-    assert "sandbox.user 'postgres' is no user" in capsys.readouterr().err
+    assert "sandbox.user 'postgres' is not a user" in capsys.readouterr().err
 
 
 def test_a_mount_point_is_made_inside_its_root_whatever_links_there_say(tmp_path: Path) -> None:
@@ -110,20 +110,20 @@ def test_a_mount_point_is_made_inside_its_root_whatever_links_there_say(tmp_path
     make_mount_point(root, "/data/deep", tmp_path)
     assert (root / "deep").is_dir() and {path.name for path in tmp_path.iterdir()} == {"root"}
     (root / "file").touch()
-    with pytest.raises(EnvironmentFailure, match="make an empty place for it there"):
+    with pytest.raises(EnvironmentFailure, match="create an empty folder or file for it there"):
         make_mount_point(root, "/file/below", tmp_path)
 
 
 @pytest.mark.parametrize(
     ("config", "why"),
     [
-        (SandboxConfig(user="postgres"), "sandbox.user 'postgres' is no user"),
-        (SandboxConfig(mounts=(Mount(source="/usr", target="relative"),)), "target 'relative' is no absolute path"),
-        (SandboxConfig(mounts=(Mount(source="/usr", target="/a/../.."),)), "is no absolute path below /"),
+        (SandboxConfig(user="postgres"), "sandbox.user 'postgres' is not a user"),
+        (SandboxConfig(mounts=(Mount(source="/usr", target="relative"),)), "target 'relative' is not an absolute path"),
+        (SandboxConfig(mounts=(Mount(source="/usr", target="/a/../.."),)), "is not an absolute path below /"),
         (SandboxConfig(mounts=(Mount(source="/nowhere", target="/a"),)), "there is no /nowhere on this machine"),
         (SandboxConfig(mounts=(Mount(source="/usr", target="/nowhere"),)), "there is no /nowhere to mount at"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_its_key(config: SandboxConfig, why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        SandboxApplication.of(config)
+        SandboxApplication.from_config(config)

@@ -30,7 +30,7 @@ async def main():
         one = await sandboxes.start(Guest(args=(str(python), "-I", "-S", "-c", DEAF), reads=(python.parents[1],)))
         await one.stdout.readline()
         image = await sandboxes.checkpoint(one)
-        async with sandboxes.branch(image.id) as two:
+        async with sandboxes.fork(image.id) as two:
             two.stdin.write(b"go on\\n")
             await two.stdout.readline()
             await two.pause()

@@ -115,7 +115,7 @@ async def test_no_snapshot_before_the_first_reset_after_the_end_nor_of_an_unknow
             await environment.step(environment.actions.action("press", "7"))
         await environment.snapshot()
         assert (await environment.step(environment.actions.action("press", "0"))).terminated
-        with pytest.raises(EnvironmentFailure, match="no episode is under way"):
+        with pytest.raises(EnvironmentFailure, match="no episode is in progress"):
             await environment.snapshot()
         assert (await environment.evaluate(Outcome(actions=()))).success
 
@@ -144,7 +144,7 @@ async def test_a_runsc_that_is_killed_breaks_its_environment_and_a_restore_mends
 
 
 async def test_a_hung_step_is_killed_after_its_time_and_the_sandbox_with_it() -> None:
-    async with counting(limits=GuestTimeouts(step=0.3)) as (_, environment):
+    async with counting(timeouts=GuestTimeouts(step=0.3)) as (_, environment):
         pid = environment.pid
         with pytest.raises(EnvironmentFailure, match=r"step did not end within 0\.3 s"):
             await environment.step(environment.actions.action("do", "hang"))

@@ -26,9 +26,9 @@ class Slow:
 
 async def test_who_is_cancelled_while_waiting_for_a_pause_leaves_the_environment_well() -> None:
     idle = IdleTimer(slow := Slow())  # type: ignore[arg-type]
-    idle.rest(0.0)
+    idle.pause_after(0.0)
     await slow.begun.wait()
-    rousing = asyncio.ensure_future(idle.rouse())
+    rousing = asyncio.ensure_future(idle.wake())
     await asyncio.sleep(0)
     rousing.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -36,5 +36,5 @@ async def test_who_is_cancelled_while_waiting_for_a_pause_leaves_the_environment
     slow.let.set()
     await idle.stop()
     assert slow.paused
-    await idle.rouse()
+    await idle.wake()
     assert not slow.paused

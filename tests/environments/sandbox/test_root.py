@@ -74,9 +74,9 @@ def test_a_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     ("files", "why"),
     [
         ({**saved(LAYERS), "1/layer.tar": b"no tar"}, "cannot be read"),
-        ({"manifest.json": b"[]"}, "no image that is understood"),
+        ({"manifest.json": b"[]"}, "is not an image in a known format"),
         ({"manifest.json": b'[{"Layers": ["x/layer.tar"]}]'}, "lacks x/layer.tar"),
-        ({name: content[:-1] + b"X" if "blobs" in name else content for name, content in oci(LAYERS).items()}, "not what its name says"),
+        ({name: content[:-1] + b"X" if "blobs" in name else content for name, content in oci(LAYERS).items()}, "does not match its digest"),
     ],
 )
 def test_a_damaged_image_is_refused_and_leaves_nothing(tmp_path: Path, files: dict[str, bytes], why: str) -> None:
@@ -87,7 +87,7 @@ def test_a_damaged_image_is_refused_and_leaves_nothing(tmp_path: Path, files: di
 
 def test_what_is_no_archive_or_not_there_is_named(tmp_path: Path) -> None:
     (text := tmp_path / "text").write_text("hello")
-    with pytest.raises(EnvironmentFailure, match="is no tar archive"):
+    with pytest.raises(EnvironmentFailure, match="is not a tar archive"):
         root_folder(text, cache=tmp_path / "cache")
     with pytest.raises(EnvironmentFailure, match="cannot be read: No such file"):
         root_folder(tmp_path / "none")

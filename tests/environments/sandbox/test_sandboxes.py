@@ -22,7 +22,7 @@ async def test_a_branch_goes_on_from_the_checkpoint_and_the_original_from_where_
     assert await ask(original, "len(seen)") == "1"
     image = await sandboxes.checkpoint(original)
     assert await ask(original, "len(seen)") == "2"
-    async with sandboxes.branch(image.id) as left, sandboxes.branch(image.id) as right:
+    async with sandboxes.fork(image.id) as left, sandboxes.fork(image.id) as right:
         assert await ask(left, "len(seen)") == "2"
         assert await ask(left, "len(seen)") == "3"
         assert await ask(right, "len(seen)") == "2"
@@ -35,7 +35,7 @@ async def test_a_branch_can_be_checkpointed_in_turn(sandboxes: Sandboxes, counte
         assert await ask(sandbox, "len(seen)") == str(depth)
         image = await sandboxes.checkpoint(sandbox)
         await sandboxes.end(sandbox)
-        async with sandboxes.branch(image.id) as sandbox:
+        async with sandboxes.fork(image.id) as sandbox:
             pass
     assert await ask(sandbox, "len(seen)") == "4"
 
@@ -105,7 +105,7 @@ async def test_an_image_of_another_version_is_not_restored(
     image = await sandboxes.checkpoint(sandbox)
     monkeypatch.setattr(module.exact, "__version__", "99")
     with pytest.raises(EnvironmentFailure, match="taken with another exact"):
-        async with sandboxes.branch(image.id):
+        async with sandboxes.fork(image.id):
             pass
 
 
@@ -116,7 +116,7 @@ async def test_a_truncated_image_is_not_restored_and_harms_nothing_else(sandboxe
     for file in image.folder.iterdir():
         os.truncate(file, file.stat().st_size // 2)
     with pytest.raises(EnvironmentFailure, match="damaged"):
-        async with sandboxes.branch(image.id):
+        async with sandboxes.fork(image.id):
             pass
     assert await ask(original, "len(seen)") == "2"
 
@@ -177,12 +177,12 @@ async def test_images_are_packed_when_room_gets_scarce_and_are_restored_all_the_
         for _ in range(4):
             await ask(sandbox, "0")
             taken.append(await sandboxes.checkpoint(sandbox))
-            await sandboxes.packing.settled()
+            await sandboxes.packer.wait()
         kept = [sandboxes.images.find(image.id) for image in taken]
         assert [image.packed for image in kept] == [True, True, True, False]
         assert all(image.bytes * 5 < base.bytes and not (image.folder / "pages.img").exists() for image in kept[:3])
         for number, image in enumerate(kept, 3):
-            async with sandboxes.branch(image.id) as branch:
+            async with sandboxes.fork(image.id) as branch:
                 assert await ask(branch, "len(seen)") == str(number)
 
 
@@ -194,7 +194,7 @@ async def test_an_image_that_is_wanted_while_it_is_packed_is_waited_for(runsc: s
         sandboxes.images.limit = 5 * first.bytes // 2
         await sandboxes.checkpoint(sandbox)
         await asyncio.sleep(0)  # packing begins
-        async with sandboxes.branch(first.id) as branch:
+        async with sandboxes.fork(first.id) as branch:
             assert await ask(branch, "len(seen)") == "2"
 
 
@@ -205,8 +205,8 @@ async def test_a_packed_image_that_is_damaged_is_not_restored(runsc: str, counte
         first = await sandboxes.checkpoint(sandbox)
         sandboxes.images.limit = 5 * first.bytes // 2
         await sandboxes.checkpoint(sandbox)
-        await sandboxes.packing.settled()
+        await sandboxes.packer.wait()
         os.truncate(first.folder / "pages.img.packed", 1000)
         with pytest.raises(EnvironmentFailure, match=r"cannot be unpacked: .* is damaged"):
-            async with sandboxes.branch(first.id):
+            async with sandboxes.fork(first.id):
                 pass

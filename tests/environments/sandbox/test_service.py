@@ -20,5 +20,5 @@ def test_a_task_that_says_nothing_declares_none() -> None:
 
 @pytest.mark.parametrize("services", ["{", '[{"command": ["serve"]}]', '[{"command": ["s"], "ready_url": "u", "readyurl": 1}]'])
 def test_what_is_no_service_is_refused_with_the_task(services: str) -> None:
-    with pytest.raises(UsageError, match="shop/buy declares services that are none"):
+    with pytest.raises(UsageError, match="shop/buy declares invalid services"):
         declared_services(task(services))

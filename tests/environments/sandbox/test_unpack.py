@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.sandbox.unpack import Unpacking, open_archive
+from exact.environments.sandbox.unpack import LayerUnpacker, open_archive
 from exact.errors import EnvironmentFailure
 
 
@@ -27,7 +27,7 @@ def layer(path: Path, entries: list[tuple[str, str, str]]) -> Path:
 
 def unpacked(tmp_path: Path, *layers: list[tuple[str, str, str]], limit: int = 1 << 20) -> Path:
     (root := tmp_path / "root").mkdir(exist_ok=True)
-    unpacking = Unpacking(root, limit)
+    unpacking = LayerUnpacker(root, limit)
     for number, entries in enumerate(layers):
         with open_archive(layer(tmp_path / f"{number}.tar.gz", entries)) as file:
             unpacking.add(file, "layer")
@@ -102,4 +102,4 @@ def test_a_truncated_layer_is_refused(tmp_path: Path) -> None:
     whole = layer(tmp_path / "a.tar.gz", [("f", "big", "xyz" * 100_000)])
     os.truncate(whole, whole.stat().st_size // 2)
     with pytest.raises(EnvironmentFailure, match="cannot be unpacked"), open_archive(whole) as file:
-        Unpacking(tmp_path, 1 << 20).add(file, "layer")
+        LayerUnpacker(tmp_path, 1 << 20).add(file, "layer")

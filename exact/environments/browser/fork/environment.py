@@ -157,14 +157,14 @@ class ForkingEnvironment(BrowserEnvironment):
         """Wake the sandbox for a call and let it be paused when idle. A shared site is in this environment's state meanwhile."""
         try:
             async with self._states.turn(self._standing) if self._states else nullcontext():
-                await self._browser.idle.rouse()
+                await self._browser.idle.wake()
                 yield
         except EnvironmentFailure as error:
             if lost := await self._browser.relay.loss():
                 raise EnvironmentFailure(f"{what}: {lost}") from error
             raise
         finally:
-            self._browser.idle.rest(self._store.idle)
+            self._browser.idle.pause_after(self._store.idle)
 
     async def _pause(self) -> None:
         with suppress(EnvironmentFailure):  # a sandbox that is gone does nothing any more

@@ -115,7 +115,7 @@ async def forking(
     `limit`: bytes of snapshots that are retained. `idle`: seconds after which an environment that is not used is paused.
     Raises EnvironmentFailure where there is no usable runsc or no browser.
     """
-    place = SandboxApplication.of(application or SandboxConfig())
+    place = SandboxApplication.from_config(application or SandboxConfig())
     with scratch("artifacts") as artifacts:
         async with open_sandboxes(limit=limit) as sandboxes, start_driver() as playwright:
             store = ForkStore(

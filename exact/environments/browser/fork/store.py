@@ -108,7 +108,7 @@ class ForkStore:
         """Return a browser in a new fork of an image, even if the image is dropped meanwhile. Raises EnvironmentFailure."""
         if (connection := self._connections.get(id)) is None:
             raise EnvironmentFailure(f"snapshot {id} was dropped: return by another route")
-        async with self._sandboxes.branch(id) as sandbox:
+        async with self._sandboxes.fork(id) as sandbox:
             try:
                 return await self._connect(sandbox, connection)
             except BaseException:

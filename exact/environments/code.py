@@ -1,6 +1,6 @@
-"""Code as an action: for environments such as desktops, where a step is a few lines of Python (OSWorld's pyautogui).
+"""Code as an action, for environments such as desktops, where a step is a few lines of Python (OSWorld's pyautogui).
 
-Nothing here runs it: it is sent to the environment, which runs it inside itself.
+The code is not run here: it is sent to the environment, which runs it inside itself.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from exact.errors import ActionError
 
 
 def python(help: str, *, name: str = "python") -> Verb:
-    """A verb whose argument is Python. `help` says what is imported and what must not be done."""
+    """Return a verb whose argument is Python code. `help`: says what is imported and what is not allowed."""
     return Verb(name=name, form=(Parameter.TEXT,), code="python", normalise=_canonical, help=help)
 
 
 def _canonical(args: tuple[str | float, ...]) -> tuple[str | float, ...]:
-    """The same statements always in the same words: comments and layout left out, so that equal steps are one action."""
+    """Return the code without comments and layout, so that equal statements are one action. Raises ActionError."""
     text = str(args[0])
     try:
         plain = ast.unparse(ast.parse(text))

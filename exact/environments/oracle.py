@@ -1,11 +1,12 @@
-"""Environments that tell how each episode ended, or would if the agent stopped, for an oracle.
+"""Environments that record the benchmark's score of each episode, for an oracle.
 
-The benchmark's verdict is not on an agent's path: `evaluate` is called once, after the committed actions. An oracle is the exception,
-marked wherever its results stand. It is made of these environments, which ask for the verdict wherever an episode ends, in search too, and
-write it into a table; of `agents.value.controls.OracleValue`, which looks there; and of nothing else.
+The benchmark's score is not on an agent's path: `evaluate` is called once, after the committed actions. An oracle is the exception, and its
+results are marked wherever they are shown. It consists of these environments, which evaluate wherever an episode ends, in search too, and
+write the score into a table; and of `agents.value.controls.OracleValue`, which reads that table.
 
-An application ends no episode: the agent does, by `stop`. So where environments fork, each state that search comes to is also judged as if
-the agent stopped there: in a branch of its own, for a verdict may open pages, and the searched environment must not know of it.
+Most applications do not end an episode: the agent does, by `stop`. So where environments fork, each state that search reaches is also
+evaluated as if the agent stopped there. That happens in a fork of its own, because an evaluation may open pages, and the searched
+environment must stay as it is.
 """
 
 from __future__ import annotations
@@ -19,56 +20,56 @@ from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
 EpisodeScores = dict[tuple[str, ...], float]
-"""Scores in [0, 1] of episodes that ended, or would, by task id and the canonical texts of their actions."""
+"""Scores in [0, 1] of episodes that ended, or would have, by task id followed by the canonical texts of their actions."""
 
 STOP = 'stop ""'
 """The canonical text of the action that ends an episode without an answer."""
 
 
-def informed_factory(environments: EnvironmentFactory, verdicts: EpisodeScores) -> InformedFactory:
-    """The same environments, forking where those do; each ended episode's score is written into `verdicts`."""
+def informed_factory(environments: EnvironmentFactory, scores: EpisodeScores) -> InformedFactory:
+    """Wrap a factory so that the score of each ended episode is written into `scores`. The result is forkable if the factory is."""
     return (
-        InformedForkableFactory(environments, verdicts)
+        InformedForkableFactory(environments, scores)
         if isinstance(environments, ForkableFactory)
-        else InformedFactory(environments, verdicts)
+        else InformedFactory(environments, scores)
     )
 
 
 class InformedFactory:
-    """Opens environments that tell."""
+    """Factory of environments that record scores."""
 
-    def __init__(self, inner: EnvironmentFactory, verdicts: EpisodeScores) -> None:
-        self._inner, self.verdicts = inner, verdicts
-        self.ways: dict[str, tuple[str, ...]] = {}
-        """To each snapshot, as in `EpisodeScores`."""
+    def __init__(self, inner: EnvironmentFactory, scores: EpisodeScores) -> None:
+        self._inner, self.scores = inner, scores
+        self.paths: dict[str, tuple[str, ...]] = {}
+        """Key of each snapshot's state, as in EpisodeScores, by id."""
 
     @property
     def bytes(self) -> int:
-        """What snapshots hold now."""
+        """Bytes of all snapshots. 0 where the factory does not report them."""
         return int(getattr(self._inner, "bytes", 0))
 
     @asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[Environment]:
-        """A fresh environment of the inner environments."""
+        """Open a fresh environment."""
         async with self._inner.open(simulation=simulation) as environment:
             yield InformedEnvironment(environment, self, simulation=simulation)
 
-    async def ask(self, environment: Environment, way: tuple[str, ...]) -> None:
-        """Write down what the verdict would be if the agent stopped where an environment stands. These environments cannot ask."""
+    async def score_stop(self, environment: Environment, path: tuple[str, ...]) -> None:
+        """Record the score as if the agent stopped in the present state. Does nothing here, because it needs a fork."""
 
 
 class InformedForkableFactory(InformedFactory):
-    """Opens environments that tell, and forks them."""
+    """Forkable factory of environments that record scores."""
 
-    def __init__(self, inner: ForkableFactory, verdicts: EpisodeScores) -> None:
-        super().__init__(inner, verdicts)
+    def __init__(self, inner: ForkableFactory, scores: EpisodeScores) -> None:
+        super().__init__(inner, scores)
         self._forks = inner
 
     @asynccontextmanager
     async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[Fork]:
-        """A branch of the inner environments."""
-        async with self._forks.fork(snapshot, simulation=simulation) as branch:
-            yield InformedFork(branch, self, simulation=simulation, way=self.ways[snapshot.id])
+        """Open a fork of a snapshot."""
+        async with self._forks.fork(snapshot, simulation=simulation) as fork:
+            yield InformedFork(fork, self, simulation=simulation, path=self.paths[snapshot.id])
 
     def has(self, snapshot: Snapshot) -> bool:
         return self._forks.has(snapshot)
@@ -76,11 +77,14 @@ class InformedForkableFactory(InformedFactory):
     def drop(self, snapshot: Snapshot) -> None:
         self._forks.drop(snapshot)
 
-    async def ask(self, environment: Environment, way: tuple[str, ...]) -> None:
-        """In a branch that nobody else is in. Of a state of which no snapshot can be taken, nothing is told. Raises EnvironmentFailure."""
+    async def score_stop(self, environment: Environment, path: tuple[str, ...]) -> None:
+        """Record the score as if the agent stopped in the present state, by stopping in a fork of it.
+
+        A state of which no snapshot can be taken is left out. Raises EnvironmentFailure.
+        """
         obstacle: str = getattr(environment, "obstacle", "")
         if (
-            (*way, STOP) in self.verdicts
+            (*path, STOP) in self.scores
             or obstacle
             or environment.capabilities.fidelity == "replay"
             or "stop" not in environment.actions.verbs
@@ -88,20 +92,20 @@ class InformedForkableFactory(InformedFactory):
             return
         snapshot = await environment.snapshot()
         try:
-            async with self._forks.fork(snapshot, simulation=True) as branch:
-                await branch.step(branch.actions.action("stop", ""))
-                score = await branch.evaluate(Outcome(actions=(*way[1:], STOP), answer=""))
+            async with self._forks.fork(snapshot, simulation=True) as fork:
+                await fork.step(fork.actions.action("stop", ""))
+                score = await fork.evaluate(Outcome(actions=(*path[1:], STOP), answer=""))
         finally:
             self._forks.drop(snapshot)
-        self.verdicts[*way, STOP] = score.value
+        self.scores[*path, STOP] = score.value
 
 
 class InformedEnvironment:
-    """One environment that tells."""
+    """Environment that records the scores of its episodes."""
 
-    def __init__(self, inner: Environment, environments: InformedFactory, *, simulation: bool, way: tuple[str, ...] = ()) -> None:
-        """`way`: to where it stands, as in `EpisodeScores`."""
-        self._inner, self._environments, self._simulation, self._way = inner, environments, simulation, way
+    def __init__(self, inner: Environment, environments: InformedFactory, *, simulation: bool, path: tuple[str, ...] = ()) -> None:
+        """Wrap an environment. `path`: key of its present state, as in EpisodeScores."""
+        self._inner, self._environments, self._simulation, self._path = inner, environments, simulation, path
 
     @property
     def capabilities(self) -> Capabilities:
@@ -112,29 +116,29 @@ class InformedEnvironment:
         return self._inner.actions
 
     async def reset(self, task: Task) -> Observation:
-        self._way = (task.id,)
+        self._path = (task.id,)
         return await self._inner.reset(task)
 
     async def step(self, action: Action) -> Transition:
-        """The inner step; where it ends the episode, its verdict; where it goes on in search, what it would be."""
+        """Carry out the step. Record the score if it ended the episode, or in search as if the agent stopped after it."""
         transition = await self._inner.step(action)
-        self._way += (action.key,)
+        self._path += (action.key,)
         if transition.terminated:
             answer = " ".join(map(str, action.args)) if action.name == "stop" else None
-            score = await self._inner.evaluate(Outcome(actions=self._way[1:], answer=answer))
-            self._environments.verdicts[self._way] = score.value
+            score = await self._inner.evaluate(Outcome(actions=self._path[1:], answer=answer))
+            self._environments.scores[self._path] = score.value
         elif self._simulation:
-            await self._environments.ask(self._inner, self._way)
+            await self._environments.score_stop(self._inner, self._path)
         return transition
 
     async def snapshot(self) -> Snapshot:
         snapshot = await self._inner.snapshot()
-        self._environments.ways[snapshot.id] = self._way
+        self._environments.paths[snapshot.id] = self._path
         return snapshot
 
     async def restore(self, snapshot: Snapshot) -> Observation:
         observation = await self._inner.restore(snapshot)
-        self._way = self._environments.ways[snapshot.id]
+        self._path = self._environments.paths[snapshot.id]
         return observation
 
     async def evaluate(self, outcome: Outcome) -> Score:
@@ -144,12 +148,12 @@ class InformedEnvironment:
         await self._inner.close()
 
     def __getattr__(self, name: str) -> object:
-        """What else the environment offers: `obstacle`, `processor`, ..."""
+        """Return any other attribute of the environment, such as `obstacle` or `processor`."""
         return getattr(self._inner, name)
 
 
 class InformedFork(InformedEnvironment):
-    """One that was made of a snapshot."""
+    """Fork that records the scores of its episodes."""
 
     _inner: Fork
 

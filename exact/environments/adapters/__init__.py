@@ -1,1 +1,1 @@
-"""Environments that other packages define, behind the contract of exact."""
+"""Environments of other packages, adapted to the contract of exact."""

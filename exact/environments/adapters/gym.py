@@ -3,8 +3,8 @@
 async with gymnasium_factory("FrozenLake-v1") as environments, environments.open(simulation=True) as environment:
     observation = await environment.reset(task)
 
-Their spaces are mapped both ways by the files in `guests/`: a small discrete action space has a verb for each action, another one the verb
-`act` with JSON; observations are written out part by part, pictures are screenshots. The reward is not shown: `evaluate` goes by it.
+The files in `guests/` map the spaces both ways. A small discrete action space gets a verb for each action; any other gets the verb `act`
+with JSON. Observations are written out part by part, and pictures become screenshots. The reward is not shown: `evaluate` uses it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from exact.errors import UsageError, unknown
 
 GUESTS = Path(exact.environments.adapters.guests.__file__).parent
 VARIABLE = "EXACT_BROWSERGYM"
-"""Names the interpreter of BrowserGym's virtual environment."""
+"""Environment variable with the interpreter of BrowserGym's virtual environment."""
 
 
 class TaskFamily(NamedTuple):
@@ -35,9 +35,9 @@ class TaskFamily(NamedTuple):
     package: str
     module: str
     variables: tuple[str, ...]
-    """What must be set for them: addresses of their sites, keys of their judges."""
+    """Environment variables that they need: addresses of their sites, keys of their judges."""
     needs: str
-    """What else they need, in words."""
+    """Further requirements, in words."""
 
 
 _SITES = ("WA_SHOPPING", "WA_SHOPPING_ADMIN", "WA_REDDIT", "WA_GITLAB", "WA_WIKIPEDIA", "WA_MAP", "WA_HOMEPAGE")
@@ -54,7 +54,7 @@ FAMILIES: Mapping[str, TaskFamily] = {
         "an instance of ServiceNow on the internet",
     ),
 }  # fmt: skip
-"""By the first part of a task's name: `webarena.310`."""
+"""Families by the first part of a task's name, such as `webarena.310`."""
 
 
 @asynccontextmanager
@@ -73,12 +73,14 @@ async def gymnasium_factory(
     limit: int = LIMIT,
     log: Path | None = None,
 ) -> AsyncIterator[EnvironmentFactory]:
-    """Environments of one Gymnasium environment while the block runs. A task's seed is given to `reset`, and `options` in its metadata,
-    as JSON.
+    """Open a factory of one Gymnasium environment for the time of the block.
+
+    A task's seed is passed to `reset`, with the JSON of `options` in its metadata.
 
     `id`, `options`: as for `gymnasium.make`. `python`: an interpreter that has Gymnasium and the environment. `imports`: modules that
     register it, found in `paths` too. `success`: total reward from which an episode counts as solved. `isolated`, `deterministic`: see
-    Capabilities. `sandbox`: whether it runs in gVisor, and so is kept and forked as a whole. `limit`: bytes of snapshots kept.
+    Capabilities. `sandbox`: whether it runs in gVisor, so that it can be forked as a whole. `limit`: bytes of retained
+    snapshots.
     """
     arguments = {
         "id": id, "options": dict(options or {}), "imports": list(imports), "success": success,
@@ -101,11 +103,11 @@ async def browsergym_factory(
     limit: int = LIMIT,
     log: Path | None = None,
 ) -> AsyncIterator[EnvironmentFactory]:
-    """Environments of BrowserGym: of `miniwob.click-test`, `webarena.310`, `visualwebarena.5` or `workarena.servicenow.order-ipad-pro`.
+    """Open a factory of one BrowserGym task, such as `miniwob.click-test`, `webarena.310` or `workarena.servicenow.order-ipad-pro`.
 
-    A task that names another one of the same family, by `browsergym` in its metadata, is attempted in them too. `python`: of BrowserGym's
+    A task whose metadata names another one of the same family, as `browsergym`, can be attempted in them too. `python`: of BrowserGym's
     virtual environment; by default as `browsergym_python` finds it. `options`: of BrowserGym's environment.
-    Raises UsageError that says what a task needs and this machine lacks.
+    Raises UsageError, which says what the task needs and this machine lacks.
     """
     family = family_of(id)
     if lack := missing_requirements(id, python):
@@ -127,7 +129,7 @@ async def browsergym_factory(
 
 
 def family_of(id: str) -> TaskFamily:
-    """The package that has a BrowserGym task. Raises UsageError that names the nearest one."""
+    """Return the family of a BrowserGym task. Raises UsageError, which names the nearest one."""
     name = id.partition(".")[0]
     if name not in FAMILIES:
         raise unknown("family of BrowserGym tasks", name, FAMILIES, where=repr(id))
@@ -135,7 +137,7 @@ def family_of(id: str) -> TaskFamily:
 
 
 def missing_requirements(id: str, python: Path | None = None) -> str:
-    """What a BrowserGym task needs and this machine lacks, with the way to get it; empty where it can be attempted."""
+    """Return what a BrowserGym task needs and this machine lacks, with the way to get it. Empty where it can be attempted."""
     family, found = family_of(id), list[str]()
     try:
         python = python or browsergym_python()
@@ -156,7 +158,7 @@ def missing_requirements(id: str, python: Path | None = None) -> str:
 
 
 def browsergym_python() -> Path:
-    """The interpreter of BrowserGym's virtual environment: $EXACT_BROWSERGYM, else what shells/setup.sh --browsergym made.
+    """Return the interpreter of BrowserGym's virtual environment: $EXACT_BROWSERGYM, else what shells/setup.sh --browsergym made.
 
     Raises UsageError where there is none.
     """
@@ -166,14 +168,14 @@ def browsergym_python() -> Path:
     if os.access(python, os.X_OK):
         return python
     if named:
-        raise UsageError(f"{VARIABLE}={named} is no interpreter: correct it or unset it")
+        raise UsageError(f"{VARIABLE}={named} is not an interpreter: correct it or unset it")
     raise UsageError(f"BrowserGym is not installed: run shells/setup.sh --browsergym, or name its interpreter in {VARIABLE}")
 
 
 def has_module(python: Path, module: str) -> bool:
-    """Whether an interpreter has a module, by the names of its packages: nothing is run."""
-    places = [*python.parents[1].glob("lib/python3*/site-packages"), python.parents[1] / "Lib" / "site-packages"]
-    return any((place / module.replace(".", "/")).is_dir() for place in places)
+    """Return whether an interpreter has a module, by the names of its packages. Nothing is run."""
+    folders = [*python.parents[1].glob("lib/python3*/site-packages"), python.parents[1] / "Lib" / "site-packages"]
+    return any((folder / module.replace(".", "/")).is_dir() for folder in folders)
 
 
 def _environments(

@@ -1,4 +1,4 @@
-"""Where the pages of MiniWoB++ are: in the wheel `miniwob`, whose Python code is not loaded."""
+"""Finds the pages of MiniWoB++: in the wheel `miniwob`, whose Python code is not loaded."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from exact.errors import UsageError
 
 
 def miniwob_pages() -> Path:
-    """The folder of the wheel's pages. Raises UsageError where it is not installed."""
-    with suppress(PackageNotFoundError):  # not by import: a script of that name, in whose folder somebody is, would be found first
+    """Return the folder of the wheel's pages. Raises UsageError where it is not installed."""
+    with suppress(PackageNotFoundError):  # not by import, which would find a script of that name in the working directory first
         pages = Path(str(distribution("miniwob").locate_file("miniwob/html")))
         if pages.is_dir():
             return pages

@@ -1,4 +1,4 @@
-"""WebArena's `ScriptBrowserEnv`, which is sync, from any event loop, as many at once as there is room for.
+"""WebArena's `ScriptBrowserEnv`, which is synchronous, from any event loop and in any number.
 
 async with script_browsers() as open, open() as browser:
     state = await browser.reset(config)
@@ -6,8 +6,8 @@ async with script_browsers() as open, open() as browser:
     await browser.end("42")
     score = await browser.score()
 
-Each runs in a process of its own. Every command answers exactly once: with its result, or by an error whose cause holds the traceback of
-the other side. The same environment is searched through `script_browser_factory`.
+Each runs in a process of its own. Every command returns its result, or raises an error whose cause has the traceback of the other
+process. Search uses the same environment through `script_browser_factory`.
 """
 
 from __future__ import annotations
@@ -32,22 +32,24 @@ from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
 _SITES = ("REDDIT", "SHOPPING", "SHOPPING_ADMIN", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE", "OPENAI_API_KEY")
-"""Variables of ours that WebArena's tasks and judges read."""
+"""Our environment variables that WebArena's tasks and judges read."""
 
 
 class ScriptBrowserState(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent's prompt is made of."""
+    """State from which an agent's prompt is made."""
 
     observation: str
-    """WebArena's accessibility tree, one element a line."""
+    """WebArena's accessibility tree, one element per line."""
     url: str
+    """Address of the page."""
     objective: str
+    """The task's instruction."""
     error: str = ""
-    """Why the last action was not carried out; empty where it was."""
+    """Why the last action was not carried out. Empty where it was."""
 
     @property
     def prompt(self) -> str:
-        """As text, the error last and only where there is one."""
+        """State as text. The error comes last, if there is one."""
         last = f"\nLAST ERROR: {self.error}" if self.error else ""
         return f"OBSERVATION:\n{self.observation}\nURL: {self.url}\nOBJECTIVE: {self.objective}{last}"
 
@@ -57,28 +59,32 @@ class ScriptBrowser:
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        self._seen: Observation | None = None
+        self._observation: Observation | None = None
         self._actions: list[str] = []
         self._answer: str | None = None
         self._error = ""
 
     @property
     def state(self) -> ScriptBrowserState:
-        """The last one. Raises EnvironmentFailure before the first reset."""
-        if self._seen is None:
-            raise EnvironmentFailure("nothing is observed: reset first")
-        return ScriptBrowserState(observation=self._seen.text, url=self._seen.url, objective=self._seen.instruction, error=self._error)
+        """Present state. Raises EnvironmentFailure before the first reset."""
+        if self._observation is None:
+            raise EnvironmentFailure("there is no observation: reset first")
+        return ScriptBrowserState(
+            observation=self._observation.text, url=self._observation.url, objective=self._observation.instruction, error=self._error
+        )
 
     async def reset(self, config: Mapping[str, Any] | Path) -> ScriptBrowserState:
-        """Begin a task: a configuration in WebArena's form, or a file of one. Raises EnvironmentFailure, and UsageError for no such
-        file."""
-        told = task_of(config)
-        self._seen, self._actions, self._answer, self._error = None, [], None, ""
-        self._seen = await self._worker.reset(told)
+        """Begin a task: a configuration in WebArena's form, or a file with one.
+
+        Raises EnvironmentFailure, and UsageError where the file cannot be read.
+        """
+        task = task_of(config)
+        self._observation, self._actions, self._answer, self._error = None, [], None, ""
+        self._observation = await self._worker.reset(task)
         return self.state
 
     async def action(self, text: str) -> ScriptBrowserState:
-        """Carry out an action in WebArena's form: `click [4]`, `type [5] [pears] [1]`. One that is refused is told in the state."""
+        """Carry out an action in WebArena's form, such as `click [4]` or `type [5] [pears] [1]`. A refusal is reported in `error`."""
         try:
             transition = await self._worker.step(self._worker.actions.action("do", text))
         except ActionError as error:
@@ -86,7 +92,7 @@ class ScriptBrowser:
             return self.state
         self._error = ""
         self._actions.append(text)
-        self._seen = transition.observation or self._seen
+        self._observation = transition.observation or self._observation
         return self.state
 
     async def end(self, answer: str = "") -> None:
@@ -96,16 +102,17 @@ class ScriptBrowser:
         self._answer = answer
 
     async def score(self) -> Score:
-        """The verdict of WebArena's evaluator, which looks at the page as it is there."""
+        """Return the score of WebArena's evaluator for the page as it is now."""
         return await self._worker.evaluate(Outcome(actions=tuple(self._actions), answer=self._answer))
 
     async def save_trace(self, path: Path) -> None:
-        """Playwright's trace since the reset. Raises EnvironmentFailure where none was recorded."""
-        told = await self._worker.command("save_trace")
-        await asyncio.to_thread(path.write_bytes, told["trace"])
+        """Save Playwright's trace since the reset. Raises EnvironmentFailure where none was recorded."""
+        reply = await self._worker.command("save_trace")
+        await asyncio.to_thread(path.write_bytes, reply["trace"])
 
 
 OpenScriptBrowser = Callable[[], AbstractAsyncContextManager[ScriptBrowser]]
+"""Opens one ScriptBrowser."""
 
 
 @asynccontextmanager
@@ -113,7 +120,10 @@ async def script_browsers(
     *, python: Path | None = None, trace: bool = False, options: Mapping[str, Any] | None = None, timeouts: GuestTimeouts | None = None,
     log: Path | None = None,
 ) -> AsyncIterator[OpenScriptBrowser]:  # fmt: skip
-    """What opens them, while the block runs. `trace`: whether one is recorded. For the rest see `script_browser_factory`."""
+    """Return a function that opens them, for the time of the block.
+
+    `trace`: whether Playwright records a trace. For the others see `script_browser_factory`.
+    """
     environments = WorkerFactory(_spec(python, trace=trace, isolated=False, options=options), timeouts=timeouts, log=log)
 
     @asynccontextmanager
@@ -130,11 +140,11 @@ async def script_browser_factory(
     config: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None, timeouts: GuestTimeouts | None = None,
     limit: int = LIMIT, log: Path | None = None,
 ) -> AsyncIterator[EnvironmentFactory]:  # fmt: skip
-    """ScriptBrowserEnv as environments to search in; tasks are made by `task_of`.
+    """Open a factory of ScriptBrowserEnv for search, for the time of the block. `task_of` makes its tasks.
 
-    `python`: of a virtual environment that has libwebarena and Playwright; by default BrowserGym's. `sandbox`: whether each is in gVisor,
-    where it sees `reads` and no network. `isolated`: whether a reset undoes everything, as with pages from files. `config`: of tasks
-    that bring none. `options`: of ScriptBrowserEnv. Raises UsageError where libwebarena is missing.
+    `python`: of a virtual environment that has libwebarena and Playwright; by default BrowserGym's. `sandbox`: whether each runs in
+    gVisor, where it sees `reads` and no network. `isolated`: whether a reset undoes every side effect, as with pages from files. `config`:
+    for tasks that have none. `options`: of ScriptBrowserEnv. Raises UsageError where libwebarena is missing.
     """
     spec = _spec(python, trace=False, isolated=isolated or sandbox, options=options, config=config)
     if not sandbox:
@@ -147,13 +157,13 @@ async def script_browser_factory(
 
 
 def task_of(config: Mapping[str, Any] | Path) -> Task:
-    """A configuration in WebArena's form as a task. Raises UsageError where it is none."""
+    """Return the task of a configuration in WebArena's form. Raises UsageError where it is invalid."""
     try:
-        told = dict(config) if isinstance(config, Mapping) else json.loads(config.read_text("utf-8"))
-        name = f"webarena/{told.get('task_id', 'task')}"
-        return Task(id=name, instruction=str(told["intent"]), private={"config": json.dumps(told)})
+        fields = dict(config) if isinstance(config, Mapping) else json.loads(config.read_text("utf-8"))
+        name = f"webarena/{fields.get('task_id', 'task')}"
+        return Task(id=name, instruction=str(fields["intent"]), private={"config": json.dumps(fields)})
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"no task in WebArena's form: {type(error).__name__}: {error}: it needs intent, start_url and eval") from error
+        raise UsageError(f"not a task in WebArena's form: {type(error).__name__}: {error}: it needs intent, start_url and eval") from error
 
 
 def _spec(

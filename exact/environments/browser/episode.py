@@ -86,7 +86,7 @@ class EpisodeSetup:
     @property
     def account_name(self) -> str:
         """Name of the leased account; empty if there is none."""
-        return self.account.now.name if self.account else ""
+        return self.account.login.name if self.account else ""
 
     async def prepare(self, task: Task) -> None:
         """Bring the environment to the start of a task: the right page, logged in, with the page set-up's scripts run."""
@@ -277,7 +277,7 @@ class EpisodeSetup:
 
     def _logins(self) -> tuple[Login, ...]:
         """Return the log-ins whose secrets an agent knows by name only."""
-        return (*((self.account.now,) if self.account else ()), *self._authenticator.logins(self.config.login))
+        return (*((self.account.login,) if self.account else ()), *self._authenticator.logins(self.config.login))
 
     @property
     def _session(self) -> LoginSession:

@@ -27,7 +27,7 @@ class SecretMasking:
     def mask(self, text: str) -> str:
         """Return a text with the names in place of the secrets."""
         for login in self._logins():
-            text = login.veil(text)
+            text = login.mask(text)
         return text
 
     def effect(self, effect: SideEffect) -> SideEffect:

@@ -1,1 +1,1 @@
-"""A pool of environments: leases, slots and usage."""
+"""A pool of environments: leases and capacity."""

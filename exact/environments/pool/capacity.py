@@ -1,4 +1,4 @@
-"""How much a pool may hold, and whether there is room for more."""
+"""Limits of a pool, and measurements of what its environments use."""
 
 from __future__ import annotations
 
@@ -12,61 +12,66 @@ import msgspec
 
 _PROC = Path("/proc")
 PAUSE = 1.0
-"""Seconds between two measurements."""
+"""Least seconds between two measurements."""
 
 
 class PoolLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pool may hold. None: no bound. One environment is always let, however much it uses."""
+    """Limits of a pool. None: no limit. One environment is always admitted, however much it uses."""
 
     environments: int = 4
-    """Open at once, leased or idle."""
+    """Environments that may be open at once, leased or idle."""
     memory: int | None = None
-    """Bytes of all their processes, with one more environment as large as the mean of those that are open."""
+    """Bytes of all their processes, one more environment of mean size included."""
     processes: int | None = None
+    """Number of their processes, those of one more environment of mean size included."""
     processors: float | None = None
-    """How many processors they keep busy in the mean; above it no further lease begins."""
+    """Mean number of busy CPU cores above which no further lease begins."""
     spares: int = 0
-    """Idle ones kept open, so that the next lease need not wait."""
+    """Idle environments that are kept open, so that the next lease need not wait."""
     uses: int = 50
-    """Leases after which an environment is closed."""
+    """Number of leases after which an environment is closed."""
 
 
 @dataclass
 class PoolCounts:
-    """What a pool did."""
+    """Counters of a pool."""
 
     leases: int = 0
+    """Leases begun."""
     opened: int = 0
+    """Environments opened."""
     reused: int = 0
+    """Leases of an environment that was idle."""
     recycled: int = 0
-    """Closed after their number of uses."""
+    """Environments closed after their number of uses."""
     broken: int = 0
-    """Closed or replaced because they broke."""
+    """Environments closed or replaced because they broke."""
     most: int = 0
-    """Open at once."""
+    """Largest number of environments open at once."""
 
 
 class ResourceUsage(NamedTuple):
-    """At one moment."""
+    """Resources used by processes at one moment."""
 
     memory: int = 0
-    """Bytes: proportional set size, so that what processes share counts once."""
+    """Bytes of proportional set size, in which shared memory counts once."""
     processes: int = 0
+    """Number of processes."""
     processor: float = 0.0
-    """Seconds taken so far, by processes that have ended too."""
+    """CPU seconds used so far, by ended processes too."""
 
 
 class Capacity:
-    """Measures what all environments use, at most once in a while."""
+    """Decides by measurements whether another environment, or another lease, is admitted."""
 
     def __init__(self, limits: PoolLimits, gauge: Callable[[], ResourceUsage], clock: Callable[[], float], *, pause: float = PAUSE) -> None:
         self._limits, self._gauge, self._clock, self.pause = limits, gauge, clock, pause
         self._used, self._at = ResourceUsage(), -1.0
         self._busy = 0.0
-        """Processors kept busy between the last two measurements."""
+        """CPU cores busy between the last two measurements, on average."""
 
     def fits(self, environments: int) -> bool:
-        """Whether memory and processes admit another environment beside so many."""
+        """Return whether memory and processes admit another environment beside so many."""
         limits = self._limits
         if not environments or (limits.memory is None and limits.processes is None):
             return True
@@ -75,8 +80,8 @@ class Capacity:
         many = limits.processes is not None and used.processes * share > limits.processes
         return not (large or many)
 
-    def rested(self) -> bool:
-        """Whether fewer processors are busy than may be."""
+    def has_cpu(self) -> bool:
+        """Return whether the number of busy CPU cores is within its limit."""
         if self._limits.processors is None:
             return True
         self._measured()
@@ -93,7 +98,7 @@ class Capacity:
 
 
 def measure_usage(proc: Path = _PROC) -> ResourceUsage:
-    """Of all descendants of this process, itself left out. Nothing where this system does not tell."""
+    """Measure all descendants of this process, without itself. Zeros where this system does not report them."""
     memory, processes, ticks = 0, 0, 0
     for id in _descendants(proc, os.getpid()):
         try:
@@ -123,7 +128,7 @@ def _memory(process: Path) -> int:
             if line.startswith("Pss:"):
                 return int(line.split()[1]) * 1024
     except (OSError, ValueError, IndexError):
-        pass  # another user's, or it ended: what is resident is told to all
+        pass  # another user's, or ended: its resident size is public
     try:
         return int((process / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

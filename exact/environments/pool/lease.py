@@ -1,4 +1,4 @@
-"""An environment of a pool, and the environment that whoever leases it sees."""
+"""Entries of a pool, and the leased environments that users of the pool get."""
 
 from __future__ import annotations
 
@@ -15,98 +15,98 @@ from exact.task import Outcome, Score, Task
 
 @dataclass(eq=False)
 class PoolEntry:
-    """One open environment."""
+    """One open environment of a pool."""
 
     stack: AsyncExitStack
     environment: Environment
     simulation: bool
-    branch: bool = False
-    """Made of a snapshot: nobody else can use it."""
+    fork: bool = False
+    """Whether it was made from a snapshot. A fork is leased once only."""
     uses: int = 0
-    """Leases so far, the present one included."""
+    """Number of leases so far, the present one included."""
     warm: bool = False
-    """Whether the present lease got it from among the idle, where it may have died, and nothing was asked of it since."""
+    """Whether it was idle before the present lease and has not been called since. It may have died while idle."""
     broken: bool = False
-    """Nobody knows what state it is in."""
+    """Whether its state is unknown, so that it is not leased again."""
 
 
 Replace = Callable[[PoolEntry], Awaitable[None]]
-"""Puts another environment into a slot whose own is broken. Raises EnvironmentFailure."""
+"""Replaces the environment of a broken entry. Raises EnvironmentFailure."""
 
 
 class LeasedEnvironment:
-    """An environment for as long as it is leased. Of an environment that broke, `reset` makes another one; everything else raises."""
+    """An environment for the time of a lease. If it broke, `reset` replaces it and every other call raises."""
 
-    def __init__(self, slot: PoolEntry, replace: Replace) -> None:
-        self._slot, self._replace = slot, replace
-        self._over = False
+    def __init__(self, entry: PoolEntry, replace: Replace) -> None:
+        self._entry, self._replace = entry, replace
+        self._ended = False
 
     @property
     def capabilities(self) -> Capabilities:
-        return self._here.capabilities
+        return self._environment.capabilities
 
     @property
     def actions(self) -> ActionSpace:
-        return self._here.actions
+        return self._environment.actions
 
     async def reset(self, task: Task) -> Observation:
-        """As of the environment. One that broke while it was idle, or in this lease, is replaced first."""
-        warm, self._slot.warm = self._slot.warm, False
-        if self._slot.broken:
-            await self._replace(self._slot)
+        """Reset the environment. One that broke while idle, or in this lease, is replaced first."""
+        warm, self._entry.warm = self._entry.warm, False
+        if self._entry.broken:
+            await self._replace(self._entry)
         elif warm:
             try:
                 return await self._reset(task)
             except EnvironmentFailure:
-                await self._replace(self._slot)
+                await self._replace(self._entry)
         return await self._reset(task)
 
     async def step(self, action: Action) -> Transition:
-        async with self._watched():
-            return await self._here.step(action)
+        async with self._guarded():
+            return await self._environment.step(action)
 
     async def snapshot(self) -> Snapshot:
-        """A refusal leaves the environment as it was."""
-        async with self._watched(refusal=EnvironmentFailure):
-            return await self._here.snapshot()
+        """Take a snapshot. A refusal (EnvironmentFailure) leaves the environment as it was."""
+        async with self._guarded(refusal=EnvironmentFailure):
+            return await self._environment.snapshot()
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        async with self._watched():
-            return await self._here.restore(snapshot)
+        async with self._guarded():
+            return await self._environment.restore(snapshot)
 
     async def evaluate(self, outcome: Outcome) -> Score:
-        async with self._watched():
-            return await self._here.evaluate(outcome)
+        async with self._guarded():
+            return await self._environment.evaluate(outcome)
 
     async def close(self) -> None:
-        """The environment is let go at the lease's end, and not leased again."""
-        self._slot.broken = True
+        """Close the environment at the end of the lease instead of leasing it again."""
+        self._entry.broken = True
 
     def end(self) -> None:
-        """The lease is over: whoever still holds this holds nothing."""
-        self._over = True
+        """End the lease: later calls raise EnvironmentFailure."""
+        self._ended = True
 
     def __getattr__(self, name: str) -> object:
-        """What else the environment offers: `obstacle`, `observation`, `page`, ..."""
-        return getattr(self._here, name)
+        """Return any other attribute of the environment, such as `obstacle`, `observation` or `page`."""
+        return getattr(self._environment, name)
 
     @property
-    def _here(self) -> Environment:
-        if self._over:
+    def _environment(self) -> Environment:
+        if self._ended:
             raise EnvironmentFailure("the lease of this environment is over: open another one")
-        return self._slot.environment
+        return self._entry.environment
 
     async def _reset(self, task: Task) -> Observation:
-        async with self._watched():
-            return await self._here.reset(task)
+        async with self._guarded():
+            return await self._environment.reset(task)
 
     @asynccontextmanager
-    async def _watched(self, refusal: type[Exception] = ActionError) -> AsyncIterator[None]:
-        """An environment in which a call failed, or was cancelled in the middle, is not used again."""
+    async def _guarded(self, refusal: type[Exception] = ActionError) -> AsyncIterator[None]:
+        """Mark the entry as broken where a call fails or is cancelled, except by `refusal`."""
         try:
             yield
         except refusal:
             raise
         except BaseException:
-            self._slot.broken = True
+            self._entry.broken = True
             raise

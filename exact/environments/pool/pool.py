@@ -1,8 +1,8 @@
-"""Environments that many trees share: leased in turn, kept warm, bounded, and let go after a number of uses.
+"""Environments that many trees share: leased in turn, kept open between leases, bounded, and closed after a number of uses.
 
 ```python
 async with Pool(inner, PoolLimits(environments=4, spares=1)) as pool:
-    one, other = pool.share("one"), pool.share("other")  # each is Environments, for one tree
+    one, other = pool.share("one"), pool.share("other")  # each is the EnvironmentFactory of one tree
 ```
 """
 
@@ -27,12 +27,12 @@ from exact.errors import EnvironmentFailure
 class _Waiter:
     simulation: bool
     fork: bool
-    slot: asyncio.Future[PoolEntry | None]
-    """An idle environment, or None: leave to open one."""
+    granted: asyncio.Future[PoolEntry | None]
+    """Result: an idle environment, or None for permission to open one."""
 
 
 class Pool:
-    """Environments around Environments. Trees take turns; within a tree, first come, first served."""
+    """Pool of the environments of a factory. Trees take turns; within a tree, requests are served in order."""
 
     def __init__(
         self,
@@ -43,20 +43,23 @@ class Pool:
         clock: Callable[[], float] = time.monotonic,
         pause: float = PAUSE,
     ) -> None:
-        """`gauge`: what all environments use. `clock`: seconds. `pause`: seconds between two measurements."""
+        """Create an empty pool.
+
+        `gauge`: measures what all environments use. `clock`: returns seconds. `pause`: least seconds between two measurements.
+        """
         self.environments, self.limits, self.counts = environments, limits or PoolLimits(), PoolCounts()
-        self._room = Capacity(self.limits, gauge, clock, pause=pause)
-        self._turns: OrderedDict[str, deque[_Waiter]] = OrderedDict()
+        self._capacity = Capacity(self.limits, gauge, clock, pause=pause)
+        self._queues: OrderedDict[str, deque[_Waiter]] = OrderedDict()
         self._idle: list[PoolEntry] = []
         self._open = self._leased = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._draining = self._warming = False
+        self._draining = self._opening_spare = False
         self._empty = asyncio.Event()
         self._empty.set()
 
     async def __aenter__(self) -> Self:
-        self._warm()
+        self._open_spare()
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -64,116 +67,122 @@ class Pool:
 
     @property
     def open_environments(self) -> int:
-        """Leased, idle, and on their way."""
+        """Number of environments that are leased, idle, or being opened."""
         return self._open
 
     @property
     def waiting(self) -> int:
-        """Who waits for a lease."""
-        return sum(map(len, self._turns.values()))
+        """Number of requests that wait for a lease."""
+        return sum(map(len, self._queues.values()))
 
     def share(self, tree: str) -> EnvironmentFactory:
-        """The pool as one tree's environments. Trees that wait take turns. With branches where the inner environments have them."""
-        return _ForkingShare(self, tree, self.environments) if isinstance(self.environments, ForkableFactory) else _Share(self, tree)
+        """Return the pool as the factory of one tree. It is forkable where the inner factory is. Waiting trees take turns."""
+        return (
+            _ForkableTreeFactory(self, tree, self.environments)
+            if isinstance(self.environments, ForkableFactory)
+            else _TreeFactory(self, tree)
+        )
 
     def open(self, *, simulation: bool) -> AbstractAsyncContextManager[LeasedEnvironment]:
-        """A lease for nobody in particular."""
+        """Lease an environment without naming a tree."""
         return self.lease("", simulation=simulation)
 
     @asynccontextmanager
     async def lease(self, tree: str, *, simulation: bool, snapshot: Snapshot | None = None) -> AsyncIterator[LeasedEnvironment]:
-        """An environment, or a branch of a snapshot, for as long as the block runs. Waits for its turn. Raises EnvironmentFailure."""
-        slot = await self._take(tree, simulation, snapshot)
-        lease = LeasedEnvironment(slot, self._replace)
+        """Lease an environment, or a fork of a snapshot, for the time of the block. Waits for its turn. Raises EnvironmentFailure."""
+        entry = await self._acquire(tree, simulation, snapshot)
+        lease = LeasedEnvironment(entry, self._replace)
         try:
             yield lease
         finally:
             lease.end()
-            await self._return(slot)
+            await self._return(entry)
 
     async def drain(self, *, wait: bool = True) -> None:
-        """Lease no more; who waits is told so. Returns when all environments are closed, or with wait=False when the idle ones are: those
-        that are leased follow as they come back."""
+        """Stop leasing; waiting requests fail with EnvironmentFailure.
+
+        Returns when all environments are closed; with wait=False when the idle ones are. Leased ones are then closed on return.
+        """
         self._draining = True
-        for waiters in self._turns.values():
+        for waiters in self._queues.values():
             for waiter in waiters:
-                if not waiter.slot.done():
-                    waiter.slot.set_exception(EnvironmentFailure("the pool is closing: no environment is leased any more"))
-        self._turns.clear()
+                if not waiter.granted.done():
+                    waiter.granted.set_exception(EnvironmentFailure("the pool is closing: no environment is leased any more"))
+        self._queues.clear()
         if self._timer is not None:
             self._timer.cancel()
         while self._idle or self._tasks:
             idle, self._idle = self._idle, []
-            await asyncio.gather(*(self._close(slot) for slot in idle), *self._tasks)
+            await asyncio.gather(*(self._close(entry) for entry in idle), *self._tasks)
         if wait:
             await self._empty.wait()
 
     # --- leases
 
-    async def _take(self, tree: str, simulation: bool, snapshot: Snapshot | None) -> PoolEntry:
+    async def _acquire(self, tree: str, simulation: bool, snapshot: Snapshot | None) -> PoolEntry:
         if self._draining:
             raise EnvironmentFailure("the pool is closing: no environment is leased any more")
         waiter = _Waiter(simulation, snapshot is not None, asyncio.get_running_loop().create_future())
-        self._turns.setdefault(tree, deque()).append(waiter)
-        self._settle()
+        self._queues.setdefault(tree, deque()).append(waiter)
+        self._serve()
         try:
-            slot = await waiter.slot
+            entry = await waiter.granted
         except asyncio.CancelledError:
-            self._give_up(tree, waiter)
+            self._withdraw(tree, waiter)
             raise
         try:
-            slot = slot or await self._make(simulation, snapshot)
+            entry = entry or await self._make(simulation, snapshot)
         except BaseException:
-            self._leave()
+            self._release()
             raise
-        slot.uses, slot.warm = slot.uses + 1, waiter.slot.result() is not None
+        entry.uses, entry.warm = entry.uses + 1, waiter.granted.result() is not None
         self._leased += 1
         self.counts.leases += 1
-        self.counts.reused += slot.warm
-        return slot
+        self.counts.reused += entry.warm
+        return entry
 
-    def _give_up(self, tree: str, waiter: _Waiter) -> None:
-        """A waiter was cancelled: what it was given in the same moment goes to the next one."""
-        if waiter.slot.done() and not waiter.slot.cancelled() and waiter.slot.exception() is None:
-            slot = waiter.slot.result()
-            if slot is None:
-                self._left()
+    def _withdraw(self, tree: str, waiter: _Waiter) -> None:
+        """Remove a cancelled waiter. An environment granted to it at the same moment goes to the next one."""
+        if waiter.granted.done() and not waiter.granted.cancelled() and waiter.granted.exception() is None:
+            entry = waiter.granted.result()
+            if entry is None:
+                self._count_closed()
             else:
-                self._idle.append(slot)
-        elif waiter in (waiters := self._turns.get(tree, deque())):
+                self._idle.append(entry)
+        elif waiter in (waiters := self._queues.get(tree, deque())):
             waiters.remove(waiter)
             if not waiters:
-                del self._turns[tree]
-        self._settle()
+                del self._queues[tree]
+        self._serve()
 
     def _grant(self) -> None:
-        """Serve who waits, tree by tree, as far as there is room."""
-        while self._turns:
-            tree, waiters = next(iter(self._turns.items()))
-            if waiters[0].slot.done():  # cancelled, and not yet told
-                self._next(tree, waiters)
+        """Serve waiting requests, tree by tree, as far as capacity allows."""
+        while self._queues:
+            tree, waiters = next(iter(self._queues.items()))
+            if waiters[0].granted.done():  # cancelled, but still in the queue
+                self._rotate(tree, waiters)
                 continue
             waiter = waiters[0]
-            idle = next((slot for slot in self._idle if slot.simulation is waiter.simulation and not waiter.fork), None)
-            if not self._rested():
+            idle = next((entry for entry in self._idle if entry.simulation is waiter.simulation and not waiter.fork), None)
+            if not self._has_cpu():
                 return
             if idle is not None:
                 self._idle.remove(idle)
-            elif self._has_room():
-                self._enter()
+            elif self._has_capacity():
+                self._count_opened()
             else:
-                if self._idle:  # of another kind: it makes room
-                    self._do(self._close(self._idle.pop(0)))
+                if self._idle:  # of another kind: closing it frees capacity
+                    self._in_background(self._close(self._idle.pop(0)))
                 return
-            self._next(tree, waiters)
-            waiter.slot.set_result(idle)
+            self._rotate(tree, waiters)
+            waiter.granted.set_result(idle)
 
-    def _next(self, tree: str, waiters: deque[_Waiter]) -> None:
-        """The first of a tree is served: the tree goes to the end of the row."""
+    def _rotate(self, tree: str, waiters: deque[_Waiter]) -> None:
+        """Remove the first request of a tree, and move the tree to the end of the queue."""
         waiters.popleft()
-        del self._turns[tree]
+        del self._queues[tree]
         if waiters:
-            self._turns[tree] = waiters
+            self._queues[tree] = waiters
 
     async def _make(self, simulation: bool, snapshot: Snapshot | None) -> PoolEntry:
         stack = AsyncExitStack()
@@ -182,105 +191,105 @@ class Pool:
         else:
             assert isinstance(self.environments, ForkableFactory)
             opened = self.environments.fork(snapshot, simulation=simulation)
-        slot = PoolEntry(stack, await stack.enter_async_context(opened), simulation, snapshot is not None)
+        entry = PoolEntry(stack, await stack.enter_async_context(opened), simulation, snapshot is not None)
         self.counts.opened += 1
-        return slot
+        return entry
 
-    async def _replace(self, slot: PoolEntry) -> None:
-        """Another environment in a leased slot."""
+    async def _replace(self, entry: PoolEntry) -> None:
+        """Replace the environment of a leased entry by a fresh one."""
         self.counts.broken += 1
-        slot.broken = True
-        stack, slot.stack = slot.stack, AsyncExitStack()
+        entry.broken = True
+        stack, entry.stack = entry.stack, AsyncExitStack()
         await stack.aclose()
-        made = await self._make(slot.simulation, None)
-        slot.stack, slot.environment, slot.branch, slot.broken, slot.uses = made.stack, made.environment, False, False, 1
+        made = await self._make(entry.simulation, None)
+        entry.stack, entry.environment, entry.fork, entry.broken, entry.uses = made.stack, made.environment, False, False, 1
 
-    async def _return(self, slot: PoolEntry) -> None:
+    async def _return(self, entry: PoolEntry) -> None:
         self._leased -= 1
-        worn = slot.uses >= self.limits.uses
-        if not (slot.broken or slot.branch or worn or self._draining):
-            self._idle.append(slot)
-            self._settle()
+        used_up = entry.uses >= self.limits.uses
+        if not (entry.broken or entry.fork or used_up or self._draining):
+            self._idle.append(entry)
+            self._serve()
             return
-        self.counts.broken += slot.broken
-        self.counts.recycled += worn and not slot.broken
-        await self._close(slot)
+        self.counts.broken += entry.broken
+        self.counts.recycled += used_up and not entry.broken
+        await self._close(entry)
 
-    async def _close(self, slot: PoolEntry) -> None:
+    async def _close(self, entry: PoolEntry) -> None:
         try:
-            await slot.stack.aclose()
+            await entry.stack.aclose()
         finally:
-            self._leave()
+            self._release()
 
-    def _enter(self) -> None:
-        """One more environment is open, or about to be."""
+    def _count_opened(self) -> None:
+        """Count an environment that is being opened."""
         self._open += 1
         self._empty.clear()
         self.counts.most = max(self.counts.most, self._open)
 
-    def _left(self) -> None:
+    def _count_closed(self) -> None:
         self._open -= 1
         if not self._open:
             self._empty.set()
 
-    def _leave(self) -> None:
-        self._left()
-        self._settle()
+    def _release(self) -> None:
+        self._count_closed()
+        self._serve()
 
-    def _settle(self) -> None:
-        """Something came free."""
+    def _serve(self) -> None:
+        """Serve waiting requests and open a spare after capacity was freed."""
         if not self._draining:
             self._grant()
-            self._warm()
+            self._open_spare()
 
-    # --- spares and room
+    # --- spares and capacity
 
-    def _warm(self) -> None:
-        """Open a spare where one is missing and nobody waits."""
-        if not (self._draining or self._turns or self._warming) and len(self._idle) < self.limits.spares and self._has_room():
-            self._enter()
-            self._warming = True
-            self._do(self._spare())
+    def _open_spare(self) -> None:
+        """Open a spare environment if one is missing and no request waits."""
+        if not (self._draining or self._queues or self._opening_spare) and len(self._idle) < self.limits.spares and self._has_capacity():
+            self._count_opened()
+            self._opening_spare = True
+            self._in_background(self._add_spare())
 
-    async def _spare(self) -> None:
+    async def _add_spare(self) -> None:
         try:
             self._idle.append(await self._make(True, None))
         except EnvironmentFailure:
-            self._left()  # whoever needs an environment will be told why there is none
+            self._count_closed()  # the next request reports why none can be opened
             self._grant()
             return
         except BaseException:
-            self._left()
+            self._count_closed()
             raise
         finally:
-            self._warming = False
-        self._settle()
+            self._opening_spare = False
+        self._serve()
 
-    def _do(self, work: Coroutine[None, None, None]) -> None:
+    def _in_background(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _has_room(self) -> bool:
-        """Whether one more environment may be opened."""
+    def _has_capacity(self) -> bool:
+        """Return whether one more environment may be opened."""
         if self._open >= self.limits.environments:
             return False
-        return self._room.fits(self._open) or self._look_again()
+        return self._capacity.fits(self._open) or self._check_later()
 
-    def _rested(self) -> bool:
-        """Whether the processors are free enough for one more lease."""
-        return not self._leased or self._room.rested() or self._look_again()
+    def _has_cpu(self) -> bool:
+        """Return whether CPU usage admits one more lease."""
+        return not self._leased or self._capacity.has_cpu() or self._check_later()
 
-    def _look_again(self) -> Literal[False]:
-        """Too much is used: what is measured will tell when that is over."""
+    def _check_later(self) -> Literal[False]:
+        """Schedule another check after the next measurement, because too much is used now. Returns False."""
         now = asyncio.get_running_loop()
         if self._timer is None or self._timer.cancelled() or self._timer.when() <= now.time():
-            self._timer = now.call_later(self._room.pause, self._settle)
+            self._timer = now.call_later(self._capacity.pause, self._serve)
         return False
 
 
-class _Share:
-    """The pool as one tree sees it."""
+class _TreeFactory:
+    """Factory of one tree, which leases from the pool."""
 
     def __init__(self, pool: Pool, tree: str) -> None:
         self._pool, self._tree = pool, tree
@@ -289,7 +298,7 @@ class _Share:
         return self._pool.lease(self._tree, simulation=simulation)
 
 
-class _ForkingShare(_Share):
+class _ForkableTreeFactory(_TreeFactory):
     def __init__(self, pool: Pool, tree: str, environments: ForkableFactory) -> None:
         super().__init__(pool, tree)
         self._environments = environments
@@ -299,7 +308,7 @@ class _ForkingShare(_Share):
 
     @property
     def bytes(self) -> int:
-        """Of all images kept, those of other trees included; 0 where the environments do not tell."""
+        """Bytes of all snapshots, those of other trees included. 0 where the factory does not report them."""
         return int(getattr(self._environments, "bytes", 0))
 
     def has(self, snapshot: Snapshot) -> bool:

@@ -1,1 +1,1 @@
-"""Sites outside the sandbox: access, accounts, hooks and retained states."""
+"""Sites outside the sandbox: access, accounts, hooks and saved states."""

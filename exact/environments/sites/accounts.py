@@ -1,4 +1,4 @@
-"""Log-ins that branches lease, one each, and secrets that neither a model nor a run gets to see."""
+"""Log-ins that environments lease, one each, and the masking of their secrets, which neither models nor run folders contain."""
 
 from __future__ import annotations
 
@@ -12,48 +12,51 @@ from urllib.parse import quote, quote_plus
 from exact.environments.sites.site import Account
 from exact.errors import EnvironmentFailure, UsageError
 
-_SHORTEST = 3
-"""Characters of a value that is looked for on pages; shorter ones are everywhere."""
+_MIN_LENGTH = 3
+"""Least number of characters of a value that is masked; shorter ones occur everywhere."""
 
 
 class Login:
-    """One account's values. In what an agent reads, and in what is written, they are names in angle brackets."""
+    """Secret values of one account. In prompts and in run folders their names in angle brackets stand for them."""
 
     def __init__(self, account: Account, environ: Mapping[str, str]) -> None:
-        """Raises UsageError where a variable is not set."""
+        """Read the values. Raises UsageError where an environment variable is not set."""
         self.name = account.name
         self._values = {field: value_of(f"account {account.name}: {field}", text, environ) for field, text in account.fields.items()}
-        hidden = ((form, f"<{field}>") for field, value in self._values.items() for form in _forms(value))
-        self._hidden = sorted(hidden, key=lambda pair: -len(pair[0]))
+        masked = ((form, f"<{field}>") for field, value in self._values.items() for form in _forms(value))
+        self._masked = sorted(masked, key=lambda pair: -len(pair[0]))
 
     def __repr__(self) -> str:
         return f"Login({self.name!r})"
 
     def fill(self, text: str) -> str:
-        """A text with the values in place of their names."""
+        """Return a text with the values in place of their names."""
         for field, value in self._values.items():
             text = text.replace(f"<{field}>", value)
         return text
 
-    def veil(self, text: str) -> str:
-        """A text with the names in place of their values."""
-        for value, name in self._hidden:
+    def mask(self, text: str) -> str:
+        """Return a text with the names in place of their values."""
+        for value, name in self._masked:
             text = text.replace(value, name)
         return text
 
 
 class Accounts:
-    """Leases log-ins. Who waits longest gets the next one."""
+    """Leases log-ins, in the order of the requests."""
 
     def __init__(self, accounts: Iterable[Account], environ: Mapping[str, str], *, shared: bool = False) -> None:
-        """`environ`: where values that are `$NAME` are looked up. `shared`: each may have any number of branches, for what one does with
-        it, another does not see. Raises UsageError."""
+        """Create log-ins.
+
+        `environ`: environment variables for values of the form `$NAME`. `shared`: a log-in may be leased any number of times, because the
+        environments do not see each other's effects. Raises UsageError where a variable is not set.
+        """
         self._shared = shared
         self._free = [Login(account, environ) for account in accounts]
         self._waiting: deque[asyncio.Future[Login]] = deque()
 
     async def lease(self) -> Login:
-        """A free log-in, waited for."""
+        """Lease a log-in. Waits until one is free."""
         if self._shared:
             return self._free[0]
         if self._free and not self._waiting:
@@ -64,20 +67,20 @@ class Accounts:
             return await future
         except asyncio.CancelledError:
             if future.done() and not future.cancelled():
-                self.give_back(future.result())
+                self.release(future.result())
             raise
 
     def take(self, name: str) -> Login:
-        """That log-in: a state is someone's. Raises EnvironmentFailure if another branch has it."""
+        """Lease the log-in that a state belongs to. Raises EnvironmentFailure where another environment has it."""
         for login in self._free:
             if login.name == name:
                 if not self._shared:
                     self._free.remove(login)
                 return login
-        raise EnvironmentFailure(f"another branch uses the log-in {name} of that state: return by another route")
+        raise EnvironmentFailure(f"another environment uses the log-in {name} of that state: return by another route")
 
-    def give_back(self, login: Login) -> None:
-        """Nobody uses it any more."""
+    def release(self, login: Login) -> None:
+        """Release a log-in: the longest waiting request gets it."""
         if self._shared:
             return
         while self._waiting:
@@ -89,29 +92,33 @@ class Accounts:
 
 
 class AccountLease:
-    """The log-in that one branch has now; it can change with the state."""
+    """Log-in of one environment, which can change with the state."""
 
     def __init__(self, accounts: Accounts, login: Login) -> None:
         self._accounts, self._login = accounts, login
 
     @property
-    def now(self) -> Login:
+    def login(self) -> Login:
+        """Present log-in."""
         return self._login
 
     def change(self, name: str) -> None:
-        """Have that one instead. Raises EnvironmentFailure if another branch has it."""
+        """Change to another log-in. Raises EnvironmentFailure where another environment has it."""
         if name and name != self._login.name:
             other = self._accounts.take(name)
-            self._accounts.give_back(self._login)
+            self._accounts.release(self._login)
             self._login = other
 
     def close(self) -> None:
-        """Give it back."""
-        self._accounts.give_back(self._login)
+        """Release the log-in."""
+        self._accounts.release(self._login)
 
 
 def value_of(what: str, text: str, environ: Mapping[str, str]) -> str:
-    """A value as it is given, or that of the variable it names: `$NAME`. Raises UsageError where that is not set."""
+    """Return a value as given, or that of the environment variable `$NAME`. Raises UsageError where that is not set.
+
+    `what`: description of the value in the message.
+    """
     if not text.startswith("$"):
         return text
     if text[1:] not in environ:
@@ -120,8 +127,8 @@ def value_of(what: str, text: str, environ: Mapping[str, str]) -> str:
 
 
 def _forms(value: str) -> set[str]:
-    """How a value may be written: as it is, in an address, in a form, in HTML; and each of these in JSON."""
-    if len(value) < _SHORTEST:
+    """Return the encodings of a value: as it is, in an address, in a form, in HTML; and each of these in JSON."""
+    if len(value) < _MIN_LENGTH:
         return set()
     in_addresses = {quote(value, safe=""), quote(value, safe="!'()*")}  # the second: encodeURIComponent
     in_forms = {quote_plus(value), quote_plus(value, safe="*").replace("~", "%7E")}  # the second: a browser's form

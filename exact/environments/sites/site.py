@@ -1,4 +1,4 @@
-"""Sites outside the sandbox: how they are reached, who may log in, and the hooks by which an application is kept and brought back."""
+"""Sites outside the sandbox: host names, log-ins, and the hooks by which the state of an application is saved and restored."""
 
 from __future__ import annotations
 
@@ -21,51 +21,60 @@ from exact.errors import EnvironmentFailure, UsageError
 from exact.safety import origin
 from exact.task import Task
 
-_SHOWN = 200
-"""Characters of what a hook said, in messages."""
-_LEFT: dict[Future[str], str] = {}
-"""Calls that nobody waits for any more, each with the server that still answers it."""
+_MESSAGE_LENGTH = 200
+"""Characters of a hook's output in messages."""
+_ABANDONED: dict[Future[str], str] = {}
+"""Calls that were cancelled or timed out, each with the server that still handles it."""
 
 
-class _Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of what a task declares."""
+class _Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of what a task declares in its metadata."""
 
 
-class Hook(_Declared, frozen=True, kw_only=True):
-    """A command, or an HTTP call. In arguments, address and body `{name}` is the snapshot's name and `{base}` the application's address."""
+class Hook(_Declaration, frozen=True, kw_only=True):
+    """A command or an HTTP request.
+
+    In arguments, address and body, `{name}` is the snapshot's name and `{base}` the application's address.
+    """
 
     command: tuple[str, ...] = ()
-    """Program and arguments; no shell. It succeeds by ending with status 0."""
+    """Program and arguments, without a shell. Success is exit status 0."""
     url: str = ""
-    """Address of a call instead; it succeeds with a status below 400."""
+    """Address of a request, instead of a command. Success is a status below 400."""
     method: str = "POST"
+    """HTTP method."""
     headers: dict[str, str] = {}
+    """HTTP headers."""
     body: str = ""
+    """Body of the request."""
     seconds: float = 60.0
-    """How long it may take. What the page may take does not count."""
+    """Seconds that it may take. The time limits of pages do not apply."""
 
     def __post_init__(self) -> None:
         if bool(self.command) == bool(self.url):
             raise ValueError("a hook is either a command or a url")
 
     async def call(self, role: str, **values: str) -> str:
-        """Do it with these values; what it said: standard output or the response's text. `role` names it in EnvironmentFailure."""
-        said = await (self._run(role, values) if self.command else self._ask(role, values))
-        return said.strip()
+        """Run the hook and return its standard output, or the text of the response.
+
+        `role`: name of the hook in messages. `values`: replacements of `{name}` and `{base}`. Raises EnvironmentFailure.
+        """
+        reply = await (self._run(role, values) if self.command else self._ask(role, values))
+        return reply.strip()
 
     async def _ask(self, role: str, values: dict[str, str]) -> str:
-        """In a thread, which nobody can stop: whoever gives up leaves it, and the next call of the same server waits for its end."""
+        """Send the request in a thread, which cannot be stopped. After a timeout, the next call of the same server waits for its end."""
         server = origin(_filled(self.url, values))
         try:
             async with asyncio.timeout(self.seconds):
-                while left := [each for each, asked in list(_LEFT.items()) if asked == server]:
-                    await asyncio.gather(*map(asyncio.wrap_future, left), return_exceptions=True)
+                while abandoned := [each for each, asked in list(_ABANDONED.items()) if asked == server]:
+                    await asyncio.gather(*map(asyncio.wrap_future, abandoned), return_exceptions=True)
                 answer = run_in_thread(partial(self._request, role, values))
                 try:
                     return await asyncio.wrap_future(answer)
                 except asyncio.CancelledError:
-                    _LEFT[answer] = server
-                    answer.add_done_callback(_LEFT.pop)
+                    _ABANDONED[answer] = server
+                    answer.add_done_callback(_ABANDONED.pop)
                     raise
         except TimeoutError as error:
             raise EnvironmentFailure(f"the site's hook {role} did not end within {self.seconds:g} s") from error
@@ -78,7 +87,7 @@ class Hook(_Declared, frozen=True, kw_only=True):
             raise EnvironmentFailure(f"the site's hook {role} does not start: {error}") from error
         try:
             async with asyncio.timeout(self.seconds):
-                said, complaint = await process.communicate()
+                output, errors = await process.communicate()
         except TimeoutError as error:
             raise EnvironmentFailure(f"the site's hook {role} did not end within {self.seconds:g} s") from error
         finally:
@@ -87,9 +96,9 @@ class Hook(_Declared, frozen=True, kw_only=True):
                     os.killpg(process.pid, signal.SIGKILL)
             await process.end()
         if process.returncode:
-            last = (complaint or said).decode(errors="replace").strip().splitlines()[-1:]
-            raise EnvironmentFailure(f"the site's hook {role} ended with status {process.returncode}: {''.join(last)[:_SHOWN]}")
-        return said.decode(errors="replace")
+            last = (errors or output).decode(errors="replace").strip().splitlines()[-1:]
+            raise EnvironmentFailure(f"the site's hook {role} ended with status {process.returncode}: {''.join(last)[:_MESSAGE_LENGTH]}")
+        return output.decode(errors="replace")
 
     def _request(self, role: str, values: dict[str, str]) -> str:
         body = _filled(self.body, values).encode() if self.body else None
@@ -104,62 +113,68 @@ class Hook(_Declared, frozen=True, kw_only=True):
             raise EnvironmentFailure(f"the site's hook {role} was not answered: {error or type(error).__name__}") from error
 
 
-class Site(_Declared, frozen=True, kw_only=True):
-    """An application outside that can be kept and brought back. With the browser's own checkpoint that makes whole environments of it."""
+class Site(_Declaration, frozen=True, kw_only=True):
+    """An application outside the sandbox whose state can be saved and restored. With the browser's checkpoint that gives full fidelity."""
 
     base: str
-    """Its address, as tasks and pages have it: `http://shop.test`."""
+    """Address in tasks and pages, such as `http://shop.test`."""
     reset: Hook
-    """Bring it to the start of a task."""
+    """Hook that brings the application to the start of a task."""
     snapshot: Hook
-    """Keep its present state under `{name}` (lower-case letters, digits, `_`); it goes on. `{base}`: which of its forks."""
+    """Hook that saves the present state as `{name}` (lower-case letters, digits, `_`). `{base}`: address of the fork to save."""
     restore: Hook | None = None
-    """Bring it back to `{name}`, any number of times."""
+    """Hook that restores `{name}`, any number of times."""
     fork: Hook | None = None
-    """Start another instance of it at `{name}` and say its address, `http://127.0.0.1:5003`. Browsers know it by the name in `base`.
-    Without this hook all branches share one instance: they take turns, and what one did is kept and brought back around another's turn."""
+    """Hook that starts another instance in state `{name}` and prints its address, such as `http://127.0.0.1:5003`. Browsers know it by the
+    name in `base`. Without this hook all environments share one instance: they take turns, and the state is saved and restored between
+    turns."""
     drop: Hook | None = None
-    """Nobody comes back to `{name}`."""
+    """Hook that deletes `{name}`."""
     end: Hook | None = None
-    """Nobody uses the fork at `{base}` any more."""
+    """Hook that ends the fork at `{base}`."""
 
     def __post_init__(self) -> None:
         if not origin(self.base):
-            raise ValueError(f"base {self.base!r} is no address: write http://host")
+            raise ValueError(f"base {self.base!r} is not an address: write http://host")
         if self.fork is None and self.restore is None:
             raise ValueError("a site needs a hook restore, or fork")
 
 
-class Account(_Declared, frozen=True, kw_only=True):
-    """A log-in that one branch uses at a time."""
+class Account(_Declaration, frozen=True, kw_only=True):
+    """A log-in, used by one environment at a time."""
 
     name: str
-    """Told in messages; not secret."""
+    """Name in messages; not secret."""
     fields: dict[str, str]
-    """What an agent may fill in, by a name in angle brackets: `fill [3] "<password>"`. A value `$NAME` is that environment variable's."""
+    """Values that an agent may type by their names in angle brackets: `fill [3] "<password>"`. `$NAME` is replaced by that environment
+    variable."""
 
 
-class Outside(_Declared, frozen=True, kw_only=True):
-    """How the outside looks from the host."""
+class Outside(_Declaration, frozen=True, kw_only=True):
+    """Sites outside the sandbox that a task uses."""
 
     hosts: dict[str, str] = {}
-    """Names of servers that have none, `{"shop.test": "127.0.0.1:43121"}`, or `address` alone: the port is then that of the URL."""
+    """Host names and their addresses, such as `{"shop.test": "127.0.0.1:43121"}`. Without a port, that of the URL is used."""
     trusted: tuple[str, ...] = ()
-    """Certificates accepted although nobody known signed them: base64 SHA-256 of the public key (`openssl pkey -pubin -outform der`)."""
+    """Certificates accepted without a known issuer: base64 SHA-256 of the public key (`openssl pkey -pubin -outform der`)."""
     site: Site | None = None
+    """Application whose state can be saved and restored."""
     accounts: tuple[Account, ...] = ()
-    """Log-ins; where there are some, each open branch has one of its own, and more branches than these wait."""
+    """Log-ins. If there are any, each open environment leases one, and further environments wait."""
 
 
 def declared_outside(task: Task) -> Outside | None:
-    """What a task declares of the outside: its metadata's `outside`, a JSON object with the fields of Outside. Raises UsageError."""
+    """Return what a task declares: `outside` in its metadata, a JSON object with the fields of Outside. None where it has none.
+
+    Raises UsageError where that does not parse.
+    """
     text = task.metadata.get("outside")
     if text is None:
         return None
     try:
         return msgspec.json.decode(str(text), type=Outside)
     except msgspec.MsgspecError as error:
-        raise UsageError(f"task {task.id} declares an outside that is none: {error}: see docs/design/worlds.md") from error
+        raise UsageError(f"task {task.id} declares an invalid outside: {error}: see docs/design/environments.md") from error
 
 
 def _filled(text: str, values: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""The states of a site outside that belong to the branches of one kind of environment."""
+"""States of a site outside the sandbox, one for each environment that uses it."""
 
 from __future__ import annotations
 
@@ -16,127 +16,128 @@ from exact.errors import EnvironmentFailure
 
 @dataclass(eq=False)
 class SiteClient:
-    """What one branch has of the site."""
+    """Share of the site that one environment has."""
 
-    still: Callable[[], Awaitable[None]]
-    """Stop whatever in this branch might speak to the site."""
+    stop_traffic: Callable[[], Awaitable[None]]
+    """Stops everything in this environment that might send requests to the site."""
     base: str
-    """Where it is."""
+    """Address of its instance."""
     live: bool = False
-    """Whether what it does is meant to last: it acts in the site itself, which is left in its state."""
+    """Whether it is the live environment: it acts on the site itself, which is left in its state."""
     saved: str = ""
-    """The name its state was kept under while others have their turn."""
-    stands: bool = False
-    """Whether it has a state: not before it began or arrived somewhere, nor when that failed."""
+    """Name of its saved state while others have their turn."""
+    has_state: bool = False
+    """Whether it has a state: False before it began or was restored, and when that failed."""
 
 
 class SiteStates:
-    """Keeps and brings back a site. Where it forks each branch has an instance; else one branch at a time has its turn."""
+    """Saves and restores states of a site. Where the site forks, each environment has an instance; otherwise they take turns."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
-        self._mark, self._numbers = secrets.token_hex(4), count(1)
+        self._prefix, self._numbers = secrets.token_hex(4), count(1)
         self._start = ""
-        self._first, self._turn = asyncio.Lock(), asyncio.Lock()
-        self._holder: SiteClient | None = None
+        self._start_lock, self._turn_lock = asyncio.Lock(), asyncio.Lock()
+        self._current: SiteClient | None = None
         self._names: set[str] = set()
-        self._chores: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[None]] = set()
 
     @property
     def forks(self) -> bool:
+        """Return whether the site has a hook `fork`."""
         return self.site.fork is not None
 
     @asynccontextmanager
-    async def turn(self, standing: SiteClient) -> AsyncIterator[None]:
-        """While the block runs the site is in this branch's state. First come, first served. Raises EnvironmentFailure."""
+    async def turn(self, client: SiteClient) -> AsyncIterator[None]:
+        """Put the site in this environment's state for the time of the block. Requests are served in order. Raises EnvironmentFailure."""
         if self.forks:
             yield
             return
-        async with self._turn:
-            if self._holder is not standing:
-                await self._change(standing)
+        async with self._turn_lock:
+            if self._current is not client:
+                await self._switch_to(client)
             yield
 
-    async def begin(self, standing: SiteClient) -> None:
-        """The start of a task. Within a turn. Raises EnvironmentFailure."""
-        standing.stands = False
+    async def begin(self, client: SiteClient) -> None:
+        """Bring the site to the start of a task. Call within a turn. Raises EnvironmentFailure."""
+        client.has_state = False
         if self.forks:
-            async with self._first:
+            async with self._start_lock:
                 if not self._start:
                     await self._call("reset", self.site.reset, base=self.site.base)
-                    self._start = await self._keep(self.site.base)
-        if self.forks and not standing.live:
-            await self._fork(standing, self._start)
+                    self._start = await self._save(self.site.base)
+        if self.forks and not client.live:
+            await self._fork(client, self._start)
         else:
             await self._call("reset", self.site.reset, base=self.site.base)
-        standing.stands = True
+        client.has_state = True
 
-    async def keep(self, standing: SiteClient) -> str:
-        """Keep the branch's state; its name. Within a turn. Raises EnvironmentFailure."""
-        return await self._keep(standing.base)
+    async def save(self, client: SiteClient) -> str:
+        """Save the environment's state and return its name. Call within a turn. Raises EnvironmentFailure."""
+        return await self._save(client.base)
 
-    async def arrive(self, standing: SiteClient, name: str) -> None:
-        """Come to a state that was kept. Within a turn. Raises EnvironmentFailure."""
-        standing.stands = False
+    async def restore(self, client: SiteClient, name: str) -> None:
+        """Restore a saved state. Call within a turn. Raises EnvironmentFailure."""
+        client.has_state = False
         if self.forks:
-            await self._fork(standing, name)
+            await self._fork(client, name)
         else:
             await self._call("restore", self.site.restore, name=name, base=self.site.base)
-        standing.stands = True
+        client.has_state = True
 
-    async def leave(self, standing: SiteClient) -> None:
-        """The branch is gone. Never raises."""
-        if standing.live and standing.saved:
-            with suppress(EnvironmentFailure):  # then the site stays as others left it
-                async with self.turn(standing):
+    async def leave(self, client: SiteClient) -> None:
+        """Release the share of an environment that is closed. Never raises."""
+        if client.live and client.saved:
+            with suppress(EnvironmentFailure):  # then the site stays in the state of another environment
+                async with self.turn(client):
                     pass
-        if self._holder is standing:
-            self._holder = None
-        if standing.saved:
-            self.drop(standing.saved)
-        await self._end(standing)
+        if self._current is client:
+            self._current = None
+        if client.saved:
+            self.drop(client.saved)
+        await self._end(client)
 
     def drop(self, name: str) -> None:
-        """Nobody comes back to a state; done in the background."""
+        """Delete a saved state, in the background."""
         if name in self._names:
             self._names.discard(name)
-            self._later(self._call("drop", self.site.drop, name=name, base=self.site.base))
+            self._in_background(self._call("drop", self.site.drop, name=name, base=self.site.base))
 
     async def close(self) -> None:
-        """Drop all that was kept. Never raises."""
+        """Delete all saved states. Never raises."""
         for name in list(self._names):
             self.drop(name)
-        await asyncio.gather(*self._chores, return_exceptions=True)
+        await asyncio.gather(*self._background, return_exceptions=True)
 
-    async def _change(self, standing: SiteClient) -> None:
-        """Keep what the last one did, and bring back what this one had."""
-        last, self._holder = self._holder, None
-        if last is not None and last.stands:
-            await last.still()
-            last.saved = await self._keep(last.base)
-        if standing.stands and not standing.saved:
+    async def _switch_to(self, client: SiteClient) -> None:
+        """Save the state of the last environment, and restore that of this one."""
+        last, self._current = self._current, None
+        if last is not None and last.has_state:
+            await last.stop_traffic()
+            last.saved = await self._save(last.base)
+        if client.has_state and not client.saved:
             raise EnvironmentFailure(
-                "the site's state in this branch could not be kept when others had their turn: return by another route"
+                "the site's state in this environment could not be saved when others had their turn: return by another route"
             )
-        if standing.stands:
-            await self._call("restore", self.site.restore, name=standing.saved, base=self.site.base)
-            self.drop(standing.saved)
-            standing.saved = ""
-        self._holder = standing
+        if client.has_state:
+            await self._call("restore", self.site.restore, name=client.saved, base=self.site.base)
+            self.drop(client.saved)
+            client.saved = ""
+        self._current = client
 
-    async def _fork(self, standing: SiteClient, name: str) -> None:
+    async def _fork(self, client: SiteClient, name: str) -> None:
         base = await self._call("fork", self.site.fork, name=name, base=self.site.base)
-        await self._end(standing)
-        standing.base = base
+        await self._end(client)
+        client.base = base
 
-    async def _end(self, standing: SiteClient) -> None:
-        base, standing.base = standing.base, self.site.base
+    async def _end(self, client: SiteClient) -> None:
+        base, client.base = client.base, self.site.base
         if self.forks and base != self.site.base:
             with suppress(EnvironmentFailure):
                 await self._call("end", self.site.end, base=base)
 
-    async def _keep(self, base: str) -> str:
-        name = f"exact_{self._mark}_{next(self._numbers)}"
+    async def _save(self, base: str) -> str:
+        name = f"exact_{self._prefix}_{next(self._numbers)}"
         await self._call("snapshot", self.site.snapshot, name=name, base=base)
         self._names.add(name)
         return name
@@ -144,11 +145,11 @@ class SiteStates:
     async def _call(self, role: str, hook: Hook | None, **values: str) -> str:
         return await hook.call(role, **values) if hook else ""
 
-    def _later(self, work: Coroutine[Any, Any, str]) -> None:
+    def _in_background(self, work: Coroutine[Any, Any, str]) -> None:
         async def done() -> None:
-            with suppress(EnvironmentFailure):  # what cannot be dropped stays: that is the server's affair
+            with suppress(EnvironmentFailure):  # a state that cannot be deleted stays on the server
                 await work
 
         task = asyncio.ensure_future(done())
-        self._chores.add(task)
-        task.add_done_callback(self._chores.discard)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)

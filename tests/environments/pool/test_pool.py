@@ -280,7 +280,7 @@ async def test_a_environment_whose_snapshot_was_cancelled_is_not_leased_again(
             async with pool.open(simulation=True) as environment:
                 with pytest.raises((EnvironmentFailure, asyncio.CancelledError)):
                     await environment.snapshot()
-                assert environment._slot.broken is (outcome == "cancelled")
+                assert environment._entry.broken is (outcome == "cancelled")
     assert inner.counts.opened == opened
 
 

@@ -26,12 +26,12 @@ async def test_who_waits_longest_gets_the_next_one() -> None:
     async def branch(number: int) -> None:
         mine = await accounts.lease()
         order.append(number)
-        accounts.give_back(mine)
+        accounts.release(mine)
 
     waiting = [asyncio.ensure_future(branch(number)) for number in range(4)]
     await asyncio.sleep(0)
     waiting[1].cancel()
-    accounts.give_back(login)
+    accounts.release(login)
     await asyncio.gather(*waiting, return_exceptions=True)
     assert order == [0, 2, 3] and (await accounts.lease()).name == "ann"
 
@@ -41,7 +41,7 @@ async def test_a_branch_that_gives_up_while_it_is_served_passes_its_log_in_on() 
     login = await accounts.lease()
     waiting = [asyncio.ensure_future(accounts.lease()) for _ in range(2)]
     await asyncio.sleep(0)
-    accounts.give_back(login)
+    accounts.release(login)
     waiting[0].cancel()
     assert await waiting[1] is login
 
@@ -49,7 +49,7 @@ async def test_a_branch_that_gives_up_while_it_is_served_passes_its_log_in_on() 
 async def test_a_state_comes_back_with_its_own_log_in_only() -> None:
     accounts = Accounts([ANN, BOB], ENVIRON)
     assert accounts.take("bob").name == "bob" and (await accounts.lease()).name == "ann"
-    with pytest.raises(EnvironmentFailure, match="another branch uses the log-in bob"):
+    with pytest.raises(EnvironmentFailure, match="another environment uses the log-in bob"):
         accounts.take("bob")
 
 
@@ -62,7 +62,7 @@ def test_secrets_are_typed_but_read_as_names() -> None:
     login = Login(ANN, ENVIRON)
     assert login.fill("<user>: <password>") == "ann@shop.test: hunter 2&"
     assert (
-        login.veil("Hello ann@shop.test, hunter 2& /?p=hunter+2%26&q=hunter%202%26")
+        login.mask("Hello ann@shop.test, hunter 2& /?p=hunter+2%26&q=hunter%202%26")
         == "Hello <user>, <password> /?p=<password>&q=<password>"
     )
     assert "hunter" not in repr(login)
@@ -71,9 +71,9 @@ def test_secrets_are_typed_but_read_as_names() -> None:
 @pytest.mark.parametrize("written", [json.dumps, partial(json.dumps, ensure_ascii=False), html.escape, partial(html.escape, quote=False)])
 def test_a_secret_is_a_name_however_it_is_written(written: Callable[[str], str]) -> None:
     login = Login(ANN, {"ANN": "p\"a\\ss&wörd'<3"})
-    assert login.veil(written(login.fill("<password>"))).strip('"') == "<password>"
+    assert login.mask(written(login.fill("<password>"))).strip('"') == "<password>"
 
 
 def test_a_secret_is_a_name_as_browsers_write_it_in_forms_and_addresses() -> None:
     login = Login(ANN, {"ANN": "it's (5*~)!&"})
-    assert login.veil("it%27s+%285*%7E%29%21%26 it's%20(5*~)!%26") == "<password> <password>"
+    assert login.mask("it%27s+%285*%7E%29%21%26 it's%20(5*~)!%26") == "<password> <password>"

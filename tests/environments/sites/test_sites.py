@@ -123,7 +123,7 @@ def test_a_task_declares_the_outside_as_json() -> None:
     ],
 )
 def test_what_is_declared_wrongly_is_named(outside: dict[str, object], words: str) -> None:
-    with pytest.raises(UsageError, match=f"task shop/1 declares an outside that is none: .*{words}"):
+    with pytest.raises(UsageError, match=f"task shop/1 declares an invalid outside: .*{words}"):
         declared_outside(task(json.dumps(outside)))
 
 
@@ -209,6 +209,6 @@ async def test_a_state_that_could_not_be_kept_is_not_taken_for_another(notes: tu
     with pytest.raises(EnvironmentFailure, match="hook snapshot ended"):
         async with states.turn(other):
             pass
-    with pytest.raises(EnvironmentFailure, match="could not be kept when others had their turn"):
+    with pytest.raises(EnvironmentFailure, match="could not be saved when others had their turn"):
         async with states.turn(one):
             pass

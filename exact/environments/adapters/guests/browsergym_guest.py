@@ -1,7 +1,7 @@
-"""A BrowserGym task as a guest: its accessibility tree as elements, our verbs as its actions.
+"""Guest for BrowserGym tasks: maps its accessibility tree to elements and our verbs to its actions.
 
-What is in its way here is handled: the chat's own browser is left out, the fixed waits are replaced by looking whether the page still
-changes, every launch takes the browser that is there, and the reward is never shown. Runs in BrowserGym's virtual environment.
+The chat's own browser is left out, fixed waits are replaced by waiting until the page has settled, every launch uses the installed browser,
+and the reward is never shown. Runs in BrowserGym's virtual environment.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import gymnasium
 from browsergym.core.action.highlevel import HighLevelActionSet
 
 if TYPE_CHECKING:
-    from exact.environments.adapters.guests.guest_parts import ActionError, calm, digest, identity, png, use_browser, written
+    from exact.environments.adapters.guests.guest_parts import ActionError, digest, identity, png, use_browser, wait_until_settled, written
 else:
-    from guest_parts import ActionError, calm, digest, identity, png, use_browser, written
+    from guest_parts import ActionError, digest, identity, png, use_browser, wait_until_settled, written
 
 VERBS: list[dict[str, Any]] = [
     {"name": "click", "form": ["[id]"], "help": "click an element"},
@@ -37,8 +37,8 @@ VERBS: list[dict[str, Any]] = [
     {"name": "wait", "help": "wait a second"},
     {"name": "stop", "form": ['"text"'], "help": "end the task, with the answer if one was asked for", "final": True},
 ]
-PATIENCE = 5000
-"""Milliseconds that an action may take; BrowserGym's own 500 are too few in a sandbox or on a busy machine."""
+TIMEOUT_MS = 5000
+"""Milliseconds that an action may take. BrowserGym's own 500 are too few in a sandbox or on a busy machine."""
 SUBSETS = ["chat", "infeas", "bid", "coord", "nav", "tab"]
 STATES = ("checked", "disabled", "expanded", "focused", "pressed", "readonly", "required", "selected")
 FIELDS = ("textbox", "searchbox", "combobox", "spinbutton")
@@ -46,7 +46,7 @@ IDLE = ("none", "generic", "InlineTextBox", "LineBreak", "LabelText", "MenuListP
 
 
 class NoChat:
-    """In place of the chat, which would open a browser of its own."""
+    """Replacement of the chat, which would open a browser of its own."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self.messages: list[dict[str, Any]] = []
@@ -63,13 +63,15 @@ class NoChat:
 
 
 class BrowserGymGuest:
-    """BrowserGym's tasks, one after the other."""
+    """Environment for BrowserGym tasks, one after the other."""
 
     actions = VERBS
 
     def __init__(self, browser: str, id: str = "", screenshots: bool = True, isolated: bool = True, options: Any = None) -> None:
-        """`browser`: the executable. `id`: of the task, where tasks do not say it by `browsergym` in their metadata. `options`: of
-        `gymnasium.make`."""
+        """Create an environment without a task.
+
+        `browser`: path of the executable. `id`: task id for tasks whose metadata has no `browsergym`. `options`: of `gymnasium.make`.
+        """
         use_browser(browser)
         core.Chat = NoChat
         if not screenshots:
@@ -88,7 +90,7 @@ class BrowserGymGuest:
         return self._seen(observation)
 
     def _make(self, id: str) -> None:
-        """The environment of a task, such as `miniwob.click-test`; another one is closed."""
+        """Make the environment of a task, such as `miniwob.click-test`, and close the last one."""
         if id == self._made:
             return
         self.close()
@@ -96,12 +98,12 @@ class BrowserGymGuest:
         code = HighLevelActionSet(subsets=SUBSETS, multiaction=False).to_python_code
 
         def mapping(action: str) -> str:
-            return str(code(action)).replace("timeout=500", f"timeout={PATIENCE}")
+            return str(code(action)).replace("timeout=500", f"timeout={TIMEOUT_MS}")
 
         given = {"slow_mo": 0, "pre_observation_delay": 0.0, **self._options}
         made: Any = gymnasium.make(f"browsergym/{id}", disable_env_checker=True, action_mapping=mapping, **given)
         self._env, self._made = made.unwrapped, id
-        self._wait_for_dom, self._env._wait_dom_loaded = self._env._wait_dom_loaded, self._calm
+        self._wait_for_dom, self._env._wait_dom_loaded = self._env._wait_dom_loaded, self._settle
 
     def step(self, action: dict[str, Any]) -> dict[str, Any]:
         if self._over:
@@ -123,7 +125,7 @@ class BrowserGymGuest:
         return {"observation": None if self._over else self._seen(observation), "terminated": self._over}
 
     def evaluate(self, outcome: dict[str, Any]) -> dict[str, Any]:
-        """BrowserGym's reward, the best that was given in the episode."""
+        """Return the largest reward of the episode as score."""
         success = self._best > 0
         return {"value": float(success), "success": success, "raw": self._best, "reason": f"reward {self._best:g}"}
 
@@ -132,13 +134,13 @@ class BrowserGymGuest:
             self._env.close()
         self._env, self._made = None, ""
 
-    def _calm(self) -> None:
-        """In place of a fixed wait."""
+    def _settle(self) -> None:
+        """Wait until the pages have settled. Replaces a fixed wait."""
         self._wait_for_dom()
-        calm(self._env.context.pages)
+        wait_until_settled(self._env.context.pages)
 
     def _code(self, action: dict[str, Any]) -> str:
-        """Our action in BrowserGym's words."""
+        """Return an action in BrowserGym's form."""
         name, args = action["name"], action["args"]
         if name == "tab":
             args = [int(args[0])]
@@ -172,7 +174,7 @@ class BrowserGymGuest:
 
 
 def _elements(observation: dict[str, Any]) -> list[dict[str, Any]]:
-    """The accessibility tree, in document order, without wrappers that say nothing. An id is BrowserGym's own."""
+    """Return the accessibility tree in document order, without empty wrappers. Ids are BrowserGym's own."""
     nodes = {node["nodeId"]: node for node in observation["axtree_object"]["nodes"]}
     inner = {child for node in nodes.values() for child in node.get("childIds", ())}
     found: list[dict[str, Any]] = []
@@ -195,14 +197,14 @@ def _elements(observation: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _element(node: dict[str, Any], depth: int, extra: dict[str, Any]) -> dict[str, Any] | None:
-    """A node as an element, or None where it says nothing."""
+    """Return a node as an element. None where it is empty."""
     role, name = str(node["role"]["value"]), str(node.get("name", {}).get("value", ""))
     id = node.get("browsergym_id") or ""
     more = extra.get(id) or {}
     if node.get("ignored") or (role in IDLE and not more.get("clickable")) or (role == "StaticText" and not name.strip()):
         return None
-    told = {each["name"]: each["value"].get("value") for each in node.get("properties", ())}
-    states = sorted(state for state in STATES if told.get(state) in (True, "true", "mixed"))
+    properties = {each["name"]: each["value"].get("value") for each in node.get("properties", ())}
+    states = sorted(state for state in STATES if properties.get(state) in (True, "true", "mixed"))
     if role not in FIELDS:
         states = [state for state in states if state != "focused"]
     value, box = node.get("value", {}).get("value"), more.get("bbox")

@@ -1,6 +1,6 @@
-"""OSWorld's `desktop_env` as a guest: it sets a task up, carries out actions, and judges, all by itself.
+"""Guest for OSWorld's `desktop_env`, which sets tasks up, carries out actions and evaluates.
 
-Runs in the virtual environment of desktop_env, which brings 7 GB and wants a provider of virtual machines.
+Runs in the virtual environment of desktop_env, which has 7 GB and needs a provider of virtual machines.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class DesktopEnvGuest:
     """One virtual machine."""
 
     def __init__(self, options: dict[str, Any] | None = None) -> None:
-        """`options`: of DesktopEnv: `provider_name`, `path_to_vm`, `os_type`, ..."""
+        """Create the virtual machine. `options`: of DesktopEnv, such as `provider_name`, `path_to_vm` and `os_type`."""
         given = {"action_space": "pyautogui", "require_a11y_tree": True, **(options or {})}
         self._env: Any = importlib.import_module("desktop_env.desktop_env").DesktopEnv(**given)
-        self._over = True
+        self._ended = True
         self.capabilities = {"fidelity": "replay", "isolated": True, "deterministic": False, "screenshots": True, "evaluates": True}
         self.actions = [
             {"name": "act", "form": ['"text"'], "help": "Python that moves mouse and keyboard by pyautogui"},
@@ -36,20 +36,20 @@ class DesktopEnvGuest:
         ]
 
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:
-        """The machine at its snapshot, and the task's `config` carried out."""
-        self._over = False
+        """Restore the machine's snapshot and carry out the task's `config`."""
+        self._ended = False
         return self._seen(self._env.reset(task_config=json.loads(task["private"]["osworld"])))
 
     def step(self, action: dict[str, Any]) -> dict[str, Any]:
-        if self._over:
+        if self._ended:
             raise ActionError("the episode is over: reset first")
-        said = {"wait": "WAIT", "fail": "FAIL", "stop": "DONE"}.get(action["name"]) or str(action["args"][0])
-        observation, _, over, _ = self._env.step(said, PAUSE)
-        self._over = bool(over) or action["name"] in ("fail", "stop")
-        return {"observation": None if self._over else self._seen(observation), "terminated": self._over}
+        command = {"wait": "WAIT", "fail": "FAIL", "stop": "DONE"}.get(action["name"]) or str(action["args"][0])
+        observation, _, over, _ = self._env.step(command, PAUSE)
+        self._ended = bool(over) or action["name"] in ("fail", "stop")
+        return {"observation": None if self._ended else self._seen(observation), "terminated": self._ended}
 
     def evaluate(self, outcome: dict[str, Any]) -> dict[str, Any]:
-        """Its own metric; success is exactly 1. Raises ValueError where it is no number."""
+        """Return the value of its own metric. Success is exactly 1. Raises ValueError where it is not a number."""
         score = float(self._env.evaluate())
         if math.isnan(score):
             raise ValueError("the task's metric is not a number: its result could not be compared")

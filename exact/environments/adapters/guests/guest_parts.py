@@ -1,4 +1,4 @@
-"""What the files beside this one share. Standard library only, Python 3.9 and later."""
+"""Shared parts of the guests in this folder. Standard library only, Python 3.9 and later."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from typing import Any
 
 Element = dict[str, Any]
-"""As exact.observation.Element, as plain data."""
+"""Plain data with the fields of exact.observation.Element."""
 
 
 class ActionError(Exception):
-    """The action does not fit, and the environment is as it was: the guest's protocol knows it by its name."""
+    """Raised where an action does not fit; the state is unchanged. The guest's protocol recognises it by its name."""
 
 
 def written(elements: Iterable[Element]) -> str:
-    """One element a line, indented: `[4] button "Submit" focused`."""
+    """Return elements as text, one per line and indented: `[4] button "Submit" focused`."""
     return "\n".join(_line(each) for each in elements)
 
 
@@ -35,19 +35,19 @@ def _line(element: Element) -> str:
 
 
 def digest(parts: object) -> str:
-    """Of plain data."""
+    """Return a digest of plain data."""
     text = json.dumps(parts, ensure_ascii=False, default=str)
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def identity(elements: Iterable[Element]) -> list[list[object]]:
-    """What of elements identifies a state: ids and boxes are left out."""
+    """Return the fields of elements that identify a state: ids and boxes are left out."""
     names = ("depth", "role", "name", "value", "states", "visible")
     return [[each.get(name) for name in names] for each in elements]
 
 
 def png(pixels: Any) -> bytes:
-    """The picture of an array of bytes, `(height, width, 3)`, `(height, width, 1)` or `(height, width)`."""
+    """Return the PNG of an array of bytes of shape `(height, width, 3)`, `(height, width, 1)` or `(height, width)`."""
     height, width, *rest = pixels.shape
     colours = rest[0] if rest else 1
     row = width * colours
@@ -63,7 +63,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def use_browser(executable: str) -> None:
-    """Let Playwright launch this browser, whatever it is asked to launch, without what needs a network or privileges."""
+    """Make Playwright launch this browser for every launch, without features that need a network or privileges."""
     from playwright.sync_api import BrowserType
 
     launch = BrowserType.launch
@@ -76,7 +76,7 @@ def use_browser(executable: str) -> None:
     BrowserType.launch = launched  # type: ignore[method-assign]
 
 
-CALM = """
+SETTLED_SCRIPT = """
 () => new Promise(done => {
   let left = 40, timer = 0;
   const end = () => { watcher.disconnect(); clearTimeout(timer); done(); };
@@ -86,14 +86,14 @@ CALM = """
   requestAnimationFrame(again);
 })
 """
-"""Until nothing has changed for 60 ms, at most 40 times."""
+"""Script that waits until nothing has changed for 60 ms, for at most 40 changes."""
 
 
-def calm(pages: Iterable[Any]) -> None:
-    """Wait until pages of Playwright's stand still, instead of a fixed time."""
+def wait_until_settled(pages: Iterable[Any]) -> None:
+    """Wait until Playwright pages have settled, instead of a fixed time."""
     for page in pages:
         try:
             page.wait_for_load_state("domcontentloaded", timeout=10_000)
-            page.evaluate(CALM)
-        except Exception:  # noqa: BLE001 - it navigates or closes: what comes of that is seen next
+            page.evaluate(SETTLED_SCRIPT)
+        except Exception:  # noqa: BLE001 - the page navigates or closes, which the next observation shows
             continue

@@ -1,6 +1,6 @@
-"""Any Gymnasium environment as a guest: its spaces as verbs and text, both ways.
+"""Guest for any Gymnasium environment: maps its spaces to verbs and text, both ways.
 
-Runs in the environment's own virtual environment; needs Gymnasium there.
+Runs in the environment's own virtual environment, which has Gymnasium.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 else:
     from guest_parts import ActionError, digest, png, written
 
-MOST = 64
-"""Actions of a discrete space that have a verb each."""
+MAX_VERBS = 64
+"""Largest discrete space whose actions have a verb each."""
 EXAMPLES = 8
-"""Actions of another space that an observation shows."""
+"""Number of example actions of another space that an observation shows."""
 NUMBERS = 400
-"""Numbers of an array that are written out."""
+"""Largest array whose numbers are written out."""
 
 
 class GymnasiumGuest:
-    """One environment, made when it is opened."""
+    """One Gymnasium environment, made when it is opened."""
 
     def __init__(
         self,
@@ -40,44 +40,47 @@ class GymnasiumGuest:
         isolated: bool = True,
         deterministic: bool = True,
     ) -> None:
-        """`id`: as in `gymnasium.make`, with `options`. `imports`: modules that register it. `success`: total reward from which an episode
-        counts as solved; by default the environment's own threshold, else any positive total."""
+        """Make the environment.
+
+        `id`, `options`: as for `gymnasium.make`. `imports`: modules that register it. `success`: total reward from which an episode counts
+        as solved; by default the environment's own threshold, else any positive total.
+        """
         for module in imports or []:
             importlib.import_module(module)
         self._env: Any = gymnasium.make(id, disable_env_checker=True, **(options or {}))
         own = self._env.spec.reward_threshold if self._env.spec else None
         self._success: float | None = success if success is not None else own
-        self._words = _words(self._env)
-        self._total, self._over, self._told = 0.0, True, dict[str, Any]()
+        self._verbs = _verbs(self._env)
+        self._total, self._ended, self._info = 0.0, True, dict[str, Any]()
         pictures = self._env.render_mode == "rgb_array"
         self.capabilities = {
             "fidelity": "replay", "isolated": isolated, "deterministic": deterministic, "screenshots": pictures, "evaluates": True,
         }  # fmt: skip
-        act = {"name": "act", "form": ['"text"'], "help": f"an action of {_told(self._env.action_space)}, in JSON"}
-        self.actions = [*({"name": word} for word in self._words), *([] if self._words else [act])]
+        act = {"name": "act", "form": ['"text"'], "help": f"an action of {_space_text(self._env.action_space)}, in JSON"}
+        self.actions = [*({"name": word} for word in self._verbs), *([] if self._verbs else [act])]
         self.actions.append({"name": "stop", "form": ['"text"'], "help": "end the task", "final": True})
 
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:
         self._env.action_space.seed(task["seed"])
         given = json.loads(task["metadata"].get("options") or "null")
         observation, info = self._env.reset(seed=task["seed"], options=given)
-        self._total, self._over, self._told = 0.0, False, info
+        self._total, self._ended, self._info = 0.0, False, info
         return self._seen(observation)
 
     def step(self, action: dict[str, Any]) -> dict[str, Any]:
-        if self._over:
+        if self._ended:
             raise ActionError("the episode is over: reset first")
         if action["name"] == "stop":
-            self._over = True
+            self._ended = True
             return {"observation": None, "terminated": True}
-        observation, reward, terminated, truncated, self._told = self._env.step(self._action(action))
+        observation, reward, terminated, truncated, self._info = self._env.step(self._action(action))
         self._total += float(reward)
-        self._over = bool(terminated or truncated)
-        return {"observation": None if self._over else self._seen(observation), "terminated": self._over}
+        self._ended = bool(terminated or truncated)
+        return {"observation": None if self._ended else self._seen(observation), "terminated": self._ended}
 
     def evaluate(self, outcome: dict[str, Any]) -> dict[str, Any]:
-        """The total reward, and whether it is enough. What the environment itself says in `info` comes first."""
-        own = self._told.get("is_success", self._told.get("success"))
+        """Return the total reward, and whether it suffices. A success reported in `info` takes precedence."""
+        own = self._info.get("is_success", self._info.get("success"))
         success = bool(own) if own is not None else self._total >= self._success if self._success is not None else self._total > 0
         return {"value": float(success), "success": success, "raw": self._total, "reason": f"total reward {self._total:g}"}
 
@@ -85,24 +88,24 @@ class GymnasiumGuest:
         self._env.close()
 
     def _action(self, action: dict[str, Any]) -> Any:
-        """An element of the action space. Raises ActionError."""
+        """Return the element of the action space. Raises ActionError."""
         space = self._env.action_space
-        if self._words:
-            return space.start + self._words.index(action["name"])
+        if self._verbs:
+            return space.start + self._verbs.index(action["name"])
         text = action["args"][0]
         try:
             value = text if isinstance(space, spaces.Text) else _read(space, json.loads(text))
         except (ValueError, TypeError, KeyError, IndexError) as error:
-            raise ActionError(f"{text!r} is no action of {_told(space)}: {error}") from error
+            raise ActionError(f"{text!r} is not an action of {_space_text(space)}: {error}") from error
         if not space.contains(value):
-            raise ActionError(f"{text!r} is not in {_told(space)}: such as {_example(space)}")
+            raise ActionError(f"{text!r} is not in {_space_text(space)}: such as {_example(space)}")
         return value
 
     def _seen(self, observation: Any) -> dict[str, Any]:
-        """Text and fingerprint of an observation, with a picture where the environment draws one."""
+        """Return text and fingerprint of an observation, with a picture where the environment draws one."""
         picture = self._env.render() if self._env.render_mode in ("rgb_array", "ansi") else None
         shown = picture if isinstance(picture, str) else ""
-        elements = [] if self._words else self._examples()
+        elements = [] if self._verbs else self._examples()
         text = "\n".join(part for part in (shown, _written(observation), written(elements)) if part)
         if _is_image(observation) and not hasattr(picture, "shape"):
             picture = observation
@@ -114,7 +117,7 @@ class GymnasiumGuest:
         }
 
     def _examples(self) -> list[dict[str, Any]]:
-        """Actions to begin with, drawn from the space; always the same ones."""
+        """Return example actions drawn from the space, always the same ones."""
         if isinstance(self._env.action_space, spaces.Text):
             return []
         self._env.action_space.seed(0)
@@ -122,13 +125,13 @@ class GymnasiumGuest:
         return [{"id": str(at), "role": "option", "name": name} for at, name in enumerate(found, 1)]
 
 
-def _words(env: Any) -> list[str]:
-    """A verb for each action of a small discrete space: its meaning where the environment tells it, else `act_0`, `act_1`, ..."""
+def _verbs(env: Any) -> list[str]:
+    """Return a verb for each action of a small discrete space: its meaning where the environment has one, else `act_0`, `act_1`, ..."""
     space = env.action_space
-    if not isinstance(space, spaces.Discrete) or space.n > MOST:
+    if not isinstance(space, spaces.Discrete) or space.n > MAX_VERBS:
         return []
-    told: list[object] = getattr(env.unwrapped, "get_action_meanings", list)()
-    named = [re.sub(r"\W+", "_", str(each)).strip("_").lower() for each in told]
+    meanings: list[object] = getattr(env.unwrapped, "get_action_meanings", list)()
+    named = [re.sub(r"\W+", "_", str(each)).strip("_").lower() for each in meanings]
     fit = len(set(named)) == len(named) == space.n and all(named) and "stop" not in named
     return named if fit else [f"act_{space.start + at}" for at in range(space.n)]
 
@@ -137,12 +140,12 @@ def _example(space: Any) -> str:
     return json.dumps(_plain(space.sample()), separators=(",", ":"), default=str)
 
 
-def _told(space: Any) -> str:
+def _space_text(space: Any) -> str:
     return re.sub(r", charset=[^)]*", "", " ".join(str(space).split()))[:300]
 
 
 def _read(space: Any, value: Any) -> Any:
-    """Plain data as an element of a space."""
+    """Convert plain data to an element of a space."""
     if isinstance(space, spaces.Dict):
         return {name: _read(part, value[name]) for name, part in space.spaces.items()}
     if isinstance(space, spaces.Tuple):
@@ -151,7 +154,7 @@ def _read(space: Any, value: Any) -> Any:
         return tuple(_read(space.feature_space, each) for each in value)
     if isinstance(space, spaces.Discrete):
         if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError("a whole number is wanted")
+            raise TypeError("an integer is expected")
         return value
     if isinstance(space, (spaces.Box, spaces.MultiBinary, spaces.MultiDiscrete)):
         return numpy.asarray(value, dtype=space.dtype).reshape(space.shape)
@@ -159,7 +162,7 @@ def _read(space: Any, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """An element of a space as plain data."""
+    """Convert an element of a space to plain data."""
     if isinstance(value, numpy.ndarray):
         return value.tolist()
     if isinstance(value, numpy.generic):
@@ -176,7 +179,7 @@ def _is_image(value: Any) -> bool:
 
 
 def _written(value: Any, name: str = "observation") -> str:
-    """One line a part: `observation.position: [0.1,0.2]`."""
+    """Return an observation as text, one line per part: `observation.position: [0.1,0.2]`."""
     if isinstance(value, dict):
         return "\n".join(_written(part, f"{name}.{key}") for key, part in value.items())
     if isinstance(value, tuple):
@@ -191,7 +194,7 @@ def _written(value: Any, name: str = "observation") -> str:
 
 
 def _identity(value: Any) -> Any:
-    """Plain data that is equal exactly where the value is."""
+    """Return plain data that is equal if and only if the value is."""
     if isinstance(value, dict):
         return {str(name): _identity(part) for name, part in sorted(value.items())}
     if isinstance(value, (list, tuple)):

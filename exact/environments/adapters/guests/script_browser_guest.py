@@ -1,7 +1,7 @@
-"""WebArena's own environment, `ScriptBrowserEnv` of the wheel libwebarena, as a guest: sync Playwright, driven by frames.
+"""Guest for WebArena's own environment, `ScriptBrowserEnv` of the wheel libwebarena, which uses synchronous Playwright.
 
-Runs in a virtual environment that has libwebarena and Playwright. What it imports for its judges and tokenizers, and does not need to
-browse, may be missing.
+Runs in a virtual environment that has libwebarena and Playwright. Packages that it imports for its judges and tokenizers only may be
+missing.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from exact.environments.adapters.guests.guest_parts import ActionError, calm, digest, png, use_browser
+    from exact.environments.adapters.guests.guest_parts import ActionError, digest, png, use_browser, wait_until_settled
 else:
-    from guest_parts import ActionError, calm, digest, png, use_browser
+    from guest_parts import ActionError, digest, png, use_browser, wait_until_settled
 
 SITES = ("REDDIT", "SHOPPING", "SHOPPING_ADMIN", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE")
 OPTIONAL = {"transformers": "LlamaTokenizer", "text_generation": "Client"}
-"""Heavy packages that are imported with everything else, and what is taken from them."""
+"""Large packages that WebArena imports although browsing does not need them, with the name imported from each."""
 LINE = re.compile(r"^(\t*)\[(\d+)\] (\w+) '(.*?)'((?: \w+: \S+)*)$", re.M)
 STATES = ("checked", "disabled", "expanded", "focused", "pressed", "readonly", "required", "selected")
 
@@ -46,13 +46,16 @@ VERBS: list[dict[str, Any]] = [
 
 
 class ScriptBrowserGuest:
-    """One ScriptBrowserEnv. A task is a configuration in WebArena's form: JSON in the private `config`, or the path of a file there."""
+    """One ScriptBrowserEnv. A task has a configuration in WebArena's form in its private `config`: JSON, or the path of a file."""
 
     actions = VERBS
 
     def __init__(self, browser: str, isolated: bool = False, trace: bool = False, options: Any = None, config: str = "") -> None:
-        """`browser`: the executable. `trace`: whether Playwright records one. `options`: of ScriptBrowserEnv. `config`: that of tasks which
-        bring none."""
+        """Create an environment without a task.
+
+        `browser`: path of the executable. `trace`: whether Playwright records a trace. `options`: of ScriptBrowserEnv. `config`:
+        configuration of tasks that have none.
+        """
         for site in SITES:
             os.environ.setdefault(site, f"http://{site.lower()}.invalid")
         for name, taken in OPTIONAL.items():
@@ -63,33 +66,33 @@ class ScriptBrowserGuest:
 
         given = {"observation_type": "accessibility_tree", "current_viewport_only": True, **(options or {})}
         self._env: Any = ScriptBrowserEnv(headless=True, save_trace_enabled=trace, **given)
-        self._look, self._env._get_obs = self._env._get_obs, self._calmly
+        self._observe, self._env._get_obs = self._env._get_obs, self._settled_observation
         self._config = config
         self._folder, self._trace = Path(tempfile.mkdtemp(prefix="exact-webarena-")), trace
         self._task: dict[str, Any] = {}
         self._state: Any = None
-        self._over = True
+        self._ended = True
         self.capabilities = {"fidelity": "replay", "isolated": isolated, "evaluates": True}
 
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:
-        self._over = True
-        told = str(task["private"].get("config") or self._config)
-        self._task = json.loads(told if told.lstrip().startswith("{") else Path(told).read_text("utf-8"))
+        self._ended = True
+        config = str(task["private"].get("config") or self._config)
+        self._task = json.loads(config if config.lstrip().startswith("{") else Path(config).read_text("utf-8"))
         self._file.write_text(json.dumps(self._task), "utf-8")
         observation, info = self._env.reset(options={"config_file": str(self._file)})
-        self._over = False
+        self._ended = False
         return self._seen(observation, info)
 
     def step(self, action: dict[str, Any]) -> dict[str, Any]:
         from webarena.browser_env import ActionTypes
 
-        if self._over:
+        if self._ended:
             raise ActionError("the episode is over: reset first")
-        meant = self._meant(action)
-        if meant["action_type"] == ActionTypes.STOP:
-            self._over = True
+        parsed = self._parsed(action)
+        if parsed["action_type"] == ActionTypes.STOP:
+            self._ended = True
             return {"observation": None, "terminated": True}
-        observation, _, terminated, truncated, info = self._env.step(meant)
+        observation, _, terminated, truncated, info = self._env.step(parsed)
         seen = self._seen(observation, info)
         if info["fail_error"]:
             raise ActionError(f"{action['key']}: {' '.join(info['fail_error'].split())[:300]}")
@@ -99,7 +102,7 @@ class ScriptBrowserGuest:
         return self._seen(self._env._get_obs(), {"observation_metadata": self._env._get_obs_metadata(), "fail_error": ""})
 
     def evaluate(self, outcome: dict[str, Any]) -> dict[str, Any]:
-        """WebArena's evaluator, on the page as it is."""
+        """Return the score of WebArena's evaluator for the page as it is."""
         from webarena.browser_env import create_stop_action
         from webarena.evaluation_harness.evaluators import evaluator_router
 
@@ -109,7 +112,7 @@ class ScriptBrowserGuest:
         return {"value": value, "success": value == 1.0, "raw": value, "reason": ", ".join(self._task["eval"]["eval_types"])}
 
     def command(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """`save_trace`: what Playwright recorded since the reset, or since it was saved last."""
+        """Carry out `save_trace`: return Playwright's trace since the reset, or since the last save."""
         if name != "save_trace":
             raise ValueError(f"there is no command {name!r}: there is save_trace")
         if not self._trace:
@@ -127,17 +130,17 @@ class ScriptBrowserGuest:
     def _file(self) -> Path:
         return self._folder / "task.json"
 
-    def _calmly(self) -> Any:
-        """It would look at once, whatever still moves; and it has no way to look at a tab that it did not open itself by a word."""
-        calm(self._env.context.pages)
+    def _settled_observation(self) -> Any:
+        """Observe after the pages have settled. Tabs that WebArena did not open get the CDP session that it needs to observe them."""
+        wait_until_settled(self._env.context.pages)
         for page in self._env.context.pages:
-            if not hasattr(page, "client"):  # a popup, or what stands there after the last tab was closed
+            if not hasattr(page, "client"):  # a popup, or the tab that is left after the last one was closed
                 page.client = page.context.new_cdp_session(page)
                 page.client.send("Accessibility.enable")
-        return self._look()
+        return self._observe()
 
-    def _meant(self, action: dict[str, Any]) -> Any:
-        """As WebArena's own parser has it. Raises ActionError."""
+    def _parsed(self, action: dict[str, Any]) -> Any:
+        """Return the action that WebArena's own parser makes of it. Raises ActionError."""
         from webarena.browser_env import ActionParsingError, create_id_based_action, create_stop_action, create_type_action
 
         name, args = action["name"], action["args"]
@@ -172,9 +175,9 @@ class ScriptBrowserGuest:
 
 
 def _element(found: re.Match[str], nodes: dict[str, Any]) -> dict[str, Any]:
-    """A line of WebArena's tree."""
-    tabs, id, role, name, told = found.groups()
-    values = dict(part.split(": ", 1) for part in re.findall(r"\w+: \S+", told))
+    """Return the element of a line of WebArena's tree."""
+    tabs, id, role, name, properties = found.groups()
+    values = dict(part.split(": ", 1) for part in re.findall(r"\w+: \S+", properties))
     box = nodes.get(id, {}).get("union_bound")
     return {
         "id": id, "role": role, "name": name.strip(), "depth": len(tabs),
@@ -184,7 +187,7 @@ def _element(found: re.Match[str], nodes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _absent(name: str, taken: str) -> types.ModuleType:
-    """In place of a package that is not installed: whoever uses it is told."""
+    """Return a module in place of a package that is not installed. Using its class raises ImportError."""
 
     class Absent:
         def __init__(self, *args: Any, **options: Any) -> None:

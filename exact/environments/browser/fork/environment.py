@@ -183,7 +183,7 @@ class ForkingEnvironment(BrowserEnvironment):
         """Bring the site outside into the state retained under a name, or to its start where the name is empty."""
         if self._states:
             with self.tabs.timeouts.unlimited():
-                await (self._states.arrive(self._standing, name) if name else self._states.begin(self._standing))
+                await (self._states.restore(self._standing, name) if name else self._states.begin(self._standing))
             if self._states.forks:
                 self._browser.relay.egress.move(self._states.site.base, self._standing.base)
 

@@ -120,7 +120,7 @@ class ForkStore:
         await browser.relay.hold()
         try:
             if self.states:
-                memo = replace(memo, site=await self.states.keep(standing))
+                memo = replace(memo, site=await self.states.save(standing))
             connection = browser.connection
             image = await self._sandboxes.checkpoint(browser.relay.sandbox)
         finally:

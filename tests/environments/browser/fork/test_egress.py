@@ -369,7 +369,7 @@ async def test_each_branch_has_a_log_in_of_its_own_whose_secrets_are_not_read(fr
         assert b"hunter2" not in msgspec.json.encode(step) and b"anna" not in msgspec.json.encode(step)
         async with environments.open(simulation=False):
             third = asyncio.ensure_future(anext(aiter(_opened(environments))))
-            with pytest.raises(EnvironmentFailure, match="another branch uses the log-in anna"):
+            with pytest.raises(EnvironmentFailure, match="another environment uses the log-in anna"):
                 async with environments.fork(await first.snapshot(), simulation=False):
                     pass
             assert not third.done()

@@ -40,7 +40,7 @@ class CertificateConfig(Strict, frozen=True, kw_only=True):
 
 
 class RecordingConfig(Strict, frozen=True, kw_only=True):
-    """Recorded traffic of sites: see docs/design/worlds.md."""
+    """Recorded traffic of sites: see docs/design/environments.md."""
 
     path: str = ""
     """A file of exchanges, scrubbed of credentials; empty: none."""

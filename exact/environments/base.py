@@ -45,12 +45,12 @@ class SideEffect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_write(self) -> bool:
-        """Whether the step may have changed state outside: a request with a method other than GET, HEAD or OPTIONS was sent."""
+        """Return whether a write was sent: a request with a method other than GET, HEAD or OPTIONS."""
         return self.kind == "request" and self.method not in _SAFE_METHODS
 
     @property
     def is_blocked(self) -> bool:
-        """Whether a write was blocked, so that its result is unknown."""
+        """Return whether a write was blocked, so that its result is unknown."""
         return self.kind == "blocked" and bool(self.method) and self.method not in _SAFE_METHODS
 
 
@@ -83,7 +83,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     """Identifier, unique among the snapshots of one factory."""
     fidelity: Fidelity
-    """How much state a restore recovers. May be lower than that of the environment: see `severed`."""
+    """State that a restore recovers. May be lower than that of the environment: see `severed`."""
     fingerprint: str
     """Fingerprint of the observation at the state."""
     severed: str = ""

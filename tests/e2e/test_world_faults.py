@@ -160,7 +160,7 @@ async def test_on_a_disk_that_fills_snapshots_fail_and_where_not_even_a_environm
             with suppress(OSError), (small / "rest").open("ab", buffering=0) as file:
                 file.write(bytes(free - left))
 
-    monkeypatch.setattr(sandboxes, "_place", lambda: small)
+    monkeypatch.setattr(sandboxes, "_image_folder", lambda: small)
     monkeypatch.setattr(Sandboxes, "checkpoint", counted)
     line = await search(tmp_path, EnvironmentSpec(f"{LIGHTS}:Lights"), fill)
     assert (line.status, line.score) == (status, score)

@@ -191,7 +191,7 @@ class GuestServer:
 
     @property
     def awaits(self) -> bool:
-        """Whether the environment needs an event loop."""
+        """Return whether the environment needs an event loop."""
         return not hasattr(self._made, "step") or inspect.iscoroutinefunction(self._made.step)
 
     async def answer(self, message: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> None:

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class EnvironmentSpec(msgspec.Struct, frozen=True):
-    """Where a guest loads its environment from: factory, arguments and interpreter."""
+    """Source of a guest's environment: factory, arguments and interpreter."""
 
     name: str
     """Factory, `module:name` or `file.py:name`. `guest.py` says what it returns."""

@@ -77,7 +77,7 @@ class Slot:
 
     @property
     def opened(self) -> bool:
-        """Whether the slot has an environment now."""
+        """Return whether the slot has an environment now."""
         return self._environment is not None
 
     def is_at(self, path: Sequence[Waypoint]) -> bool:

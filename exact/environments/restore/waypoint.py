@@ -60,5 +60,5 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def arrived(self) -> bool:
-        """Whether the environment is in the wanted state."""
+        """Return whether the environment is in the wanted state."""
         return self.match in ("exact", "equivalent")

@@ -1,4 +1,4 @@
-"""Where images lie. Needs no runsc."""
+"""The folder of images. Needs no runsc."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Usage(NamedTuple):
 
 def test_memory_is_used_where_it_is_large_enough_else_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandboxes, "_SHM", tmp_path)
-    for free, chosen in ((sandboxes.ENOUGH, tmp_path), (sandboxes.ENOUGH - 1, None)):
+    for free, chosen in ((sandboxes.SHM_NEEDED, tmp_path), (sandboxes.SHM_NEEDED - 1, None)):
         monkeypatch.setattr(shutil, "disk_usage", lambda path, free=free: Usage(free))
-        assert sandboxes._place() == chosen
+        assert sandboxes._image_folder() == chosen
 
 
 def test_what_a_crash_left_in_memory_is_removed_before_it_is_found_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = left_by_a_dead_process(tmp_path)
     monkeypatch.setattr(sandboxes, "_SHM", tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(0 if left.exists() else sandboxes.ENOUGH))
-    assert sandboxes._place() == tmp_path and not left.exists()
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(0 if left.exists() else sandboxes.SHM_NEEDED))
+    assert sandboxes._image_folder() == tmp_path and not left.exists()

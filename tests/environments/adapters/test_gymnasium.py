@@ -51,7 +51,7 @@ async def test_what_is_not_in_the_space_is_refused_and_changes_nothing() -> None
     async with gymnasium_factory("Odd-v0", **ODD) as environments, environments.open(simulation=True) as environment:  # type: ignore[arg-type]
         await environment.reset(TASK)
         for text in wrong:
-            with pytest.raises(ActionError, match=r"is no action of Dict|is not in Dict"):
+            with pytest.raises(ActionError, match=r"is not an action of Dict|is not in Dict"):
                 await environment.step(environment.actions.action("act", text))
         after = (await environment.step(environment.actions.action("act", '{"go": 1, "push": [0, 0], "say": ""}'))).observation
         assert after is not None and after.text.startswith("observation.taken: [0,0]")

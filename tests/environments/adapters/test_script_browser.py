@@ -143,5 +143,5 @@ async def test_the_example_solves_its_tasks_side_by_side(libwebarena: Path, caps
 
 async def test_a_file_that_holds_no_task_is_refused(tmp_path: Path) -> None:
     (tmp_path / "task.json").write_text('{"start_url": "x"}')
-    with pytest.raises(UsageError, match="no task in WebArena's form: KeyError: 'intent'"):
+    with pytest.raises(UsageError, match="not a task in WebArena's form: KeyError: 'intent'"):
         task_of(tmp_path / "task.json")

@@ -159,7 +159,7 @@ async def test_when_the_disk_is_full_the_checkpoint_fails_its_files_go_and_the_e
 
 
 async def test_a_worker_can_start_its_guest_in_a_sandbox(sandboxes: Sandboxes, counter: GuestSpec) -> None:
-    guest: GuestProcess = await SandboxLauncher(sandboxes, like=counter).start(counter.args, {"ANSWER": "42"})
+    guest: GuestProcess = await SandboxLauncher(sandboxes, template=counter).start(counter.args, {"ANSWER": "42"})
     guest.stdin.write(b"os.environ['ANSWER']\n")
     assert await guest.stdout.readline() == b"42\n" and guest.alive
     guest.kill()

@@ -117,7 +117,7 @@ def test_a_task_declares_the_outside_as_json() -> None:
     ("outside", "words"),
     [
         ({"host": {}}, "host"),
-        ({"site": {"base": "shop", "reset": {"url": "a"}, "snapshot": {"url": "a"}, "fork": {"url": "a"}}}, "no address"),
+        ({"site": {"base": "shop", "reset": {"url": "a"}, "snapshot": {"url": "a"}, "fork": {"url": "a"}}}, "not an address"),
         ({"site": {"base": "http://a", "reset": {"url": "a"}, "snapshot": {"url": "a"}}}, "restore, or fork"),
         ({"site": {"base": "http://a", "reset": {}, "snapshot": {"url": "a"}, "fork": {"url": "a"}}}, "either a command or a url"),
     ],

@@ -56,7 +56,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         shared: SharedState | None = None,
         login: AccountLease | None = None,
     ) -> None:
-        """`shared`: what environments that are opened together share. `login`: the account that this environment has leased."""
+        """Make an environment. `shared`: what environments that are opened together share. `login`: the account that it has leased."""
         self.episode = EpisodeSetup(
             browser,
             setup,
@@ -202,11 +202,11 @@ class BrowserEnvironment(EpisodeHooks, ABC):
 
     @abstractmethod
     async def take_snapshot(self) -> Snapshot:
-        """Hook: take the snapshot. Nothing is under way in the browser."""
+        """Take the snapshot. This hook is called while nothing is under way in the browser."""
 
     @abstractmethod
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Hook: return to a snapshot by `resume`. Raises EnvironmentFailure if it is gone."""
+        """Return to a snapshot, by calling `resume`. Raises EnvironmentFailure if it is gone."""
 
     async def resume(self, task: Task, arrive: Callable[[], Awaitable[Observed]]) -> Observation:
         """Bring the environment into a snapshot's state by calling `arrive`, which observes it last. For subclasses' `restore`."""

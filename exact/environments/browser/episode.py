@@ -59,7 +59,7 @@ class EpisodeSetup:
         account: AccountLease | None,
         hooks: EpisodeHooks,
     ) -> None:
-        """`shared`: what environments that are opened together share. `account`: the leased log-in; None where accounts are not leased."""
+        """Make a set-up. `shared`: what environments that are opened together share. `account`: the leased log-in, if any."""
         self.setup, self.isolated, self.simulation, self.account = setup, isolated, simulation, account
         self._base, self._authenticator, self._hooks = config, shared.authenticator, hooks
         self.tabs = Tabs(browser, setup, config)
@@ -104,7 +104,7 @@ class EpisodeSetup:
     async def begin(self, task: Task, now: int = START, downloads: tuple[str, ...] = ()) -> None:
         """Begin an episode in an empty browser context.
 
-        `now`: time of a held clock, in milliseconds since 1970. `downloads`: lines about the files that it had downloaded before.
+        `now`: time of a paused clock, in milliseconds since 1970. `downloads`: lines about the files that it had downloaded before.
         """
         await self._hooks.before_episode()
         tabs, before, self.task = self.tabs, self.config, task
@@ -154,10 +154,10 @@ class EpisodeSetup:
     async def connect(self, now: int = START) -> Page:
         """Enter the browser and return its first page, which is not a tab yet; popups are adopted from now on.
 
-        `now`: time of a held clock, in milliseconds since 1970.
+        `now`: time of a paused clock, in milliseconds since 1970.
         """
         tabs, task = self.tabs, self.task
-        timers = () if tabs.clock else (script_call("page/timers", _SOON),)  # held timers are not waited for
+        timers = () if tabs.clock else (script_call("page/timers", _SOON),)  # timers of a paused clock are not waited for
         shadows = script_call("page/shadows", redaction.rules(self.config.mask))
         scripts = (*timers, script_call("page/fetches"), shadows, *self.setup.init_scripts)
         task_origins = origins(task.start, *task.origins) if task else ()

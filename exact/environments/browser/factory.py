@@ -1,4 +1,4 @@
-"""Browser environments of one kind, all in one browser."""
+"""A factory of browser environments that share one browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from exact.environments.sites.site import Outside
 
 
 class BrowserFactory:
-    """Opens browser environments; any number at once, each in a context of its own."""
+    """Opens browser environments of one kind, any number at once, each in a browser context of its own."""
 
     def __init__(
         self,
@@ -31,8 +31,11 @@ class BrowserFactory:
         evaluator: Evaluator | None = None,
         outside: Outside | None = None,
     ) -> None:
-        """`isolated`: whether a reset undoes all that a step may do. `evaluator` gives the verdict on the last page. `outside`: whose
-        accounts are leased, one for each environment, and whose site is reset for the environment that acts for good."""
+        """Make a factory.
+
+        `isolated`: whether a reset undoes everything that a step may do. `evaluator` scores the last page. `outside`: its accounts are
+        leased, one for each environment, and its site is reset with the live environment.
+        """
         self._browser, self._setup, self._config = browser, setup, config
         self._isolated, self._evaluator = isolated, evaluator
         self._shared, self._pages = SharedState.of(config), PageSnapshots()
@@ -41,7 +44,7 @@ class BrowserFactory:
 
     @asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[PageEnvironment]:
-        """A fresh environment, closed on leaving."""
+        """Open a fresh environment, which is closed on leaving."""
         login = AccountLease(self._accounts, await self._accounts.lease()) if self._accounts else None
         environment = PageEnvironment(
             self._browser, self._setup, self._config, isolated=self._isolated, simulation=simulation, evaluator=self._evaluator,
@@ -58,18 +61,18 @@ class BrowserFactory:
 
     @asynccontextmanager
     async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[PageEnvironment]:
-        """Another environment, brought to a page that any environment of these environments took a snapshot of; compare the fingerprints.
+        """Open another environment at a snapshot that any environment of this factory took. Compare the fingerprints.
 
-        Raises EnvironmentFailure if it is gone.
+        Raises EnvironmentFailure if the snapshot is gone.
         """
         async with self.open(simulation=simulation) as environment:
             await environment.restore(snapshot)
             yield environment
 
     def has(self, snapshot: Snapshot) -> bool:
-        """Whether it can still be restored: the number of snapshots kept is bounded."""
+        """Return whether a snapshot can still be restored. The number of snapshots that are retained is bounded."""
         return snapshot.id in self._pages
 
     def drop(self, snapshot: Snapshot) -> None:
-        """Nobody will come back to it."""
+        """Drop a snapshot that will not be restored again."""
         self._pages.drop(snapshot.id)

@@ -16,7 +16,7 @@ class EpisodeHooks:
 
     @property
     def keeps_context(self) -> bool:
-        """Whether a reset may empty the browser context instead of opening another one."""
+        """True where a reset may empty the browser context instead of opening another one."""
         return True
 
     @property

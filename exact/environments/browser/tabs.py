@@ -40,7 +40,7 @@ class Tabs:
         self.dialogs = Dialogs("accept" if setup.one_page else config.dialogs)
         self.downloads = self._new_downloads(())
         self.clock = Clock(config.clock) if config.clock else None
-        """The held clock of the pages; None where their time is the machine's."""
+        """The paused clock of the pages; None where their time is the machine's."""
         self.timeouts = Timeouts(lambda: self.config.settle_seconds)
         self.history: Sequence[str] = ()
         """Addresses behind a restored page, which its tab does not know. The next one is the last."""
@@ -118,7 +118,7 @@ class Tabs:
     async def settle(self, *, run: bool = True) -> bool:
         """Wait until the pages are quiet, for at most `settle_seconds`. Return False if they were not by then.
 
-        `run`: whether a held clock runs for its step.
+        `run`: whether a paused clock runs for its step.
         """
         try:
             async with asyncio.timeout(self.config.settle_seconds):

@@ -1,4 +1,4 @@
-"""A browser inside a sandbox, driven by Playwright outside."""
+"""A browser inside a sandbox, driven by Playwright outside of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.config import BrowserConfig
-from exact.environments.browser.fork.dial import Dial, dialled
+from exact.environments.browser.fork.dial import Dial, dial_directly
 from exact.environments.browser.fork.init_process import DOWNLOADS
 from exact.environments.browser.fork.relay import Relay
 from exact.environments.browser.launch.context import context_options, grant_permissions
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page, Playwright
 
 _FLAGS = (
-    # What Playwright gives a browser that it starts itself.
+    # The arguments of a browser that Playwright starts itself.
     *("--headless", "--hide-scrollbars", "--mute-audio", "--force-color-profile=srgb", "--disable-back-forward-cache"),
     "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
     *("--disable-field-trial-config", "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows"),
@@ -39,28 +39,30 @@ _FLAGS = (
     *("--disable-hang-monitor", "--disable-ipc-flooding-protection", "--disable-popup-blocking", "--disable-prompt-on-repost"),
     *("--allow-pre-commit-input", "--metrics-recording-only", "--no-default-browser-check", "--password-store=basic"),
     *("--use-mock-keychain", "--no-service-autorun", "--unsafely-disable-devtools-self-xss-warnings", "--enable-unsafe-swiftshader"),
-    # What it gives a context: ours is the browser's own one, which outlives the connection that a snapshot was taken over.
+    # Its options for a context: ours is the browser's default one, which outlives the connection that a snapshot was taken over.
     "--force-prefers-reduced-motion",
-    # What a sandbox wants. Two processes instead of four: a snapshot is smaller by a third, and taken and restored sooner.
+    # For the sandbox. Two processes instead of four: a snapshot is smaller by a third, and taken and restored sooner.
     *("--in-process-gpu", "--enable-features=NetworkServiceInProcess2"),
     *("--no-sandbox", "--no-zygote", "--remote-debugging-port=0", "--user-data-dir=/tmp/profile"),
 )
-_MISSED = 2.0
-"""Seconds in which Playwright has noticed that a browser went, if it does at all."""
+_NOTICED_SECONDS = 2.0
+"""Seconds within which Playwright notices that a browser is gone, if it does at all."""
 _DOWNLOADS = {"behavior": "allowAndName", "downloadPath": DOWNLOADS, "eventsEnabled": True}
 _NO_SERVICE_WORKERS = "if (window.ServiceWorkerContainer) ServiceWorkerContainer.prototype.register = async () => {};"
 
 
-def binary(found: Path, folder: Path = Path("/usr/lib/chromium")) -> Path:
-    """The headless shell itself, where what was found is Debian's script around it, which would be one more process in every snapshot."""
+def chromium_binary(found: Path, folder: Path = Path("/usr/lib/chromium")) -> Path:
+    """Return the headless shell itself where `found` is Debian's script around it, which would be another process in every snapshot."""
     real = folder / "chromium-headless-shell"
     with found.open("rb") as file:
         script = file.read(2) == b"#!"
     return real if script and found.name == real.name and real.is_file() else found
 
 
-def command(executable: str, config: BrowserConfig, hosts: Mapping[str, str], way_out: Sequence[str] = ("--no-proxy-server",)) -> list[str]:
-    """How Chromium is started inside."""
+def chromium_command(
+    executable: str, config: BrowserConfig, hosts: Mapping[str, str], way_out: Sequence[str] = ("--no-proxy-server",)
+) -> list[str]:
+    """Return the command that starts Chromium in the sandbox. `way_out`: its arguments about the proxy."""
     language = (f"--lang={config.locale}", f"--accept-lang={config.locale}")
     agent = (f"--user-agent={config.user_agent}",) if config.user_agent else ()
     size = (f"--window-size={config.width},{config.height}", f"--force-device-scale-factor={config.scale:g}")
@@ -70,7 +72,7 @@ def command(executable: str, config: BrowserConfig, hosts: Mapping[str, str], wa
 
 
 class InnerStore:
-    """Downloaded files inside the sandbox."""
+    """The downloaded files inside a sandbox."""
 
     folder = DOWNLOADS
 
@@ -86,17 +88,19 @@ class InnerStore:
 
 
 class ConnectionState(NamedTuple):
-    """What the interceptor of an environment was at when its snapshot was taken."""
+    """The state of the connection to a browser when its snapshot was taken."""
 
     path: str
-    """At which its browser listens."""
+    """Path of the WebSocket address at which the browser listens."""
     line: CdpState
     started: bool
+    """Whether requests were intercepted."""
     unanswered: tuple[dict[str, Any], ...]
+    """Events of requests that had not been answered."""
 
 
 class ForkedBrowser(Browser):
-    """One Chromium, its sandbox and the way to it. Made by `connect`."""
+    """A Chromium in a sandbox, and the relay to it. Made by `connect`."""
 
     def __init__(
         self,
@@ -109,16 +113,16 @@ class ForkedBrowser(Browser):
         targets: Sequence[str],
         artifacts: Path,
     ) -> None:
-        """`talk`: a line for sessions with pages. `targets`: CDP ids of the pages. `artifacts`: its own folder, made for traces."""
+        """Drive a browser. `talk`: connection for sessions with pages. `targets`: CDP ids of the pages. `artifacts`: its trace folder."""
         super().__init__(playwright, interceptor, InnerStore(relay), relay.line)
         self.relay, self.context_id, self._talk = relay, context_id, talk
         self._only = (self.context.pages[0], targets[0]) if len(targets) == len(self.context.pages) == 1 else None
         self._started, self._artifacts = False, artifacts
-        self._stilling: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self.idle = IdleTimer(relay.sandbox)
 
     async def open_context(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
-        """The browser's own context, with the first of the pages it has. Its requests are judged from now on."""
+        """Return the browser's default context and its first page. Requests are intercepted from now on."""
         self._started = True
         context = self.context
         if config.geolocation:
@@ -130,24 +134,24 @@ class ForkedBrowser(Browser):
         await asyncio.gather(
             self.interceptor.start(),
             self._cdp.send("Browser.setDownloadBehavior", _DOWNLOADS),
-            *(_still(page) for page in context.pages),
+            *(_reduce_motion(page) for page in context.pages),
             *(context.add_init_script(script) for script in every),
         )
         return context, context.pages[0]
 
     @property
     def context(self) -> BrowserContext:
-        """Its own one."""
+        """The browser's default context."""
         return self.playwright.contexts[0]
 
     async def attach(self, page: Page) -> CdpSession:
         return await self._talk.attach(self._only[1] if self._only and self._only[0] is page else await _target(page))
 
     async def accept_downloads(self, context: str) -> None:
-        """Nothing: `enter` did it."""
+        """Do nothing: `open_context` did it."""
 
     async def prepare_page(self, cdp: Cdp, config: BrowserConfig) -> None:
-        """How numbers and dates are written does not follow from Chromium's arguments."""
+        """Set the locale of numbers and dates, which does not follow from Chromium's arguments."""
         from playwright.async_api import Error
 
         try:
@@ -160,20 +164,20 @@ class ForkedBrowser(Browser):
         return None
 
     def _opened(self, page: Page) -> None:
-        task = asyncio.ensure_future(_still(page))
-        self._stilling.add(task)
-        task.add_done_callback(self._stilling.discard)
+        task = asyncio.ensure_future(_reduce_motion(page))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     @property
     def connection(self) -> ConnectionState:
-        """Of an environment that is held."""
+        """The state of the connection, while the relay is held."""
         return ConnectionState(self.relay.path, self.relay.line.state, self._started, self.interceptor.unanswered)
 
     async def close_context(self, context: BrowserContext) -> None:
-        """Nothing: it goes with its sandbox."""
+        """Do nothing: the context ends with the sandbox."""
 
     async def close(self) -> None:
-        """Let go of the connection; the sandbox is its owner's. Never raises."""
+        """Close the connection, but not the sandbox. Never raises."""
         from playwright.async_api import Error
 
         self.interceptor.stop()
@@ -185,15 +189,15 @@ class ForkedBrowser(Browser):
 
 
 async def _target(page: Page) -> str:
-    """Its CDP id, which Playwright keeps to itself."""
+    """Return the CDP id of a page's target, which Playwright does not expose."""
     cdp = await page.context.new_cdp_session(page)
     found = await cdp.send("Target.getTargetInfo")
     await cdp.detach()
     return str(found["targetInfo"]["targetId"])
 
 
-async def _still(page: Page) -> None:
-    """Reduced motion, which the flag says but Playwright overrides."""
+async def _reduce_motion(page: Page) -> None:
+    """Ask for reduced motion. There is a flag for it, which Playwright overrides."""
     from playwright.async_api import Error
 
     with suppress(Error):  # closed already
@@ -208,13 +212,13 @@ async def connect(
     hosts: Mapping[str, str] | None = None,
     recording: Recording | None = None,
     connection: ConnectionState | None = None,
-    dial: Dial = dialled,
+    dial: Dial = dial_directly,
     seconds: float = 120.0,
 ) -> ForkedBrowser:
-    """Connect to the Chromium in a sandbox once it is ready; `hosts` as in Outside. Raises EnvironmentFailure that says why it is not.
+    """Connect to the Chromium in a sandbox once it is ready. Raises EnvironmentFailure with the reason why it is not.
 
-    `artifacts`: in this folder Playwright has one for each environment; it would leave behind one that it made where an environment goes
-    meanwhile. `connection`: of the snapshot that the sandbox is being restored from.
+    `hosts`: as in Outside. `artifacts`: the folder in which each environment has a folder for Playwright, which would leave its own behind
+    where an environment ends meanwhile. `connection`: the state of the snapshot that the sandbox is restored from.
     """
     from playwright.async_api import Error
 
@@ -241,12 +245,12 @@ async def connect(
 
 
 async def _over_cdp(playwright: Playwright, address: str, relay: Relay, seconds: float, artifacts: Path) -> PlaywrightBrowser:
-    """Playwright's connection. Raises EnvironmentFailure where the environment goes meanwhile, Playwright's Error where it does not
-    connect.
+    """Connect Playwright to the browser.
 
-    Cancelled, it comes to its end all the same, which is soon: its line is cut. To Playwright a browser that goes before it was handed
-    over is an error, raised in whatever any of its browsers is asked next. One that goes while its pages are taken in is not missed by
-    Playwright, which waits out its time; that nobody waits for.
+    Raises EnvironmentFailure where the environment ends meanwhile, Playwright's Error where it does not connect. A cancelled call waits
+    until Playwright has given up, which is soon, because the relay is closed: Playwright raises the error of a browser that ends before
+    it was handed over in the next call of any of its browsers. Playwright does not notice a browser that ends while its pages are
+    attached, and waits for its timeout; this function does not wait for that.
     """
     connecting = asyncio.ensure_future(playwright.chromium.connect_over_cdp(address, timeout=seconds * 1000, artifacts_dir=artifacts))
     connecting.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -258,7 +262,7 @@ async def _over_cdp(playwright: Playwright, address: str, relay: Relay, seconds:
         raise
     finally:
         ended.cancel()
-        await asyncio.wait((connecting,), timeout=_MISSED)
+        await asyncio.wait((connecting,), timeout=_NOTICED_SECONDS)
     if not connecting.done():
         raise EnvironmentFailure(f"the environment is gone: {relay.lost or 'it was let go'}")
     return connecting.result()

@@ -18,15 +18,15 @@ Dial = Callable[[str, int], Awaitable[Ends]]
 """Connects to a host and port. Raises OSError."""
 
 
-async def dialled(host: str, port: int) -> Ends:
-    """A direct connection."""
+async def dial_directly(host: str, port: int) -> Ends:
+    """Connect to a host and port directly."""
     return await asyncio.open_connection(host, port, limit=FRAME)
 
 
-def dialling(proxy: ProxyConfig) -> Dial:
-    """As a configuration says. Raises UsageError for a proxy of another kind."""
+def dial_through(proxy: ProxyConfig) -> Dial:
+    """Return what connects through the proxy of a configuration, or directly where there is none. Raises UsageError for another kind."""
     if not proxy.server:
-        return dialled
+        return dial_directly
     parts = urlsplit(proxy.server if "://" in proxy.server else f"http://{proxy.server}")
     if parts.scheme != "http" or not parts.hostname:
         raise UsageError(f"browser.proxy.server {proxy.server!r} cannot be used from a sandbox: write http://host:port")
@@ -38,8 +38,8 @@ def dialling(proxy: ProxyConfig) -> Dial:
 
     async def dial(host: str, port: int) -> Ends:
         if host in bypass:
-            return await dialled(host, port)
-        reader, writer = await dialled(*where)
+            return await dial_directly(host, port)
+        reader, writer = await dial_directly(*where)
         name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         writer.write(f"CONNECT {name} HTTP/1.1\r\nHost: {name}\r\n{head}\r\n".encode())
         try:

@@ -1,8 +1,8 @@
-"""The way out of a sandbox: connections that its browser asks for by SOCKS are made here, on the host, to allowed origins only.
+"""The egress of a sandbox: connections that its browser asks for by SOCKS are made on the host, to allowed origins only.
 
-Chromium speaks HTTP and TLS itself, so that cookies, streams, uploads, downloads and certificates are its own affair, as without a sandbox.
-The interceptor judges every request; this is a second barrier behind it, which also holds for what the interceptor does not see. A
-connection lives no longer than its branch: a restored browser has none, and makes new ones.
+Chromium speaks HTTP and TLS itself, so cookies, streams, uploads, downloads and certificates work as without a sandbox. The interceptor
+decides about every request; this is a second barrier behind it, which also holds for what the interceptor does not see. A connection ends
+with its fork: a restored browser has none, and makes new ones.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import struct
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from urllib.parse import urlsplit
 
-from exact.environments.browser.fork.dial import Dial, dialled
+from exact.environments.browser.fork.dial import Dial, dial_directly
 from exact.environments.browser.fork.init_process import FRAME, WINDOW
 from exact.environments.sites.site import Outside
 from exact.errors import EnvironmentFailure
@@ -21,19 +21,19 @@ from exact.safety import origin
 
 _CONNECT_SECONDS = 30.0
 _GREETING, _GRANTED, _FORBIDDEN, _UNREACHABLE, _NO_SUCH_COMMAND = b"\5\0", 0, 2, 4, 7
-"""Of SOCKS, RFC 1928."""
+"""Messages and reply codes of SOCKS 5, RFC 1928."""
 _NAME, _FOUR, _SIX = 3, 1, 4
-"""Kinds of its addresses."""
+"""Address types of SOCKS 5."""
 
 Send = Callable[[int, bytes], Awaitable[None]]
 Tell = Callable[..., Awaitable[None]]
 
 
 class Egress:
-    """The connections of one sandbox."""
+    """The connections of one sandbox to the outside."""
 
-    def __init__(self, send: Send, tell: Tell, hosts: Mapping[str, str], dial: Dial = dialled) -> None:
-        """`send(connection, data)` gives bytes to the sandbox; `tell(do=..., ...)` a message about them; `dial` makes connections."""
+    def __init__(self, send: Send, tell: Tell, hosts: Mapping[str, str], dial: Dial = dial_directly) -> None:
+        """Make an egress. `send(connection, data)` sends bytes to the sandbox, `tell(do=..., ...)` a message; `dial` connects."""
         self._send, self._tell, self._hosts, self._dial = send, tell, dict(hosts), dial
         self._allowed: frozenset[str] = frozenset()
         self._sockets: frozenset[str] = frozenset()
@@ -41,47 +41,47 @@ class Egress:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def admit(self, allowed: Iterable[str], sockets: Iterable[str]) -> None:
-        """Let connections to these origins through from now on; `sockets`: to which WebSockets may be open too."""
+        """Allow connections to these origins from now on. `sockets`: origins that WebSockets may be opened to."""
         self._allowed, self._sockets = frozenset(allowed), frozenset(sockets)
 
-    def move(self, base: str, place: str) -> None:
-        """The server that browsers know by the URL `base` is at the URL `place` from now on."""
-        parts, host = urlsplit(place), urlsplit(base).hostname
+    def move(self, base: str, address: str) -> None:
+        """Connect to the URL `address` from now on when the browser asks for the server of the URL `base`."""
+        parts, host = urlsplit(address), urlsplit(base).hostname
         if not parts.hostname or not host:
-            raise EnvironmentFailure(f"the site's hook fork said {place[:80]!r}, which is no address: let it say http://host:port")
+            raise EnvironmentFailure(f"the site's hook fork printed {address[:80]!r}, which is no address: let it print http://host:port")
         port = parts.port or (443 if parts.scheme == "https" else 80)
         self._hosts[host] = f"[{parts.hostname}]:{port}" if ":" in parts.hostname else f"{parts.hostname}:{port}"
 
     @property
     def sockets(self) -> int:
-        """How many WebSockets are open: a restored branch will find them closed."""
+        """Number of open WebSockets, which a fork will find closed."""
         return sum(end.is_socket for end in self._ends.values())
 
     def open(self, ident: int) -> None:
-        """The sandbox began a connection."""
+        """Serve a connection that the sandbox opened."""
         self._ends[ident] = _Connection()
         task = asyncio.ensure_future(self._serve(ident, self._ends[ident]))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def hear(self, ident: int, data: bytes) -> None:
-        """The sandbox sent bytes on a connection; none: it is at its end."""
+        """Take bytes that the sandbox sent on a connection; none mean its end."""
         if end := self._ends.get(ident):
             end.hear(data)
 
     def took(self, ident: int, size: int) -> None:
-        """The sandbox has handed on that much."""
+        """Take the acknowledgement that the sandbox has handed on `size` bytes."""
         if end := self._ends.get(ident):
             end.window.add(size)
 
     def shut(self) -> None:
-        """End all connections and let none through any more: whoever judges the requests on them goes."""
+        """End all connections and allow no more: the interceptor of their requests goes away."""
         self.admit((), ())
         for task in self._tasks:
             task.cancel()
 
     async def close(self) -> None:
-        """Shut, and wait until everything has ended. Never raises; may be called twice."""
+        """Shut, and wait until all connections have ended. Never raises; may be called twice."""
         self.shut()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
@@ -95,12 +95,12 @@ class Egress:
         await self._send(ident, b"")
 
     async def _converse(self, ident: int, end: _Connection) -> None:
-        address = await self._asked(ident, end)
+        address = await self._requested(ident, end)
         if address is None:
             return
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
-                reader, writer = await self._dial(*self._place(*address))
+                reader, writer = await self._dial(*self._resolve(*address))
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
             await self._reply(ident, _UNREACHABLE)
             return
@@ -111,8 +111,8 @@ class Egress:
         finally:
             writer.transport.abort() if end.aborted else writer.close()
 
-    async def _asked(self, ident: int, end: _Connection) -> tuple[str, int] | None:
-        """Host and port that a connection is for; None where it may not be made."""
+    async def _requested(self, ident: int, end: _Connection) -> tuple[str, int] | None:
+        """Return the host and port that a connection is for; None where it is not allowed."""
         given = await self._exactly(ident, end, 2)
         if given[0] != 5:
             raise ValueError("no SOCKS 5")
@@ -135,8 +135,8 @@ class Egress:
         shown = f"[{host}]" if ":" in host else host
         return any(origin(f"{scheme}://{shown}:{port}") in origins for scheme in ("http", "https"))
 
-    def _place(self, host: str, port: int) -> tuple[str, int]:
-        """Where a server is, by the table of names."""
+    def _resolve(self, host: str, port: int) -> tuple[str, int]:
+        """Return the address of a server by the table of hosts."""
         known = self._hosts.get(host.lower(), host)
         address, colon, number = known.rpartition(":")
         if known != host and colon and number.isdigit():
@@ -144,14 +144,14 @@ class Egress:
         return known.strip("[]") if known != host else host, port
 
     async def _pump(self, ident: int, end: _Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Both directions, until either side ends."""
-        ways = [asyncio.ensure_future(self._outward(ident, end, writer)), asyncio.ensure_future(self._inward(ident, end, reader))]
+        """Copy bytes in both directions until either side ends."""
+        directions = [asyncio.ensure_future(self._outward(ident, end, writer)), asyncio.ensure_future(self._inward(ident, end, reader))]
         try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
+            for direction in directions:
+                direction.cancel()
+            await asyncio.gather(*directions, return_exceptions=True)
 
     async def _outward(self, ident: int, end: _Connection, writer: asyncio.StreamWriter) -> None:
         first = True
@@ -184,7 +184,7 @@ class Egress:
 
 
 class _SendWindow:
-    """Bytes that may be under way to the sandbox."""
+    """The flow-control window of a connection: the bytes that may be in flight to the sandbox."""
 
     def __init__(self) -> None:
         self._free, self._has_space = WINDOW, asyncio.Event()
@@ -198,13 +198,13 @@ class _SendWindow:
             self._has_space.clear()
 
     async def available(self, most: int) -> int:
-        """Wait until there is room, and say how much, at most `most`."""
+        """Wait until the window is open. Return how many bytes may be sent, at most `most`."""
         await self._has_space.wait()
         return min(most, self._free)
 
 
 class _Connection:
-    """One connection: what came from the sandbox, and the room for what goes there."""
+    """One connection: the bytes from the sandbox, and the window for those to it."""
 
     def __init__(self) -> None:
         self.reader, self.window = asyncio.StreamReader(limit=WINDOW), _SendWindow()
@@ -218,15 +218,17 @@ class _Connection:
 
 
 def _is_socket(first: bytes) -> bool:
-    """Whether a connection is a WebSocket, by the first bytes Chromium sends on it: it asks for an upgrade, or, in TLS, offers HTTP/1.1
-    alone, where for anything else it offers HTTP/2 before."""
+    """Return whether a connection is a WebSocket, by the first bytes that Chromium sends on it.
+
+    It asks for an upgrade or, in TLS, offers HTTP/1.1 alone, where for anything else it offers HTTP/2 first.
+    """
     if first[:1] == b"\x16":
         return b"\x02h2" not in first
     return b"\r\nupgrade: websocket" in first.lower()
 
 
-def flags(outside: Outside, inner: Iterable[str], port: int) -> list[str]:
-    """Chromium's arguments for a way out at a port of its loopback; `inner`: hosts that are inside, as in its proxy bypass list."""
+def proxy_arguments(outside: Outside, inner: Iterable[str], port: int) -> list[str]:
+    """Return Chromium's arguments for the proxy at a port of its loopback. `inner`: hosts without the proxy, as in its bypass list."""
     found = [f"--proxy-server=socks5://127.0.0.1:{port}", f"--proxy-bypass-list={';'.join(inner)}"]
     if outside.trusted:
         found.append(f"--ignore-certificate-errors-spki-list={','.join(outside.trusted)}")

@@ -71,7 +71,7 @@ class ForkingEnvironment(BrowserEnvironment):
 
     @property
     def paused(self) -> bool:
-        """Whether the processes of the sandbox are paused."""
+        """True while the processes of the sandbox are paused."""
         return self._browser.relay.sandbox.paused
 
     @property
@@ -84,11 +84,11 @@ class ForkingEnvironment(BrowserEnvironment):
         """The reason why no snapshot can be taken now: something is under way in the environment. Empty if there is none."""
         if found := super().obstacle:
             return found
-        return "a request is held back" if self._browser.interceptor.busy else ""
+        return "a request waits to be answered" if self._browser.interceptor.busy else ""
 
     @property
     def severed(self) -> str:
-        """What a fork of the present state would find cut off, so that its fidelity is `page`. Empty if nothing is."""
+        """The connections that a fork of the present state would find cut off, so that its fidelity is `page`. Empty if there are none."""
         if sockets := self._browser.relay.egress.sockets:
             return f"{sockets} WebSocket{'s' * (sockets > 1)} to the outside"
         if self._store.outside and any(tab.traffic.streaming for tab in self.tabs.window.tabs):

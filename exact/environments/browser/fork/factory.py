@@ -53,7 +53,7 @@ class ForkingFactory:
 
     @property
     def isolated(self) -> bool:
-        """Whether everything that is done in an environment is undone."""
+        """True where everything that is done in an environment is undone."""
         return self.store.isolated
 
     @property

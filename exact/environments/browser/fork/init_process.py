@@ -1,17 +1,18 @@
-"""The first process of a browser environment, inside the sandbox: starts its services, then Chromium, then relays bytes.
+"""The first process in the sandbox of a browser environment: it starts the services, then Chromium, then relays bytes.
 
-Run as a script by an interpreter that need not have `exact`: standard library only, Python 3.9 and later. Its one argument is a JSON
-object, `{"services": [...], "browser": [program, arguments...], "proxy_port": port}`.
-Chromium uses that port of the loopback as its SOCKS proxy; 0 means that there is none.
+It runs as a script of an interpreter that need not have `exact`: standard library only, Python 3.9 and later. Its one argument is a JSON
+object, `{"services": [...], "browser": [program, arguments...], "proxy_port": port}`. Chromium uses that port of the loopback as its SOCKS
+proxy; 0 means that there is none.
 
-On stdin and stdout go frames: connection (4 bytes), length (4 bytes), little-endian, then that many bytes, at most 64 KiB. A connection
-begins with its first frame and ends with an empty one. Connection 0 is control, in JSON. From the host: `hold` (say nothing until `go`, so
-that a checkpoint cuts no frame), `anew` (after a restore: the connections of before are dropped; what was held back with them), `digest`
-(of a file in DOWNLOADS, which goes away then). To the host: `ready` with the address of Chromium's WebSocket, `held`, `failed`, `died`,
-`digest` with a file's name, size and SHA-256. Connection LINE outlives a restore.
+Frames go over stdin and stdout: connection (4 bytes), length (4 bytes), little-endian, then that many bytes, at most 64 KiB. A connection
+begins with its first frame and ends with an empty one. Connection 0 is control, in JSON. Messages from the host: `hold` (send nothing until
+`go`, so that a checkpoint cuts no frame), `anew` (after a restore: drop the old connections and what was held back with them), `digest`
+(of a file in DOWNLOADS, which is deleted then). Messages to the host: `ready` with the path of Chromium's WebSocket, `held`, `failed`,
+`died`, `digest` with a file's name, size and SHA-256. Connection LINE outlives a restore.
 
-Connections made at the outlet have numbers from 2**31 and begin with `open` to the host, which speaks SOCKS on them. Neither side has
-more than WINDOW bytes of one under way: whoever hands bytes on says `took`, so a connection that nobody reads holds up no other.
+Connections at the proxy port have numbers from 2**31 and begin with `open` to the host, which speaks SOCKS on them. Neither side has more
+than WINDOW bytes of one in flight: the receiver acknowledges with `took` what it has handed on, so a connection that is not read blocks no
+other.
 """
 
 from __future__ import annotations
@@ -41,22 +42,22 @@ OUTWARD = 1 << 31
 LINE = OUTWARD - 1
 DOWNLOADS = "/tmp/exact-downloads"
 _POLL = 0.02
-"""Seconds between questions whether a service is ready."""
+"""Seconds between two checks whether a service is ready."""
 
 
 class HostPipe:
-    """Frames to the host; whole ones only, and none while held."""
+    """The frames to the host; whole ones only, and none while held."""
 
     def __init__(self) -> None:
         self._lock, self._descriptor = threading.Lock(), os.dup(1)
-        os.dup2(2, 1)  # what anybody prints is log
+        os.dup2(2, 1)  # what a service prints is log
 
     def send(self, ident: int, data: bytes) -> None:
         with self._lock:
             self._write(ident, data)
 
     def send_of(self, end: ProxyConnection, data: bytes, **message: object) -> None:
-        """A frame of a connection, or a message about it; nothing if it was dropped while this was held."""
+        """Send a frame of a connection, or a message about it; nothing if it was dropped while this was held."""
         with self._lock:
             if end.open:
                 self._write(0 if message else end.ident, json.dumps(message).encode() if message else data)
@@ -78,7 +79,7 @@ class HostPipe:
 
 
 class ProxyConnection:
-    """One connection from the browser to the outside: its socket here, frames to the host."""
+    """One connection from the browser to the outside: a socket in the sandbox, frames to the host."""
 
     def __init__(self, ident: int, sock: socket.socket, out: HostPipe) -> None:
         self.ident, self.open = ident, True
@@ -91,11 +92,11 @@ class ProxyConnection:
             threading.Thread(target=work, daemon=True).start()
 
     def give(self, data: bytes) -> None:
-        """From the host, empty at the end; at most WINDOW bytes wait here."""
+        """Queue bytes from the host, empty at the end. At most WINDOW bytes are queued."""
         self._given.put(data)
 
     def took(self, size: int) -> None:
-        """The host has handed on that much."""
+        """Take the acknowledgement that the host has handed on `size` bytes."""
         with self._room:
             self._free += size
             self._room.notify()
@@ -130,7 +131,7 @@ class ProxyConnection:
 
 
 class ProxyPort:
-    """The port that Chromium takes for its proxy."""
+    """The port that Chromium uses as its proxy."""
 
     def __init__(self, out: HostPipe) -> None:
         self.out, self.ends = out, dict[int, ProxyConnection]()
@@ -149,7 +150,7 @@ class ProxyPort:
             self.ends[ident].took(size)
 
     def drop(self) -> None:
-        """End all connections that there are; the browser makes new ones as soon as it hears of the first."""
+        """End all connections. The browser makes new ones as soon as the first one ends."""
         for ident in list(self.ends):
             self.ends.pop(ident).drop()
 
@@ -164,13 +165,13 @@ class ProxyPort:
 
 
 class Supervisor:
-    """The processes of the environment, and the connections to its browser."""
+    """Starts and watches the processes of the environment, and relays the connections to its browser."""
 
     def __init__(self, out: HostPipe) -> None:
         self.out, self.proxy = out, ProxyPort(out)
         self.connections: dict[int, socket.socket] = {}
         self.names: dict[int, str] = {}
-        self.place, self.path = ("", 0), ""
+        self.address, self.path = ("", 0), ""
 
     def begin(self, spec: dict[str, Any]) -> None:
         for service in spec["services"]:
@@ -188,7 +189,7 @@ class Supervisor:
         name = " ".join(service["command"])
         env = {**os.environ, **service["env"]}
         try:
-            process = subprocess.Popen(service["command"], env=env, stdin=subprocess.DEVNULL, stdout=2, preexec_fn=entering(service))
+            process = subprocess.Popen(service["command"], env=env, stdin=subprocess.DEVNULL, stdout=2, preexec_fn=enter_service(service))
         except subprocess.SubprocessError as error:
             raise RuntimeError(f"the service `{name}` cannot enter {service['folder']} as user {service['user']}") from error
         self.names[process.pid] = name
@@ -209,13 +210,13 @@ class Supervisor:
             said.append(line.decode("utf-8", "replace").strip())
             found = re.search(r"DevTools listening on ws://([\d.]+):(\d+)(\S+)", said[-1])
             if found:
-                self.place, self.path = (found.group(1), int(found.group(2))), found.group(3)
+                self.address, self.path = (found.group(1), int(found.group(2))), found.group(3)
                 threading.Thread(target=drain, args=(process.stderr,), daemon=True).start()
                 return
         raise RuntimeError(f"{command[0]} does not start: {said[-1] if said else 'it says nothing'}")
 
     def reap(self) -> None:
-        """As the first process: wait for all that ends."""
+        """Wait for every process that ends, as the first process has to, and report those that were started here."""
         while True:
             try:
                 pid, status = os.wait()
@@ -264,10 +265,10 @@ class Supervisor:
         self.out.control(digest=name, size=size, sha256=found.hexdigest())
 
     def drop(self) -> None:
-        kept = {LINE: self.connections[LINE]} if LINE in self.connections else {}
+        retained = {LINE: self.connections[LINE]} if LINE in self.connections else {}
         for ident in [each for each in self.connections if each != LINE]:
             close(self.connections[ident])
-        self.connections = kept
+        self.connections = retained
         self.proxy.drop()
 
     def forward(self, ident: int, data: bytes) -> None:
@@ -279,7 +280,7 @@ class Supervisor:
             return
         try:
             if sock is None:
-                sock = self.connections[ident] = socket.create_connection(self.place)
+                sock = self.connections[ident] = socket.create_connection(self.address)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 threading.Thread(target=self.pump, args=(ident, sock), daemon=True).start()
             sock.sendall(data)
@@ -300,8 +301,8 @@ class Supervisor:
                 return
 
 
-def entering(service: dict[str, Any]) -> Callable[[], None]:
-    """What a service does before it begins: go to its root and folder, and become its user."""
+def enter_service(service: dict[str, Any]) -> Callable[[], None]:
+    """Return what a service's process runs first: it enters the root and folder, and becomes the user."""
     root, folder, (uid, gid) = service["root"], service["folder"], service["user"]
 
     def enter() -> None:
@@ -342,7 +343,7 @@ def read(size: int) -> bytes:
     while len(data) < size:
         more = os.read(0, size - len(data))
         if not more:
-            os._exit(0)  # the host let go of this environment
+            os._exit(0)  # the host has closed this environment
         data += more
     return data
 

@@ -1,6 +1,7 @@
-"""Playwright's way to the Chromium of a sandbox: a port of this machine's loopback, and frames over the sandbox's pipes.
+"""The relay between Playwright and the Chromium of a sandbox: a loopback port on the host, and frames over the sandbox's pipes.
 
-The other end is `inside.py`, which describes the frames. The port is open to every program here, so the path behind it cannot be guessed.
+The other end is `init_process.py`, which describes the frames. Every program on the host can connect to the port, so its path is a secret
+token.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from exact.environments.browser.fork.dial import Dial, dialled
+from exact.environments.browser.fork.dial import Dial, dial_directly
 from exact.environments.browser.fork.egress import Egress
 from exact.environments.browser.fork.init_process import FRAME, LINE, OUTWARD
 from exact.environments.browser.network.interceptor import EVENTS
@@ -25,29 +26,32 @@ from exact.environments.sandbox import Sandbox
 from exact.errors import EnvironmentFailure
 
 _NUMBERS = count(1)
-"""Of connections; none is used twice, for the frames of old ones may still arrive from a restored guest."""
+"""Numbers of connections. None is used twice: frames of old connections may still arrive from a restored sandbox."""
 _HEAD = 16384
-"""Bytes of a request's head at most."""
+"""Most bytes of a request's head."""
 
 
 class Relay:
-    """One for each sandbox. It says what became of the environment in `lost`."""
+    """The relay of one sandbox. `lost` tells why the environment ended."""
 
     def __init__(
-        self, sandbox: Sandbox, hosts: Mapping[str, str] | None = None, line: CdpState | None = None, dial: Dial = dialled
+        self, sandbox: Sandbox, hosts: Mapping[str, str] | None = None, line: CdpState | None = None, dial: Dial = dial_directly
     ) -> None:
-        """`hosts`: names of servers outside, as in Outside. Nothing outside is reached before something is admitted.
-        `line`: where a restored environment's conversation was cut. `dial` makes connections to the outside."""
+        """Start reading from a sandbox.
+
+        `hosts`: names of servers outside, as in Outside. Nothing outside is reached before the egress admits it. `line`: state of the CDP
+        connection of the snapshot that is restored. `dial` connects to the outside.
+        """
         self.sandbox = sandbox
         self.egress = Egress(self._pass, self._say, hosts or {}, dial)
         self.line = CdpConnection(self._tell_line, line or CdpState(), EVENTS)
         self.lost = ""
-        """Why the environment is gone or unfit; empty while it is well."""
+        """The reason why the environment is gone or unusable; empty while it works."""
         self._ended = asyncio.Event()
         self.address = ""
-        """Of the browser's WebSocket, once it is ready."""
+        """Address of the browser's WebSocket; empty before `connect`."""
         self.path = ""
-        """The part of it that the browser chose."""
+        """The part of the address that the browser chose."""
         self._token = secrets.token_urlsafe(24)
         self._found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._held = asyncio.Event()
@@ -62,10 +66,10 @@ class Relay:
         self._reading = asyncio.ensure_future(self._read())
 
     async def connect(self, *, path: str = "", seconds: float) -> str:
-        """The WebSocket address of the browser, once the environment is ready. Raises EnvironmentFailure that says why it is not.
+        """Return the WebSocket address of the browser once it is ready. Raises EnvironmentFailure with the reason why it is not.
 
-        `path`: where the browser of an environment that is just being restored listened before. Then this does not wait: the environment
-        hears what is said to it when it is there.
+        `path`: the path at which the browser of a snapshot listened. This does not wait for its restore then: the environment reads what
+        was sent as soon as it runs.
         """
         if path:
             self.path = path
@@ -86,7 +90,7 @@ class Relay:
             raise EnvironmentFailure(f"the environment was not ready within {seconds:g} s") from error
 
     async def speak(self, seconds: float = 30.0) -> CdpConnection:
-        """The conversation that outlives a restore, once there is an address. Raises EnvironmentFailure."""
+        """Open the CDP connection that outlives a restore. Call `connect` first. Raises EnvironmentFailure."""
         try:
             async with asyncio.timeout(seconds):
                 await self.line.begin(self.path)
@@ -95,7 +99,7 @@ class Relay:
         return self.line
 
     async def talk(self, seconds: float = 30.0) -> CdpConnection:
-        """A further conversation, once there is an address; a restored environment has not heard of it. Raises EnvironmentFailure."""
+        """Open a further CDP connection, which ends with a restore. Call `connect` first. Raises EnvironmentFailure."""
         ident = next(_NUMBERS)
         line = self._lines[ident] = CdpConnection(partial(self._tell, ident), CdpState())
         try:
@@ -106,9 +110,9 @@ class Relay:
         return line
 
     async def hold(self, seconds: float = 10.0) -> None:
-        """Come to a point where no frame is under way in either direction, and stay there.
+        """Hold the environment at a point where no frame is in flight in either direction, until `release`.
 
-        Raises EnvironmentFailure. The environment is lost then, and where this is cancelled: it may come to rest at any time, unheard.
+        Raises EnvironmentFailure. The environment is lost then, and also where this is cancelled, since it may stop at any later time.
         """
         self._check()
         self._open.clear()
@@ -126,7 +130,7 @@ class Relay:
         self._check()
 
     async def release(self) -> None:
-        """Go on. Raises EnvironmentFailure; the environment is lost then, and where this is cancelled."""
+        """Let a held environment go on. Raises EnvironmentFailure; the environment is lost then, and where this is cancelled."""
         self._held.clear()
         try:
             await self._order("go")
@@ -136,7 +140,7 @@ class Relay:
         self._open.set()
 
     async def close(self) -> None:
-        """Close the port and the connections, those to the outside first. Never raises; may be called twice."""
+        """Close the port and all connections, those to the outside first. Never raises; may be called twice."""
         self._ended.set()
         await self.egress.close()
         for line in (self.line, *self._lines.values()):
@@ -154,13 +158,13 @@ class Relay:
         self._found.cancel()
 
     async def digest(self, file: str, seconds: float = 30.0) -> tuple[int, str]:
-        """Size and SHA-256 of a file that the browser downloaded, which goes away then. Raises EnvironmentFailure where it is not there."""
-        told: asyncio.Future[tuple[int, str]] = asyncio.get_running_loop().create_future()
-        self._digests[file] = told
+        """Return size and hex SHA-256 of a downloaded file, which is deleted then. Raises EnvironmentFailure if it does not exist."""
+        answer: asyncio.Future[tuple[int, str]] = asyncio.get_running_loop().create_future()
+        self._digests[file] = answer
         try:
             await self._say("digest", file=file)
             async with asyncio.timeout(seconds):
-                size, found = await told
+                size, found = await answer
         except TimeoutError as error:
             raise EnvironmentFailure(f"the environment did not answer within {seconds:g} s") from error
         finally:
@@ -170,28 +174,27 @@ class Relay:
         return size, found
 
     async def loss(self, seconds: float = 1.0) -> str:
-        """`lost`, for somebody whom the environment has just failed: that a service ended may be heard of a moment after a page missed
-        it."""
+        """Return `lost` after a failed call, waiting for it for a moment: a page may miss a service before its end is reported."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.ended()
         return self.lost
 
     async def ended(self) -> None:
-        """Wait until the environment is gone, or let go."""
+        """Wait until the environment has ended or was closed."""
         await self._ended.wait()
 
     async def _order(self, do: str, **more: int | str) -> None:
         await self._send(0, json.dumps({"do": do, **more}).encode())
 
     async def _say(self, do: str, **more: int | str) -> None:
-        """An order that waits while the environment is held. Nothing where it is gone."""
+        """Send an order, after waiting while the environment is held. Do nothing where it is gone."""
         await self._flowing()
         with contextlib.suppress(EnvironmentFailure):
             await self._order(do, **more)
 
     async def _tell_line(self, data: bytes) -> None:
-        """A whole message to the browser: an environment that is held has not heard half of one."""
+        """Send a whole message to the browser: a held environment never has half of one."""
         async with self._telling:
             await self._tell(LINE, data)
 
@@ -206,7 +209,7 @@ class Relay:
             await self._open.wait()
 
     async def _pass(self, ident: int, data: bytes) -> None:
-        """Bytes from the outside, as above."""
+        """Send bytes from the outside, after waiting while the environment is held."""
         await self._flowing()
         with contextlib.suppress(EnvironmentFailure):
             await self._send(ident, data)
@@ -260,9 +263,9 @@ class Relay:
         elif "took" in message:
             self.egress.took(message["took"], message["bytes"])
         elif "digest" in message:
-            told = self._digests.get(message["digest"])
-            if told is not None and not told.done():
-                told.set_result((message["size"], message["sha256"]))
+            answer = self._digests.get(message["digest"])
+            if answer is not None and not answer.done():
+                answer.set_result((message["size"], message["sha256"]))
         elif "failed" in message:
             self._fail(message["failed"])
         elif "died" in message:
@@ -275,7 +278,7 @@ class Relay:
     def _fail(self, why: str) -> None:
         self.lost = self.lost or why
         self._ended.set()
-        self._open.set()  # whoever waits for it finds it gone
+        self._open.set()  # those who wait find that it is lost
         self._held.set()
         if not self._found.done():
             self._found.set_exception(EnvironmentFailure(f"the environment did not start: {self.lost}"))
@@ -286,10 +289,10 @@ class Relay:
             writer.transport.abort()
 
     def _accept(self, port: socket.socket) -> None:
-        """Take a connection. Not by an asyncio.Server, which, closed meanwhile, forgets one and leaves it open."""
+        """Accept a connection. An asyncio.Server that is closed meanwhile would leave one open."""
         try:
             made, _ = port.accept()
-        except (BlockingIOError, ConnectionError):  # gone again
+        except (BlockingIOError, ConnectionError):  # the client has left
             return
         except OSError as error:
             asyncio.get_running_loop().remove_reader(port)
@@ -300,7 +303,7 @@ class Relay:
         task.add_done_callback(partial(self._parted, made))
 
     def _parted(self, made: socket.socket, task: asyncio.Task[None]) -> None:
-        """A conversation is over; one that was cancelled may not even have begun."""
+        """Close the socket of a connection that was served, or was cancelled before that began."""
         self._conversations.discard(task)
         made.close()
 
@@ -313,13 +316,13 @@ class Relay:
             if head and not self.lost:
                 await self._converse(ident, head, reader)
         except (ConnectionError, EnvironmentFailure, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # whoever was there is gone, or does not speak HTTP
+            pass  # the client has left, or does not speak HTTP
         finally:
             del self._writers[ident]
             writer.transport.abort()
 
     async def _admit(self, reader: asyncio.StreamReader) -> bytes:
-        """The head of the request with the path that the browser knows; empty for strangers."""
+        """Return the head of the request with the browser's own path; empty where the token is wrong."""
         head = await reader.readuntil(b"\r\n\r\n")
         known = f"GET /{self._token}/".encode()
         return head.replace(known, b"GET /", 1) if secrets.compare_digest(head[: len(known)], known) else b""
@@ -330,5 +333,5 @@ class Relay:
             await self._flowing()
             await self._send(ident, data)
             data = await reader.read(FRAME)
-        self.egress.shut()  # before the browser knows that nobody answers its `Fetch` any more
+        self.egress.shut()  # before the browser notices that its `Fetch` is not answered any more
         await self._send(ident, b"")

@@ -15,9 +15,9 @@ import msgspec
 from exact.config import BrowserConfig
 from exact.environments.base import Fidelity, Snapshot
 from exact.environments.browser.fork import init_process
-from exact.environments.browser.fork.browser import ConnectionState, ForkedBrowser, binary, command, connect
-from exact.environments.browser.fork.dial import dialling
-from exact.environments.browser.fork.egress import flags
+from exact.environments.browser.fork.browser import ConnectionState, ForkedBrowser, chromium_binary, chromium_command, connect
+from exact.environments.browser.fork.dial import dial_through
+from exact.environments.browser.fork.egress import proxy_arguments
 from exact.environments.browser.launch.find import find_browser
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.network.recording import Recording, recording_of
@@ -69,12 +69,12 @@ class ForkStore:
 
     @property
     def isolated(self) -> bool:
-        """Whether everything that is done in an environment is undone: there is no outside, or a site whose states are retained."""
+        """True where everything that is done in an environment is undone: there is no outside, or a site whose states are retained."""
         return self.outside is None or self.states is not None
 
     @property
     def stateless(self) -> bool:
-        """Whether no server of the environments keeps a state."""
+        """True where no server of the environments keeps a state."""
         return self.outside is None and all(service.stateless for service in self._services)
 
     @property
@@ -166,15 +166,15 @@ class ForkStore:
             connection=connection,
             hosts=self.outside.hosts if self.outside else None,
             recording=self._recording,
-            dial=dialling(self.config.proxy),
+            dial=dial_through(self.config.proxy),
         )
 
     def _guest(self) -> GuestSpec:
-        executable, python, place = binary(find_browser().resolve()), find_interpreter(), self._application
-        way_out = flags(self.outside, self._inner_hosts(), _PROXY_PORT) if self.outside else ("--no-proxy-server",)
+        executable, python, place = chromium_binary(find_browser().resolve()), find_interpreter(), self._application
+        way_out = proxy_arguments(self.outside, self._inner_hosts(), _PROXY_PORT) if self.outside else ("--no-proxy-server",)
         spec = {
             "services": [{**msgspec.to_builtins(each), **place.service(), "env": {**place.env, **each.env}} for each in self._services],
-            "browser": command(str(executable), self.config, self.setup.hosts, way_out),
+            "browser": chromium_command(str(executable), self.config, self.setup.hosts, way_out),
             "proxy_port": _PROXY_PORT if self.outside else 0,
         }
         reads = (Path(init_process.__file__), executable.parent, python.parents[1], Path(sys.prefix), Path(sys.base_prefix))

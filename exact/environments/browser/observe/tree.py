@@ -164,10 +164,10 @@ def build_elements(
     for draft in tree.drafts:
         above = depths[draft.parent] if draft.parent >= 0 else -1
         depths.append(above if draft.dropped else above + 1)
-    kept = [(draft, depth) for draft, depth in zip(tree.drafts, depths, strict=True) if not draft.dropped]
-    places = [NodeLocation(tab, generation, draft.node.backend, draft.document.frame) for draft, _ in kept]
-    given = ids.give(places, [NodeSignature(depth, draft.role, replace_surrogates(draft.name)) for draft, depth in kept])
-    return tuple(_element(draft, id, depth, tree.drafts) for (draft, depth), id in zip(kept, given, strict=True))
+    retained = [(draft, depth) for draft, depth in zip(tree.drafts, depths, strict=True) if not draft.dropped]
+    locations = [NodeLocation(tab, generation, draft.node.backend, draft.document.frame) for draft, _ in retained]
+    element_ids = ids.give(locations, [NodeSignature(depth, draft.role, replace_surrogates(draft.name)) for draft, depth in retained])
+    return tuple(_element(draft, id, depth, tree.drafts) for (draft, depth), id in zip(retained, element_ids, strict=True))
 
 
 def _fold(drafts: list[_Draft]) -> None:

@@ -13,7 +13,7 @@ from exact.environments.browser.interaction import Observed
 from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.shared import SharedState
-from exact.environments.browser.snapshot.state import PageSnapshot, PageSnapshots, load, point, put, take
+from exact.environments.browser.snapshot.state import PageSnapshot, PageSnapshots, load_page, move_pointer, read_content, restore_fields
 from exact.environments.sites.accounts import AccountLease
 from exact.environments.sites.site import Site
 from exact.errors import EnvironmentFailure
@@ -49,7 +49,7 @@ class PageEnvironment(BrowserEnvironment):
     def obstacle(self) -> str:
         """The reason why no snapshot can be taken now: something is under way on the page. Empty if there is none."""
         if not self.tabs.config.page_snapshots:
-            return "pages are not kept: set browser.page_snapshots"
+            return "page snapshots are off: set browser.page_snapshots"
         if found := super().obstacle:
             return found
         if len(self.tabs.window.tabs) > 1:
@@ -68,9 +68,9 @@ class PageEnvironment(BrowserEnvironment):
         """Take a snapshot of the present page; see `state`."""
         assert self.episode.context is not None
         tab, seen, memo = self.tabs.present, self.observation, self.episode.memo()
-        content = await take(tab, self.episode.context)
+        content = await read_content(tab, self.episode.context)
         history = (*self.tabs.history, *await tab.history())
-        id = self._pages.keep(PageSnapshot(memo, seen.volatile, seen.elements, history, content))
+        id = self._pages.add(PageSnapshot(memo, seen.volatile, seen.elements, history, content))
         return Snapshot(id=id, fidelity="page", fingerprint=seen.fingerprint)
 
     async def restore(self, snapshot: Snapshot) -> Observation:
@@ -89,11 +89,11 @@ class PageEnvironment(BrowserEnvironment):
         memo, tabs = retained.memo, self.tabs
         self.observer.mask_for(memo.task)
         begins = bool(tabs.setup.begin) and _is_same_page(retained.state.url, memo.task.start)
-        now = memo.now - (1 + begins) * tabs.config.clock  # a held clock runs for that long until the page is restored
+        now = memo.now - (1 + begins) * tabs.config.clock  # a paused clock runs for that long until the page is restored
         await self.episode.begin(memo.task, now, memo.downloads)
         self.observer.instruction, tabs.history = memo.instruction, retained.history
         assert self.episode.context is not None
-        await tabs.dialogs.race(load(tabs.present, self.episode.context, retained.state))
+        await tabs.dialogs.race(load_page(tabs.present, self.episode.context, retained.state))
         await tabs.dialogs.race(tabs.settle())
         if tabs.dialogs.is_asked:
             raise EnvironmentFailure("restore: the page opens a dialog as it loads: return by another route")
@@ -105,11 +105,11 @@ class PageEnvironment(BrowserEnvironment):
     async def _fill(self, retained: PageSnapshot) -> Observed:
         """Restore the fields, and the ids of elements. Where the page then looks otherwise, report the changes to it as a user's."""
         tab, observe = self.tabs.present, self.interaction.observe
-        changed = await put(tab, retained.state)
+        changed = await restore_fields(tab, retained.state)
         observed = await observe(run=False)
         if observed.observation.fingerprint != retained.memo.fingerprint and not observed.terminated:
-            await put(tab, retained.state, changed)
-            await point(tab, retained.state)
+            await restore_fields(tab, retained.state, changed)
+            await move_pointer(tab, retained.state)
             observed = await observe(run=False)
         if observed.terminated:
             return observed

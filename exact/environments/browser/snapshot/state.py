@@ -1,8 +1,8 @@
-"""What a page holds besides its scripts' state: read, and put back into a fresh page.
+"""The state of a page without that of its scripts: it is read, and restored in a fresh page.
 
-Held: address, cookies, both storages, IndexedDB, what fields hold, what is checked, selected, edited or opened, focus and caret, scroll
-of the window and of what is in it, the pointer, in all frames. Not held: the state of scripts and what they made of the document. Where
-that matters the fingerprint tells.
+A snapshot holds address, cookies, both storages, IndexedDB, the values of fields, what is checked, selected, edited or opened, focus and
+caret, scroll positions and the pointer, in all frames. It does not hold the state of scripts, nor what they changed in the document. The
+fingerprint shows where that matters.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from exact.observation import Element
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
 
-KEPT = 512
-"""Snapshots kept of one kind of environments; the least recently used goes first."""
+MOST_SNAPSHOTS = 512
+"""Most snapshots that are retained for environments of one kind; the least recently used is dropped first."""
 _DATABASE_LIMIT = 4_000_000
 """Characters of JSON up to which databases are copied."""
 
@@ -33,12 +33,12 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class PageContent:
-    """Of one page."""
+    """The state of one page."""
 
     frames: tuple[Json, ...]
-    """What take.js gives of each frame, depth first: the first is the page itself."""
+    """The answer of take.js for each frame, depth first: the first one is the page itself."""
     bases: tuple[tuple[str, list[Json]], ...]
-    """Databases by origin, of the origins that have any."""
+    """Databases by origin, for the origins that have any."""
     cookies: list[Any]
 
     @property
@@ -48,49 +48,49 @@ class PageContent:
 
 @dataclass(frozen=True)
 class PageSnapshot:
-    """A state to which a page can be brought again."""
+    """A state to which a page can be restored."""
 
     memo: Memo
     volatile: str
     elements: tuple[Element, ...]
-    """Of the last observation: they keep their ids."""
+    """The elements of the last observation, whose ids are restored."""
     history: tuple[str, ...]
-    """Addresses to which going back leads, the next one last."""
+    """Addresses that going back leads to, the next one last."""
     state: PageContent
 
 
 class PageSnapshots:
-    """Those of one kind of environments, by id; any environment of these can restore them."""
+    """The snapshots of environments of one kind, by id. Any of these environments can restore them."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, PageSnapshot] = OrderedDict()
+        self._snapshots: OrderedDict[str, PageSnapshot] = OrderedDict()
         self._made = 0
 
-    def keep(self, snapshot: PageSnapshot) -> str:
-        """The id it is kept by."""
+    def add(self, snapshot: PageSnapshot) -> str:
+        """Retain a snapshot. Return its id."""
         self._made += 1
         id = f"page-{self._made}"
-        self._kept[id] = snapshot
-        if len(self._kept) > KEPT:
-            self._kept.popitem(last=False)
+        self._snapshots[id] = snapshot
+        if len(self._snapshots) > MOST_SNAPSHOTS:
+            self._snapshots.popitem(last=False)
         return id
 
     def get(self, id: str) -> PageSnapshot:
-        """Raises EnvironmentFailure if it is gone."""
-        if id not in self._kept:
+        """Return a snapshot. Raises EnvironmentFailure if it is gone."""
+        if id not in self._snapshots:
             raise EnvironmentFailure(f"snapshot {id} is not of these environments, or was dropped: return by another route")
-        self._kept.move_to_end(id)
-        return self._kept[id]
+        self._snapshots.move_to_end(id)
+        return self._snapshots[id]
 
     def drop(self, id: str) -> None:
-        self._kept.pop(id, None)
+        self._snapshots.pop(id, None)
 
     def __contains__(self, id: str) -> bool:
-        return id in self._kept
+        return id in self._snapshots
 
 
-async def take(tab: Tab, context: BrowserContext) -> PageContent:
-    """What a page holds now. Raises EnvironmentFailure where some of it is out of reach."""
+async def read_content(tab: Tab, context: BrowserContext) -> PageContent:
+    """Read the state of a page. Raises EnvironmentFailure where a part of it is out of reach."""
     frames = await _frames(tab)
     states = await asyncio.gather(*(_run(tab, frame, script_call("snapshot/take")) for frame in frames))
     here = {state["origin"] for state in states}
@@ -104,44 +104,44 @@ async def take(tab: Tab, context: BrowserContext) -> PageContent:
     return PageContent(tuple(states), bases, list(await context.cookies()))
 
 
-async def load(tab: Tab, context: BrowserContext, state: PageContent) -> None:
-    """Go to the page, with cookies and storage as they were from its first script on. In a context that is empty."""
+async def load_page(tab: Tab, context: BrowserContext, state: PageContent) -> None:
+    """Load the page in an empty context, with cookies and storage restored before its first script runs."""
     await context.add_cookies(state.cookies)
     source = script_call("snapshot/restore_storage", state.frames)
     added = await tab.cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": source, "worldName": tab.context_name})
     try:
         await tab.page.goto(state.url, wait_until="load")
-        if state.bases and await _fill(tab, state):
+        if state.bases and await _restore_databases(tab, state):
             await tab.page.reload(wait_until="load")
     finally:
         await tab.cdp.send("Page.removeScriptToEvaluateOnNewDocument", {"identifier": added["identifier"]})
 
 
-async def put(tab: Tab, state: PageContent, told: Sequence[Sequence[int]] = ()) -> list[list[int]]:
-    """Fields, focus, scroll and storage of all frames as they were. Gives, of each frame, the indices of the fields that were not.
+async def restore_fields(tab: Tab, state: PageContent, reported: Sequence[Sequence[int]] = ()) -> list[list[int]]:
+    """Restore fields, focus, scroll positions and storage of all frames. Return, for each frame, the indices of the fields that differed.
 
-    `told`: of each frame, the fields of which the page gets `input` and `change` events, as if a user had changed them.
+    `reported`: for each frame, the fields for which the page gets `input` and `change` events, as if a user had changed them.
     """
     changed: list[list[int]] = []
-    for index, (frame, kept) in enumerate(zip(await _frames(tab), state.frames, strict=False)):
-        tell = told[index] if index < len(told) else ()
-        changed.append(await _run(tab, frame, script_call("snapshot/restore_fields", kept, list(tell))))
-        await _run(tab, frame, script_call("snapshot/restore_storage", [kept]))
+    for index, (frame, frame_state) in enumerate(zip(await _frames(tab), state.frames, strict=False)):
+        report = reported[index] if index < len(reported) else ()
+        changed.append(await _run(tab, frame, script_call("snapshot/restore_fields", frame_state, list(report))))
+        await _run(tab, frame, script_call("snapshot/restore_storage", [frame_state]))
     return changed
 
 
-async def point(tab: Tab, state: PageContent) -> None:
-    """The pointer over what it was over, in the page itself."""
+async def move_pointer(tab: Tab, state: PageContent) -> None:
+    """Move the pointer to the element that it was over, in the page itself."""
     place = await _run(tab, tab.main_frame, script_call("snapshot/pointer", state.frames[0]))
     if place:
         await move_mouse(tab.cdp, *place)
 
 
-async def _fill(tab: Tab, state: PageContent) -> bool:
-    """Put the databases back. False where the page holds them open: the fingerprint tells whether that matters."""
+async def _restore_databases(tab: Tab, state: PageContent) -> bool:
+    """Restore the databases. Return False where the page holds them open; the fingerprint shows whether that matters."""
     bases = dict(state.bases)
-    for frame, kept in zip(await _frames(tab), state.frames, strict=False):
-        copy = bases.pop(kept["origin"], None)
+    for frame, frame_state in zip(await _frames(tab), state.frames, strict=False):
+        copy = bases.pop(frame_state["origin"], None)
         if copy is not None:
             try:
                 await _run(tab, frame, script_call("snapshot/restore_databases", copy))
@@ -151,7 +151,7 @@ async def _fill(tab: Tab, state: PageContent) -> bool:
 
 
 async def _frames(tab: Tab) -> list[str]:
-    """Ids of all frames, depth first."""
+    """Return the ids of all frames, depth first."""
     found: list[str] = []
     below = [(await tab.cdp.send("Page.getFrameTree"))["frameTree"]]
     while below:

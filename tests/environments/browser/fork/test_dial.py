@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from exact.config import ProxyConfig
-from exact.environments.browser.fork.dial import dialling
+from exact.environments.browser.fork.dial import dial_through
 from exact.errors import UsageError
 
 
@@ -41,7 +41,7 @@ async def proxy(answer: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
 async def test_a_connection_is_asked_of_the_proxy_with_its_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXACT_TEST_PROXY", "word")
     async with proxy(b"HTTP/1.1 200 Connection established\r\n\r\n") as (server, asked):
-        dial = dialling(ProxyConfig(server=server, user="ann", password="$EXACT_TEST_PROXY"))
+        dial = dial_through(ProxyConfig(server=server, user="ann", password="$EXACT_TEST_PROXY"))
         reader, writer = await dial("shop.test", 443)
         writer.write(b"hello")
         assert await reader.readexactly(5) == b"hello"
@@ -52,17 +52,17 @@ async def test_a_connection_is_asked_of_the_proxy_with_its_credentials(monkeypat
 async def test_a_proxy_that_refuses_is_a_connection_that_fails() -> None:
     async with proxy(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n") as (server, _):
         with pytest.raises(OSError, match=r"the proxy refuses shop\.test:80"):
-            await dialling(ProxyConfig(server=server))("shop.test", 80)
+            await dial_through(ProxyConfig(server=server))("shop.test", 80)
 
 
 async def test_hosts_in_the_bypass_are_reached_directly() -> None:
     async with proxy(b"") as (server, asked):
         host, port = "127.0.0.1", int(server.rpartition(":")[2])
-        _, writer = await dialling(ProxyConfig(server="http://nowhere.test", bypass="a.test, 127.0.0.1"))(host, port)
+        _, writer = await dial_through(ProxyConfig(server="http://nowhere.test", bypass="a.test, 127.0.0.1"))(host, port)
         writer.close()
     assert asked == []
 
 
 def test_a_proxy_of_another_kind_says_what_to_write() -> None:
     with pytest.raises(UsageError, match="write http://host:port"):
-        dialling(ProxyConfig(server="socks5://127.0.0.1:1"))
+        dial_through(ProxyConfig(server="socks5://127.0.0.1:1"))

@@ -277,8 +277,8 @@ async def test_no_snapshot_is_taken_while_a_request_is_held_back(environment: Fo
     interceptor = environment.tabs.browser.interceptor
     interceptor.pause()
     await environment.page.evaluate("void fetch('/')")
-    await until(lambda: environment.obstacle == "a request is held back")
-    with pytest.raises(EnvironmentFailure, match="no snapshot now: a request is held back"):
+    await until(lambda: environment.obstacle == "a request waits to be answered")
+    with pytest.raises(EnvironmentFailure, match="no snapshot now: a request waits to be answered"):
         await environment.snapshot()
     interceptor.resume()
     await until(lambda: not environment.obstacle)

@@ -209,5 +209,5 @@ def test_a_connection_that_is_made_because_another_was_dropped_is_not_dropped_wi
 def test_an_address_of_a_fork_that_is_none_is_refused() -> None:
     from exact.environments.browser.fork.egress import Egress
 
-    with pytest.raises(EnvironmentFailure, match="the site's hook fork said 'started', which is no address"):
+    with pytest.raises(EnvironmentFailure, match="the site's hook fork printed 'started', which is no address"):
         Egress(None, None, {}).move("http://shop.test", "started")  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from exact.environments.browser.observe.masks import Identity, Masks
 from exact.environments.browser.page.dialogs import Dialogs, DialogView
 from exact.environments.browser.page.downloads import Downloads
 from exact.environments.browser.page.ids import Ids, SharedIds
-from exact.environments.browser.page.window import Window
+from exact.environments.browser.page.window import BrowserWindow
 from exact.environments.browser.secrets import SecretMasking
 from exact.observation import Element, Observation
 from exact.task import Task
@@ -22,7 +22,7 @@ from exact.task import Task
 class Observer:
     """Observes one environment: elements keep their ids while the page stays, secrets are replaced by names, volatile parts masked."""
 
-    def __init__(self, masks: Masks, shared_ids: SharedIds, window: Window, secrets: SecretMasking) -> None:
+    def __init__(self, masks: Masks, shared_ids: SharedIds, window: BrowserWindow, secrets: SecretMasking) -> None:
         """Make an observer. `masks` and `shared_ids` (of states that were seen) are shared by the environments of one kind."""
         self._shared, self._shared_ids, self._window, self._secrets = masks, shared_ids, window, secrets
         self.masks, self._task = masks, ""

@@ -18,7 +18,7 @@ from exact.environments.browser.page.downloads import Downloads
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.page.tab import Tab, TargetIds
 from exact.environments.browser.page.timeouts import Timeouts
-from exact.environments.browser.page.window import Window
+from exact.environments.browser.page.window import BrowserWindow
 from exact.errors import EnvironmentFailure
 from exact.safety import origin
 
@@ -34,7 +34,7 @@ class Tabs:
 
     def __init__(self, browser: Browser, setup: PageSetup, config: BrowserConfig) -> None:
         self.browser, self.setup, self.config = browser, setup, config
-        self.window = Window()
+        self.window = BrowserWindow()
         self.policy = RequestPolicy((), writes=False, frames=self.window)
         """The request policy of the episode; side effects are recorded in it."""
         self.dialogs = Dialogs("accept" if setup.one_page else config.dialogs)

@@ -232,9 +232,9 @@ class Relay:
                 if ident == 0:
                     self._hear(json.loads(data))
                 elif ident == LINE:
-                    self.line.hear(data)
+                    self.line.feed(data)
                 elif line := self._lines.get(ident):
-                    line.hear(data)
+                    line.feed(data)
                 elif ident & OUTWARD:
                     self.egress.hear(ident, data)
                 elif writer := self._writers.get(ident):

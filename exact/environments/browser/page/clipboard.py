@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 def uses_clipboard(chord: str) -> bool:
     """Return whether keys pressed together copy, cut or paste."""
-    *held, key = chord.split("+")
-    return (bool({"Control", "Meta"} & set(held)) and key in ("c", "x", "v", "Insert")) or ("Shift" in held and key in ("Insert", "Delete"))
+    *modifiers, key = chord.split("+")
+    return (bool({"Control", "Meta"} & set(modifiers)) and key in ("c", "x", "v", "Insert")) or (
+        "Shift" in modifiers and key in ("Insert", "Delete")
+    )
 
 
 class SharedClipboard:
@@ -53,7 +55,7 @@ class SharedClipboard:
 
     async def _write(self, content: dict[str, str]) -> None:
         page = await self._open_page()
-        await page.evaluate("held => { content = held; }", content)
+        await page.evaluate("texts => { content = texts; }", content)
         await page.keyboard.press("Control+c")
 
     async def _open_page(self) -> Page:

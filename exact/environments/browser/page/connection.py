@@ -26,7 +26,7 @@ _NUMBER_STEP = 1 << 20
 class CdpState(NamedTuple):
     """The state of a connection when a snapshot was taken."""
 
-    heard: bytes = b""
+    received: bytes = b""
     """Received bytes of a message that is not complete."""
     number: int = 0
     """Number of the last command."""
@@ -42,7 +42,7 @@ class CdpConnection:
 
         `expected`: names of events that are kept until they have a handler.
         """
-        self._send, self._heard = send, bytearray(state.heard)
+        self._send, self._received = send, bytearray(state.received)
         self._number, self._begun = state.number + _NUMBER_STEP * state.begun, state.begun
         self._handlers: defaultdict[str, list[Callable[[dict[str, Any]], object]]] = defaultdict(list)
         self._expected, self._unhandled = expected, list[dict[str, Any]]()
@@ -56,7 +56,7 @@ class CdpConnection:
     @property
     def state(self) -> CdpState:
         """The state for a snapshot, while the sandbox is paused."""
-        return CdpState(bytes(self._heard), self._number, self._begun)
+        return CdpState(bytes(self._received), self._number, self._begun)
 
     async def begin(self, path: str) -> None:
         """Open the WebSocket, unless it is open already. Raises EnvironmentFailure where the browser refuses it."""
@@ -89,20 +89,20 @@ class CdpConnection:
         session = self._sessions[id] = CdpSession(partial(self._ask, id))
         return session
 
-    def hear(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:
         """Handle bytes from the browser. No bytes mean that it is gone."""
-        self._heard += data
+        self._received += data
         if not data:
             self.fail("the browser is gone")
-        if not self._begun and b"\r\n\r\n" in self._heard:
-            head, _, rest = bytes(self._heard).partition(b"\r\n\r\n")
-            self._heard, self._begun = bytearray(rest), b" 101 " in head.split(b"\r\n")[0] + b" "
+        if not self._begun and b"\r\n\r\n" in self._received:
+            head, _, rest = bytes(self._received).partition(b"\r\n\r\n")
+            self._received, self._begun = bytearray(rest), b" 101 " in head.split(b"\r\n")[0] + b" "
             if not self._begun:
                 self.fail("the browser refuses a WebSocket")
             self._opened.set()
-        while self._begun and (found := _next_message(self._heard)):
+        while self._begun and (found := _next_message(self._received)):
             kind, text, size = found
-            del self._heard[:size]
+            del self._received[:size]
             if kind == 1:
                 self._receive(json.loads(text))
             elif kind == 8:
@@ -163,16 +163,16 @@ class CdpConnection:
             await self._send(bytes((128 | kind,)) + (length or struct.pack("!BQ", 255, size)) + bytes(4) + text)
 
 
-def _next_message(heard: bytearray) -> tuple[int, bytes, int] | None:
+def _next_message(received: bytearray) -> tuple[int, bytes, int] | None:
     """Return opcode, text and size in bytes of the first message; None until it is complete. CDP sends each message in one frame."""
-    if len(heard) < 2:
+    if len(received) < 2:
         return None
-    size, start = heard[1] & 127, 2
+    size, start = received[1] & 127, 2
     if size >= 126:
         width = 2 if size == 126 else 8
-        if len(heard) < 2 + width:
+        if len(received) < 2 + width:
             return None
-        size, start = int.from_bytes(heard[2 : 2 + width], "big"), 2 + width
-    if len(heard) < start + size:
+        size, start = int.from_bytes(received[2 : 2 + width], "big"), 2 + width
+    if len(received) < start + size:
         return None
-    return heard[0] & 15, bytes(heard[start : start + size]), start + size
+    return received[0] & 15, bytes(received[start : start + size]), start + size

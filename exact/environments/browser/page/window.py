@@ -14,7 +14,7 @@ _CLOSING = 2000
 """Milliseconds within which Playwright reports that a page is closed which no longer answers."""
 
 
-class Window:
+class BrowserWindow:
     """Open tabs, ordered by when they were last in front."""
 
     def __init__(self) -> None:

@@ -333,7 +333,7 @@ async def test_a_request_of_a_frame_that_nobody_has_is_refused_and_not_dropped(
 
 
 async def test_a_guard_that_ends_leaves_nothing_waiting() -> None:
-    """An environment is let go of while its interceptor is held: what was asked meanwhile is answered by nobody."""
+    """An environment is closed while its interceptor is paused: waiting requests are dropped."""
 
     class Silent:
         def on(self, name: str, handler: Callable[[Any], None]) -> None:

@@ -26,7 +26,7 @@ class Browser:
 
     def say(self, **message: Any) -> None:
         text = json.dumps(message).encode()
-        self.line.hear(b"\x81\x7e" + struct.pack("!H", len(text)) + text)
+        self.line.feed(b"\x81\x7e" + struct.pack("!H", len(text)) + text)
 
     async def attach(self, target: str) -> CdpSession:
         attaching = asyncio.ensure_future(self.line.attach(target))
@@ -97,7 +97,7 @@ async def test_a_browser_that_goes_takes_its_pages_along() -> None:
     session = await browser.attach("one")
     waiting = asyncio.ensure_future(session.send("Page.enable"))
     await asyncio.sleep(0)
-    browser.line.hear(b"")
+    browser.line.feed(b"")
     for asking in (waiting, session.send("Page.disable")):
         with pytest.raises(Error, match="has been closed: the browser is gone"):
             await asking

@@ -37,7 +37,7 @@ def test_a_conversation_cut_anywhere_goes_on_in_another(sizes: list[int], cuts: 
         line.on("Said", lambda event: found.append(len(event["text"])))
         for cut in [*cuts, len(stream)]:
             if piece := stream[at : at + cut]:
-                line.hear(piece)
+                line.feed(piece)
             at += cut
             if at > switch:
                 line = CdpConnection(nobody, line.state)
@@ -57,18 +57,18 @@ async def test_answers_find_who_asked_and_those_to_commands_of_before_nobody() -
     asking = asyncio.ensure_future(line.send("Fetch.enable", {"text": "y" * 200}))
     await asyncio.sleep(0)
     number = json.loads(sent[0][8:])["id"]
-    line.hear(framed({"id": 6, "result": {"of": "before"}}) + framed({"id": number, "result": {"of": "now"}}))
+    line.feed(framed({"id": 6, "result": {"of": "before"}}) + framed({"id": number, "result": {"of": "now"}}))
     assert await asking == {"of": "now"}
     refused = asyncio.ensure_future(line.send("Fetch.enable"))
     await asyncio.sleep(0)
-    line.hear(framed({"id": number + 1, "error": {"message": "no"}}))
+    line.feed(framed({"id": number + 1, "error": {"message": "no"}}))
     with pytest.raises(EnvironmentFailure, match=r"Fetch\.enable: no"):
         await refused
 
 
 async def test_events_wait_until_somebody_asks_for_them() -> None:
     line, found = CdpConnection(nobody, CdpState(b"", 0, True), ("Said", "Other")), list[Any]()
-    line.hear(framed({"method": "Said", "params": {"n": 1}}) + framed({"method": "Changed", "params": {"n": 2}}))
+    line.feed(framed({"method": "Said", "params": {"n": 1}}) + framed({"method": "Changed", "params": {"n": 2}}))
     assert len(line._unhandled) == 1, "what nobody will ask about is not kept"
     line.on("Other", found.append)
     line.on("Said", found.append)
@@ -80,7 +80,7 @@ async def test_a_browser_that_goes_is_told_to_who_waits_and_who_asks_later(end: 
     line = CdpConnection(nobody, CdpState(b"", 0, True))
     asking = asyncio.ensure_future(line.send("Fetch.enable"))
     await asyncio.sleep(0)
-    line.hear(end)
+    line.feed(end)
     for late in (asking, line.send("Fetch.enable")):
         with pytest.raises(EnvironmentFailure, match="the browser is gone"):
             await late
@@ -90,6 +90,6 @@ async def test_a_browser_that_refuses_is_named() -> None:
     line = CdpConnection(nobody, CdpState())
     beginning = asyncio.ensure_future(line.begin("/devtools/browser/1"))
     await asyncio.sleep(0)
-    line.hear(b"HTTP/1.1 404 Not Found\r\n\r\n")
+    line.feed(b"HTTP/1.1 404 Not Found\r\n\r\n")
     with pytest.raises(EnvironmentFailure, match="refuses a WebSocket"):
         await beginning

@@ -144,7 +144,7 @@ apart() { # a virtual environment of its own for constraints/NAME.txt, which nam
 [ -z "$sites" ] || apart sites "Trac and Wagtail"
 
 driver() { # whether Playwright's driver starts; says why not
-  .venv/bin/python -c 'import sys; from exact.environments.browser.launch.driver import fault; sys.exit(fault() or 0)' 2>&1
+  .venv/bin/python -c 'import sys; from exact.environments.browser.launch.driver import driver_fault; sys.exit(driver_fault() or 0)' 2>&1
 }
 if ! driver >/dev/null; then
   say "installing libatomic1 with apt-get, which Playwright's driver may need"
@@ -153,7 +153,7 @@ if ! driver >/dev/null; then
     fail "Playwright's driver does not start: $lack: install what it lacks (Debian: sudo apt-get install libatomic1), then run this again"
 fi
 browser() { # prints the browser's path, as exact itself will find it, if it runs
-  .venv/bin/python -c 'from exact.environments.browser.launch.find import find_browser, said_by; path = find_browser(); said_by(path); print(path)' 2>/dev/null
+  .venv/bin/python -c 'from exact.environments.browser.launch.find import browser_version, find_browser; path = find_browser(); browser_version(path); print(path)' 2>/dev/null
 }
 get_browser() {
   local package

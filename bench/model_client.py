@@ -27,7 +27,7 @@ from exact.config import ModelConfig, PriceConfig
 from exact.models import wire
 from exact.models.base import ChatRequest, Image, Message, Sampling, Text
 from exact.models.openai import OpenAIModel
-from exact.models.providers import Capabilities, Endpoint, Provider
+from exact.models.providers import Endpoint, ModelCapabilities, Provider
 from exact.models.scripted import Late, ScriptedServer
 
 CALLS = 1000
@@ -59,7 +59,7 @@ def serving() -> Iterator[str]:
 
 
 def opened(url: str) -> OpenAIModel:
-    provider = Provider(name="bench", endpoints=(Endpoint(base_url=url),), concurrency=CALLS, capabilities=Capabilities(n=True))
+    provider = Provider(name="bench", endpoints=(Endpoint(base_url=url),), concurrency=CALLS, capabilities=ModelCapabilities(n=True))
     return OpenAIModel(ModelConfig(model="m", timeout=300, retries=0, price=PriceConfig(input=1, output=2)), provider=provider)
 
 
@@ -80,7 +80,7 @@ class Bare:
         self._reader, self._writer = await asyncio.open_connection(self._host, int(self._port))
 
     async def ask(self, request: ChatRequest) -> None:
-        body = json.dumps(wire.body(request, "m", n=1, index=0, takes=Capabilities())[0]).encode()
+        body = json.dumps(wire.body(request, "m", n=1, index=0, takes=ModelCapabilities())[0]).encode()
         head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {self._host}\r\nContent-Length: {len(body)}\r\n\r\n"
         self._writer.write(head.encode() + body)
         lines = (await self._reader.readuntil(b"\r\n\r\n")).decode().lower().split("\r\n")

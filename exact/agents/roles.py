@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from exact.config import Config, ModelConfig, ValueConfig
 from exact.models import roles as roles_of
-from exact.models.providers import named, providers
+from exact.models.providers import provider_name, providers
 
 _CALLS_A_MODEL = frozenset({"llm", "single_debate", "rubric", "comparative", "trained"})
 
@@ -40,7 +40,7 @@ def allows_several(config: Config, role: str) -> bool:
     """Return whether a role's server may return several answers to one request. False only for providers known not to."""
     model = model_for(config, role)
     known = providers(config.models.providers)
-    name = named(model)
+    name = provider_name(model)
     return name not in known or known[name].takes(model.model).n is not False
 
 

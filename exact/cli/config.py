@@ -43,7 +43,7 @@ def providers_(file: str, as_json: bool) -> None:
         click.echo(msgspec.json.encode(known).decode())
         return
     for name, provider in known.items():
-        where = ", ".join(place.base_url for place in provider.places) or "models.ROLE.base_url"
+        where = ", ".join(each.base_url for each in provider.all_endpoints) or "models.ROLE.base_url"
         click.echo(f"{name:14} {where}  {provider.api_key_env or provider.token or 'no key'}")
 
 

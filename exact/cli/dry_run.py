@@ -43,7 +43,7 @@ def _called(config: Config, role: str) -> str:
         provider = serving(model, providers(config.models.providers))
     except UsageError:
         return f"{role}: {model.model} at an address that is not configured yet"
-    return f"{role}: {model.model} at {', '.join(place.base_url for place in provider.places)}"
+    return f"{role}: {model.model} at {', '.join(each.base_url for each in provider.all_endpoints)}"
 
 
 def _cap(limit: float | None, tasks: int, sign: str = "", unit: str = "") -> str:

@@ -27,7 +27,7 @@ from exact.runs.runner import Runner
 from exact.task import Task
 
 if TYPE_CHECKING:
-    from exact.models.open import Paces
+    from exact.models.open import RateLimiters
 
 OpenEnvironments = Callable[[Task, Config], AbstractAsyncContextManager[EnvironmentFactory]]
 """Opens the environments of a task for an agent's configuration."""
@@ -68,13 +68,13 @@ class LocalEngine:
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> LocalEngine:
-        from exact.models.open import Paces
+        from exact.models.open import RateLimiters
 
         kinds: dict[bytes, PooledFactory] = {}
-        paces = Paces(self._part)
+        limiters = RateLimiters(self._part)
         for agent in self._folder.plan.agents:
             self._environments[agent] = await self._pooled(agent, kinds)
-            self._sessions[agent] = await self._stack.enter_async_context(self._runner(agent, paces).session())
+            self._sessions[agent] = await self._stack.enter_async_context(self._runner(agent, limiters).session())
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -145,7 +145,7 @@ class LocalEngine:
             kinds[kind] = await self._stack.enter_async_context(pooled)
         return kinds[kind]
 
-    def _runner(self, agent: str, paces: Paces) -> Runner:
+    def _runner(self, agent: str, limiters: RateLimiters) -> Runner:
         run, config = self._folder.agent(agent)
 
         def watch(task: Task, state: AttemptState, event: AnyEvent) -> None:
@@ -153,7 +153,7 @@ class LocalEngine:
 
         return Runner(
             folder=run, config=config, open_environments=partial(self._share, agent), build_agent=self._build.get(agent), watch=watch,
-            paces=paces, environments_tries=1,  # the schedule decides on reruns, and records each
+            limiters=limiters, environments_tries=1,  # the schedule decides on reruns, and records each
         )  # fmt: skip
 
     @asynccontextmanager

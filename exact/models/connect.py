@@ -9,11 +9,14 @@ from collections.abc import Awaitable, Callable
 
 from exact.errors import UsageError
 
+TokenSource = Callable[[], Awaitable[str]]
+"""A function that returns the token of one request."""
+
 _AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 
 
-def checked(base_url: str) -> tuple[str, bool]:
-    """A base URL without any credentials in it, and whether it is on loopback. Raises UsageError."""
+def parse_base_url(base_url: str) -> tuple[str, bool]:
+    """Return a base URL without any credentials in it, and whether it is on loopback. Raises UsageError where it is no HTTP address."""
     try:
         parts = urllib.parse.urlsplit(base_url)
         host, port = parts.hostname, parts.port
@@ -32,14 +35,17 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def token_source(name: str) -> Callable[[], Awaitable[str]]:
-    """A function that gives a token for each request: `azure`, or `package.module:function`. Raises UsageError if there is none."""
+def token_source(name: str) -> TokenSource:
+    """Return the token source of a name: `azure` (DefaultAzureCredential), or `package.module:function`.
+
+    The function may be asynchronous. Raises UsageError where it cannot be imported.
+    """
     if name == "azure":
         try:
             identity = importlib.import_module("azure.identity.aio")
         except ImportError as error:
             raise UsageError("token: azure needs azure-identity: pip install azure-identity aiohttp, or give a key") from error
-        source: Callable[[], Awaitable[str]] = identity.get_bearer_token_provider(identity.DefaultAzureCredential(), _AZURE_SCOPE)
+        source: TokenSource = identity.get_bearer_token_provider(identity.DefaultAzureCredential(), _AZURE_SCOPE)
         return source
     module, colon, function = name.partition(":")
     try:
@@ -48,10 +54,10 @@ def token_source(name: str) -> Callable[[], Awaitable[str]]:
         raise UsageError(f"token {name!r} cannot be imported ({error}): write package.module:function") from error
     if not callable(given):
         raise UsageError(f"token {name!r} is no function: write `azure` or package.module:function")
-    return _awaited(given)
+    return _asynchronous(given)
 
 
-def _awaited(function: Callable[[], str | Awaitable[str]]) -> Callable[[], Awaitable[str]]:
+def _asynchronous(function: Callable[[], str | Awaitable[str]]) -> TokenSource:
     async def token() -> str:
         found = function()
         return found if isinstance(found, str) else await found

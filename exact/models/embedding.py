@@ -1,4 +1,4 @@
-"""Texts as vectors by a model behind an OpenAI-compatible endpoint."""
+"""Embeddings of texts by a model at an OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
@@ -10,60 +10,63 @@ from exact.config import ModelConfig
 from exact.errors import ModelError
 from exact.models.base import Usage
 from exact.models.endpoint import ServedModel
+from exact.models.load_balancer import LoadBalancer
 from exact.models.meter import total
-from exact.models.openai import Paces, pace
+from exact.models.openai import Limiters, rate_limiter
 from exact.models.price import Tariff
 from exact.models.providers import Provider, serving
-from exact.models.retry import Sleep, Trouble, retried
-from exact.models.route import Route
+from exact.models.retry import RequestError, Sleep, retried
 from exact.models.wire import Embedded
 
 BATCH = 256
-"""Texts sent in one request."""
+"""Most texts in one request."""
 
 
 class Vectors(NamedTuple):
-    """One vector a text, in order, and what they took."""
+    """One vector for each text, in order, with the usage."""
 
     vectors: tuple[tuple[float, ...], ...]
     usage: Usage
 
 
 class EmbeddingModel(Protocol):
-    """Maps texts to vectors of one length whose cosine is their likeness."""
+    """A model that maps texts to vectors of one length, whose cosine is the similarity of the texts."""
 
     @property
     def name(self) -> str:
-        """Provider and model: vectors of different names are not comparable."""
+        """Provider and model. Vectors of different names are not comparable."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """A vector for each text. Raises ModelError."""
+        """Return a vector for each text. Raises ModelError."""
         ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Close all connections."""
+        ...
 
 
 class OpenAIEmbedding:
-    """An EmbeddingModel over the embeddings API, with the retries, pace and endpoints of chat models."""
+    """An EmbeddingModel over the embeddings API, with the retries, rate limits and endpoints of chat models."""
 
     def __init__(
-        self, config: ModelConfig, *, provider: Provider | None = None, paces: Paces | None = None, sleep: Sleep = asyncio.sleep
+        self, config: ModelConfig, *, provider: Provider | None = None, limiters: Limiters | None = None, sleep: Sleep = asyncio.sleep
     ) -> None:
-        """As for OpenAIModel. Raises UsageError."""
+        """Take the arguments of OpenAIModel. Raises UsageError."""
         self._config, self._sleep = config, sleep
         provider = provider or serving(config)
-        tariff, made = Tariff(config, provider), paces or (lambda provider, place: pace(provider))
-        self._places = [ServedModel(config, provider, place, tariff, made(provider, place)) for place in provider.places]
-        self._route = Route(self._places, lambda: asyncio.get_running_loop().time())
+        tariff, limiter = Tariff(config, provider), limiters or (lambda provider, endpoint: rate_limiter(provider))
+        self._endpoints = [ServedModel(config, provider, each, tariff, limiter(provider, each)) for each in provider.all_endpoints]
+        self._balancer = LoadBalancer(self._endpoints, lambda: asyncio.get_running_loop().time())
         self._provider = provider.name
 
     @property
     def name(self) -> str:
+        """`<provider>/<model>`."""
         return f"{self._provider}/{self._config.model}"
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """A vector for each text, within the configured time. Raises ModelError."""
+        """Return a vector for each text, within the configured time. Raises ModelError."""
         seconds, found = self._config.timeout, list[Embedded]()
         try:
             async with asyncio.timeout(seconds):
@@ -75,22 +78,25 @@ class OpenAIEmbedding:
         return Vectors(tuple(vector for batch in found for vector in batch.vectors), total(batch.usage for batch in found))
 
     async def close(self) -> None:
-        for place in self._places:
-            await place.close()
+        """Close all connections."""
+        for endpoint in self._endpoints:
+            await endpoint.close()
 
     async def _batch(self, texts: list[str], deadline: float) -> Embedded:
         async def attempt() -> Embedded:
-            place = await self._route.choose()
+            endpoint = await self._balancer.choose()
             try:
-                answer = await place.embed(texts)
-            except Trouble as trouble:
-                if trouble.elsewhere and len(self._places) > 1:
-                    self._route.failed(place, for_good=not trouble.again, after=trouble.after)
-                    trouble.again = trouble.again or self._route.others([place]) or self._route.mends([place])
+                answer = await endpoint.embed(texts)
+            except RequestError as error:
+                if error.elsewhere and len(self._endpoints) > 1:
+                    self._balancer.failed(endpoint, permanent=not error.retry, after=error.after)
+                    error.retry = error.retry or self._balancer.others([endpoint]) or self._balancer.recovers([endpoint])
                 raise
             if len(answer.vectors) != len(texts):
-                raise Trouble(f"{place.url} gave {len(answer.vectors)} vectors for {len(texts)} texts", "see the server's log", again=True)
-            self._route.succeeded(place)
+                raise RequestError(
+                    f"{endpoint.url} gave {len(answer.vectors)} vectors for {len(texts)} texts", "see the server's log", retry=True
+                )
+            self._balancer.succeeded(endpoint)
             return answer
 
-        return await retried(attempt, retries=self._config.retries + len(self._places) - 1, deadline=deadline, sleep=self._sleep)
+        return await retried(attempt, retries=self._config.retries + len(self._endpoints) - 1, deadline=deadline, sleep=self._sleep)

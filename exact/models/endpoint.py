@@ -1,4 +1,4 @@
-"""One place where a model is served, over HTTP: sends a request, reads the answer, and says what went wrong."""
+"""A model at one endpoint, over HTTP: it sends requests, reads answers, and turns failures into errors that say the way out."""
 
 from __future__ import annotations
 
@@ -13,121 +13,122 @@ from exact.config import ModelConfig
 from exact.errors import UsageError
 from exact.models import wire
 from exact.models.base import ChatAnswer, ChatRequest
-from exact.models.connect import checked
+from exact.models.connect import parse_base_url
 from exact.models.meter import Exchange, note
-from exact.models.pace import Pace
-from exact.models.post import NoToken, Post, Refusal, Unanswered
 from exact.models.price import Tariff
-from exact.models.providers import Capabilities, Endpoint, Provider
+from exact.models.providers import Endpoint, ModelCapabilities, Provider
+from exact.models.rate_limiter import RateLimiter
 from exact.models.refusal import lacking
-from exact.models.retry import Trouble, named_wait
+from exact.models.retry import RequestError, retry_after
 from exact.models.tokens import estimate
+from exact.models.transport import NoAnswer, NoToken, StatusError, Transport
 
 Read = TypeVar("Read", ChatAnswer, wire.Embedded)
 
 _SECRET = re.compile(r"\b(sk-|Bearer\s+)[\w.*+/=-]{3,}")
 _SHORTEST_KEY = 6
 _RETRIED = frozenset({408, 409, 425, 429})
-_LESSONS = 8
-"""How often one request may be sent again because the server said what it does not take."""
+_ADJUSTMENTS = 8
+"""Times that one request may be sent without what the server refused before."""
 _PROBE_SECONDS = 5.0
+_OPTIONS = "check the model's options in the configuration"
 
 
 class ServedModel:
-    """A model at one endpoint. What it turns out not to take is remembered in `takes`."""
+    """A model at one endpoint. `takes` holds what the server is known to support, and what it refused."""
 
-    def __init__(self, config: ModelConfig, provider: Provider, place: Endpoint, tariff: Tariff, pace: Pace) -> None:
-        """Raises UsageError for an address that is none and for a missing key; loopback needs no key."""
-        self._config, self._tariff, self._pace = config, tariff, pace
-        self.model = place.model or config.model
-        self.url, local = checked(place.base_url)
-        self._variable = provider.api_key_env if place.api_key_env is None else place.api_key_env
+    def __init__(self, config: ModelConfig, provider: Provider, endpoint: Endpoint, tariff: Tariff, limiter: RateLimiter) -> None:
+        """Raises UsageError where the address is invalid or the key is missing. An endpoint on loopback needs no key."""
+        self._config, self._tariff, self._limiter = config, tariff, limiter
+        self.model = endpoint.model or config.model
+        self.url, local = parse_base_url(endpoint.base_url)
+        self._variable = provider.api_key_env if endpoint.api_key_env is None else endpoint.api_key_env
         self._key = os.environ.get(self._variable, "") if self._variable else ""
         if self._variable and not self._key and not local and not provider.token:
             raise UsageError(f"no key for {config.model} at {self.url}: set the environment variable {self._variable}")
-        self._post = Post(provider, place, self.model, key=self._key, local=local, timeout=config.timeout)
+        self._transport = Transport(provider, endpoint, self.model, key=self._key, local=local, timeout=config.timeout)
         self.takes = provider.takes(config.model)
         if config.api == "classify":
             self.takes = msgspec.structs.replace(self.takes, n=False)
-        self.weight = place.weight
+        self.weight = endpoint.weight
 
     async def ask(self, request: ChatRequest, *, n: int, index: int) -> ChatAnswer:
-        """The answer with choices from `index` on, as many as the server gives. Raises Trouble.
+        """Return an answer with choices from number `index` on, as many as the server gives.
 
-        What the server refuses is left out and the request sent again. Raises NotSeveral where that is `n`.
+        What the server refuses is left out, and the request is sent again. Raises RequestError; NoSeveralChoices where it refuses `n`.
         """
         classifies = self._config.api == "classify"
-        for _ in range(_LESSONS):
+        for _ in range(_ADJUSTMENTS):
             if classifies:
                 body, notes = wire.question(request, self.model, self.takes)
             else:
                 body, notes = wire.body(request, self.model, n=n, index=index, takes=self.takes)
             body |= self._config.extra
             try:
-                answer = await self._paced(body, estimate(request), classifies)
+                answer = await self._limited(body, estimate(request), classifies)
             except _Lacking as refused:
                 self.takes = refused.takes
                 if n > 1 and self.takes.n is False:
-                    raise NotSeveral from None
+                    raise NoSeveralChoices from None
             else:
                 return msgspec.structs.replace(answer, notes=notes)
-        raise Trouble(f"{self.url} refuses the request in {_LESSONS} ways", "check the model's options in the configuration")
+        raise RequestError(f"{self.url} refuses the request in {_ADJUSTMENTS} ways", _OPTIONS)
 
     async def embed(self, texts: list[str]) -> wire.Embedded:
-        """A vector for each text. Raises Trouble."""
+        """Return a vector for each text, in order. Raises RequestError."""
         body = {"model": self.model, "input": texts, "encoding_format": "float"} | self._config.extra
         tokens = sum(map(len, texts)) / 4
-        async with self._pace.slot(tokens) as sent:
-            found = self._read(await self._sent("/embeddings", body, sent), wire.embedded)
-        self._pace.succeeded(tokens, found.usage.input_tokens)
+        async with self._limiter.slot(tokens) as sent:
+            found = self._read(await self._send("/embeddings", body, sent), wire.embedded)
+        self._limiter.succeeded(tokens, found.usage.input_tokens)
         return found
 
     async def alive(self) -> bool:
-        """Whether the server answers at all: it lists its models, or says that it does not list them."""
+        """Return whether the server answers at all: it lists its models, or says that it does not list them."""
         try:
-            await self._post.get("/models", timeout=_PROBE_SECONDS)
-        except Refusal as refusal:
-            return refusal.status in (400, 404, 405)
-        except (Unanswered, UnicodeError):
+            await self._transport.get("/models", timeout=_PROBE_SECONDS)
+        except StatusError as error:
+            return error.status in (400, 404, 405)
+        except (NoAnswer, UnicodeError):
             return False
         return True
 
     async def close(self) -> None:
-        await self._post.close()
+        await self._transport.close()
 
-    async def _paced(self, body: dict[str, Any], tokens: int, classifies: bool) -> ChatAnswer:
+    async def _limited(self, body: dict[str, Any], tokens: int, classifies: bool) -> ChatAnswer:
         path, read = ("/classify", wire.classified) if classifies else ("/chat/completions", wire.answer)
-        async with self._pace.slot(tokens) as sent:
-            answer = self._read(await self._sent(path, body, sent), read)
+        async with self._limiter.slot(tokens) as sent:
+            answer = self._read(await self._send(path, body, sent), read)
         usage = answer.usage
-        self._pace.succeeded(tokens, usage.input_tokens + usage.output_tokens)
+        self._limiter.succeeded(tokens, usage.input_tokens + usage.output_tokens)
         return answer
 
-    async def _sent(self, path: str, body: dict[str, Any], sent: float) -> str:
-        """The server's text. Raises Trouble; what came of it is on the meter, but for an answer's text."""
-        outcome, reason = "lost", "nobody waited for it any more"
+    async def _send(self, path: str, body: dict[str, Any], sent: float) -> str:
+        """Return the text of the server's answer. A request that fails is noted on the meter. Raises RequestError."""
+        outcome, reason = "lost", "the caller was cancelled"
         try:
-            text = await self._post(path, body)
+            text = await self._transport.post(path, body)
             outcome, reason = "answered", ""
             return self._without_key(text)
-        except Refusal as refusal:
-            outcome, reason = "refused", f"{refusal.status}: {self._scrubbed(refusal.message)}"
-            trouble = self._refused(refusal, body, sent)
-        except Unanswered as error:
+        except StatusError as status:
+            outcome, reason = "refused", f"{status.status}: {self._scrubbed(status.message)}"
+            failure = self._status(status, body, sent)
+        except NoAnswer as error:
             reason = self._scrubbed(str(error))
             if not error.sent:
                 outcome = "refused"
             if isinstance(error, NoToken):
-                trouble = Trouble(f"there is no token for {self.url} ({reason})", "see the provider's `token`", again=True)
+                failure = RequestError(f"there is no token for {self.url} ({reason})", "see the provider's `token`", retry=True)
             else:
-                trouble = Trouble(f"cannot reach {self.url} ({reason})", "is the server running, and is base_url right?", again=True)
+                failure = RequestError(f"cannot reach {self.url} ({reason})", "is the server running, and is base_url right?", retry=True)
         except UnicodeError as error:
             reason = self._scrubbed(str(error))
-            trouble = self._unreadable(reason)
+            failure = self._unreadable(reason)
         finally:
             if outcome != "answered":
                 note(Exchange(endpoint=self.url, outcome="refused" if outcome == "refused" else "lost", reason=reason))
-        raise trouble
+        raise failure
 
     def _read(self, text: str, read: Callable[[str], Read]) -> Read:
         try:
@@ -140,51 +141,55 @@ class ServedModel:
         note(Exchange(endpoint=self.url, outcome="answered", usage=usage))
         return msgspec.structs.replace(answer, usage=usage)
 
-    def _unreadable(self, reason: str) -> Trouble:
-        return Trouble(f"{self.url} answers with nothing that reads ({reason})", "is base_url an OpenAI-compatible API?", again=True)
+    def _unreadable(self, reason: str) -> RequestError:
+        return RequestError(f"{self.url} answers with nothing that reads ({reason})", "is base_url an OpenAI-compatible API?", retry=True)
 
-    def _refused(self, refusal: Refusal, body: dict[str, Any], sent: float) -> Exception:
-        """What an HTTP status means, and the way out."""
-        status, name = refusal.status, f"{self.model} at {self.url}"
-        said = f"{status}: {self._scrubbed(refusal.message)}"
+    def _status(self, error: StatusError, body: dict[str, Any], sent: float) -> Exception:
+        """Return the error that an HTTP status means."""
+        status, name = error.status, f"{self.model} at {self.url}"
+        message = f"{status}: {self._scrubbed(error.message)}"
         if status in (400, 422):
-            takes = lacking(self.takes, body, refusal.param, refusal.message)
+            takes = lacking(self.takes, body, error.param, error.message)
             if takes is not None:
                 return _Lacking(takes)
-            return Trouble(f"{name} refuses the request ({said})", "check the model's options in the configuration", elsewhere=False)
+            return RequestError(
+                f"{name} refuses the request ({message})", "check the model's options in the configuration", elsewhere=False
+            )
         if status in (401, 403):
             way_out = f"set {self._variable} to one that may use {self.model}" if self._variable else "see who may use it"
-            return Trouble(f"{self.url} refuses the key ({said})", way_out)
+            return RequestError(f"{self.url} refuses the key ({message})", way_out)
         if status == 404:
-            return Trouble(f"{self.url} has no {self.model} ({said})", "check model and base_url")
-        if status == 429 and refusal.code == "insufficient_quota":
-            return Trouble(f"{name} is out of quota ({said})", "add credit, or choose another model")
+            return RequestError(f"{self.url} has no {self.model} ({message})", "check model and base_url")
+        if status == 429 and error.code == "insufficient_quota":
+            return RequestError(f"{name} is out of quota ({message})", "add credit, or choose another model")
         if status == 429:
-            wait = named_wait(refusal.headers)
-            self._pace.limited(sent, wait)
-            return Trouble(f"{name} limits the rate ({said})", "use fewer workers, or raise the model's retries", again=True, after=wait)
+            wait = retry_after(error.headers)
+            self._limiter.limited(sent, wait)
+            return RequestError(
+                f"{name} limits the rate ({message})", "use fewer workers, or raise the model's retries", retry=True, after=wait
+            )
         if status >= 500 or status in _RETRIED:
-            wait = named_wait(refusal.headers)
-            return Trouble(f"{name} failed ({said})", "try again later, or see the server's log", again=True, after=wait)
-        return Trouble(f"{name} refuses the request ({said})", "check the model's options in the configuration", elsewhere=False)
+            wait = retry_after(error.headers)
+            return RequestError(f"{name} failed ({message})", "try again later, or see the server's log", retry=True, after=wait)
+        return RequestError(f"{name} refuses the request ({message})", _OPTIONS, elsewhere=False)
 
     def _without_key(self, text: str) -> str:
-        """An answer is kept word for word, but for a key that the server gave back."""
+        """Return an answer verbatim, except for a key that the server repeated."""
         return text.replace(self._key, "***") if len(self._key) >= _SHORTEST_KEY and self._key in text else text
 
     def _scrubbed(self, text: str) -> str:
-        """One line of a message that came from outside, without any key in it."""
+        """Return a message from outside as one line without keys, of at most 240 characters."""
         line = " ".join(_SECRET.sub(r"\1***", self._without_key(text)).split())
         return line if len(line) <= 240 else line[:237] + "..."
 
 
-class NotSeveral(Exception):
-    """The server does not take `n`."""
+class NoSeveralChoices(Exception):
+    """Raised when the server refuses `n` above 1."""
 
 
 class _Lacking(Exception):
-    """The server does not take something that can be done without."""
+    """Raised when the server refuses something that can be left out."""
 
-    def __init__(self, takes: Capabilities) -> None:
+    def __init__(self, takes: ModelCapabilities) -> None:
         super().__init__()
         self.takes = takes

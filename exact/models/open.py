@@ -1,4 +1,4 @@
-"""The models of a configuration, opened: roles that name the same model share it, and those at one endpoint share its pace."""
+"""Opened models of a configuration. Roles that name the same model share it; models at one endpoint share its rate limiter."""
 
 from __future__ import annotations
 
@@ -11,58 +11,60 @@ from exact.config import ModelConfig, ModelsConfig
 from exact.models.base import ChatModel
 from exact.models.cache import AnswerCache, CachedModel
 from exact.models.embedding import EmbeddingModel, OpenAIEmbedding
-from exact.models.openai import OpenAIModel, pace
-from exact.models.pace import Pace
+from exact.models.openai import OpenAIModel, rate_limiter
 from exact.models.providers import Endpoint, Provider, providers, serving
+from exact.models.rate_limiter import RateLimiter
 from exact.models.roles import model_for
 
 
-class Paces:
-    """How fast each endpoint may be asked, by its address and whose key."""
+class RateLimiters:
+    """Rate limiters of endpoints, by address and by the variable of the key."""
 
     def __init__(self, share: float = 1.0) -> None:
-        """`share`: the part of what providers allow that is this process's, in (0, 1], where others ask them too."""
+        """Start with none. `share`: this process's share of the providers' limits, in (0, 1], where other processes use them too."""
         self._share = share
-        self.made: dict[tuple[str, str | None], Pace] = {}
+        self.made: dict[tuple[str, str | None], RateLimiter] = {}
+        """Limiters so far."""
 
-    def __call__(self, provider: Provider, place: Endpoint) -> Pace:
-        key = (place.base_url, place.api_key_env or provider.api_key_env)
-        return self.made.setdefault(key, pace(provider, share=self._share))
+    def __call__(self, provider: Provider, endpoint: Endpoint) -> RateLimiter:
+        """Return the rate limiter of an endpoint, made on first use."""
+        key = (endpoint.base_url, endpoint.api_key_env or provider.api_key_env)
+        return self.made.setdefault(key, rate_limiter(provider, share=self._share))
 
 
 class Models:
-    """Gives each role its model. Nothing is opened before it is asked for."""
+    """The models of all roles, each opened on first use."""
 
-    def __init__(self, config: ModelsConfig, *, folder: Path | None = None, paces: Paces | None = None) -> None:
-        """`folder`: where the cache lies, unless its path is configured. `paces`: shared with others that ask the same endpoints.
+    def __init__(self, config: ModelsConfig, *, folder: Path | None = None, limiters: RateLimiters | None = None) -> None:
+        """Open the cache. `folder` holds it unless its path is configured; `limiters` are shared with others that use the same endpoints.
 
         Raises UsageError.
         """
         self._config, self._known = config, providers(config.providers)
         self._opened: dict[bytes, Any] = {}
-        self._paces = paces or Paces()
+        self._limiters = limiters or RateLimiters()
         self._cache = AnswerCache(self._path(folder)) if config.cache.mode != "none" else None
 
     def chat(self, role: str) -> ChatModel:
-        """The chat model of a role or of a part of one. Raises UsageError."""
+        """Return the chat model of a role, or of a part of one such as `value.judge`. Raises UsageError."""
         config = model_for(self._config, role)
         key = b"chat" + _key(config)
         if key not in self._opened:
-            self._opened[key] = self._cached(OpenAIModel(config, provider=serving(config, self._known), paces=self._paces), config)
+            self._opened[key] = self._cached(OpenAIModel(config, provider=serving(config, self._known), limiters=self._limiters), config)
         model: ChatModel = self._opened[key]
         return model
 
     def embedding(self) -> EmbeddingModel:
-        """The embedding model. Raises UsageError where none is configured."""
+        """Return the embedding model. Raises UsageError where none is configured."""
         config = model_for(self._config, "embedding")
         key = b"embedding" + _key(config)
         if key not in self._opened:
-            self._opened[key] = OpenAIEmbedding(config, provider=serving(config, self._known), paces=self._paces)
+            self._opened[key] = OpenAIEmbedding(config, provider=serving(config, self._known), limiters=self._limiters)
         model: EmbeddingModel = self._opened[key]
         return model
 
     async def close(self) -> None:
-        """Lets go of all connections and of the cache."""
+        """Close all connections and the cache."""
         for model in self._opened.values():
             await model.close()
         self._opened.clear()

@@ -1,4 +1,4 @@
-"""Chat models behind OpenAI-compatible endpoints: OpenAI itself, Azure, vLLM, SGLang, Ollama, and what others offer in that form."""
+"""Chat models at OpenAI-compatible endpoints: OpenAI, Azure, vLLM, SGLang, Ollama and other servers of Chat Completions."""
 
 from __future__ import annotations
 
@@ -11,73 +11,75 @@ import msgspec
 from exact.config import ModelConfig
 from exact.errors import ModelError
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Price, Sampling
-from exact.models.endpoint import NotSeveral, ServedModel
+from exact.models.endpoint import NoSeveralChoices, ServedModel
+from exact.models.load_balancer import LoadBalancer
 from exact.models.meter import total
-from exact.models.pace import Pace
 from exact.models.price import Tariff
 from exact.models.providers import DEFAULT, OTHER, Endpoint, Provider, serving
-from exact.models.retry import Sleep, Trouble, retried
-from exact.models.route import Route
+from exact.models.rate_limiter import RateLimiter
+from exact.models.retry import RequestError, Sleep, retried
 from exact.models.together import together
 
-Paces = Callable[[Provider, Endpoint], Pace]
-"""The pace of an endpoint: models that share the endpoint share it."""
+Limiters = Callable[[Provider, Endpoint], RateLimiter]
+"""The rate limiter of an endpoint. Models that share the endpoint share it."""
 
 
 def sampling(config: ModelConfig) -> Sampling:
-    """How a configuration's model is to be sampled; `n` and `seed` are each request's own."""
+    """Return the sampling settings of a configuration; `n` and `seed` are set for each request."""
     return Sampling(temperature=config.temperature, top_p=config.top_p, max_tokens=config.max_tokens, logprobs=config.logprobs)
 
 
 class OpenAIModel:
     """A ChatModel over Chat Completions, at one endpoint or several.
 
-    What a server lacks is made up for: where it gives one choice for `n`, the others are asked for in parallel, the i-th with
-    `seed + i`; what it does not take is left out, told in the answer's `notes`, and remembered. A choice the server did not give
-    is an empty one whose `finish` is `empty`.
+    What a server lacks is compensated for. Where it gives one choice for `n`, the others are requested in parallel, the i-th with
+    `seed + i`. What it refuses is left out from then on, and named in the answer's `notes`. A choice that the server did not give is an
+    empty one whose `finish` is `empty`.
     """
 
     def __init__(
-        self, config: ModelConfig, *, provider: Provider | None = None, paces: Paces | None = None, sleep: Sleep = asyncio.sleep
+        self, config: ModelConfig, *, provider: Provider | None = None, limiters: Limiters | None = None, sleep: Sleep = asyncio.sleep
     ) -> None:
-        """`provider`: the one that the configuration names unless given. `sleep` waits between tries.
+        """Open no connection yet. `provider` is the one that the configuration names unless given; `sleep` waits between tries.
 
-        Raises UsageError for a base URL that is none and for a missing key; loopback needs no key.
+        Raises UsageError where the base URL is invalid or the key is missing. An endpoint on loopback needs no key.
         """
         self._config, self._sleep = config, sleep
         self._provider = provider = provider or serving(config)
         self._tariff = Tariff(config, provider)
-        made = paces or (lambda provider, place: pace(provider, sleep))
-        self._places = [ServedModel(config, provider, place, self._tariff, made(provider, place)) for place in provider.places]
-        self._route = Route(self._places, _now)
+        limiter = limiters or (lambda provider, endpoint: rate_limiter(provider, sleep))
+        self._endpoints = [ServedModel(config, provider, each, self._tariff, limiter(provider, each)) for each in provider.all_endpoints]
+        self._balancer = LoadBalancer(self._endpoints, _now)
 
     @property
     def name(self) -> str:
-        """`<provider>/<model>`; for an address of no provider's, its host without port in place of the provider."""
-        host = self._places[0].url.partition("://")[2].partition("/")[0].rpartition(":")
+        """`<provider>/<model>`. The host without port takes the provider's endpoint where the address is no provider's."""
+        host = self._endpoints[0].url.partition("://")[2].partition("/")[0].rpartition(":")
         address = host[0] if host[0] and host[2].isdigit() else "".join(host)
         known = self._provider.name if self._provider.name not in ("", OTHER, DEFAULT) else ""
         return f"{known or ('openai' if address == 'api.openai.com' else address)}/{self._config.model}"
 
     @property
     def price(self) -> Price | None:
+        """US dollars for a million tokens; None where it is unknown."""
         return self._tariff.price
 
     @property
     def endpoints(self) -> tuple[ServedModel, ...]:
-        """Where it is served."""
-        return tuple(self._places)
+        """Endpoints that serve the model."""
+        return tuple(self._endpoints)
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
-        """The answer with `sampling.n` choices, within the configured time. Raises ModelError.
+        """Return an answer with `sampling.n` choices, within the configured time. Raises ModelError.
 
-        `raw` is the server's JSON, verbatim; where several calls were needed, a JSON array of them.
+        `raw` is the server's JSON, verbatim; where several requests were needed, a JSON array of their answers.
         """
         return await self._within(self._complete, request)
 
     async def close(self) -> None:
-        for place in self._places:
-            await place.close()
+        """Close all connections."""
+        for endpoint in self._endpoints:
+            await endpoint.close()
 
     async def _within(self, work: Callable[[ChatRequest, float], Coroutine[Any, Any, ChatAnswer]], request: ChatRequest) -> ChatAnswer:
         seconds = self._config.timeout
@@ -85,13 +87,13 @@ class OpenAIModel:
             async with asyncio.timeout(seconds):
                 return await work(request, _now() + seconds)
         except TimeoutError:
-            where = ", ".join(place.url for place in self._places)
+            where = ", ".join(endpoint.url for endpoint in self._endpoints)
             message = f"{self.name} did not answer within {seconds:g} s: raise the model's timeout, or see what keeps {where}"
         raise ModelError(message)
 
     async def _complete(self, request: ChatRequest, deadline: float) -> ChatAnswer:
         n, answers = request.sampling.n, list[ChatAnswer]()
-        if n == 1 or any(place.takes.n is not False for place in self._places):
+        if n == 1 or any(endpoint.takes.n is not False for endpoint in self._endpoints):
             answers = [await self._call(request, n, 0, deadline)]
         have = sum(len(answer.choices) for answer in answers)
         if n > 1 and have < n:
@@ -99,56 +101,59 @@ class OpenAIModel:
         return _merged(answers, n)
 
     async def _call(self, request: ChatRequest, n: int, index: int, deadline: float) -> ChatAnswer:
-        """The answer of whichever endpoint gives one first, one after the other; one choice of `n` where it takes no `n`."""
+        """Return the first answer of an endpoint, one asked after the other. It has one choice where the server refuses `n`."""
         avoid: dict[ServedModel, bool] = {}
 
         async def attempt() -> ChatAnswer:
-            place = await self._route.choose(avoid)
+            endpoint = await self._balancer.choose(avoid)
             try:
-                answer = await self._asked(place, request, n, index)
-            except Trouble as trouble:
-                self._failed(place, trouble, avoid)
+                answer = await self._asked(endpoint, request, n, index)
+            except RequestError as error:
+                self._failed(endpoint, error, avoid)
                 raise
-            self._route.succeeded(place)
+            self._balancer.succeeded(endpoint)
             return answer
 
-        tries = self._config.retries + len(self._places) - 1
+        tries = self._config.retries + len(self._endpoints) - 1
         return await retried(attempt, retries=tries, deadline=deadline, sleep=self._sleep)
 
-    async def _asked(self, place: ServedModel, request: ChatRequest, n: int, index: int) -> ChatAnswer:
-        if n > 1 and place.takes.n is not False:
+    async def _asked(self, endpoint: ServedModel, request: ChatRequest, n: int, index: int) -> ChatAnswer:
+        if n > 1 and endpoint.takes.n is not False:
             try:
-                answer = await place.ask(request, n=n, index=index)
-            except NotSeveral:
+                answer = await endpoint.ask(request, n=n, index=index)
+            except NoSeveralChoices:
                 pass
             else:
                 if len(answer.choices) == 1:
-                    place.takes = msgspec.structs.replace(place.takes, n=False)
+                    endpoint.takes = msgspec.structs.replace(endpoint.takes, n=False)
                 return answer
-        return await place.ask(request, n=1, index=index)
+        return await endpoint.ask(request, n=1, index=index)
 
-    def _failed(self, place: ServedModel, trouble: Trouble, avoid: dict[ServedModel, bool]) -> None:
-        """Where another endpoint may do better, it is tried at once. `avoid`: of each that failed, whether that may pass."""
-        if not trouble.elsewhere or len(self._places) == 1:
+    def _failed(self, endpoint: ServedModel, error: RequestError, avoid: dict[ServedModel, bool]) -> None:
+        """Record a failure, and retry at once where another endpoint may do better.
+
+        `avoid` holds the endpoints that failed, and whether their failure may pass.
+        """
+        if not error.elsewhere or len(self._endpoints) == 1:
             return
-        self._route.failed(place, for_good=not trouble.again, after=trouble.after)
-        avoid[place] = trouble.again
-        if self._route.others(avoid):
-            trouble.again, trouble.after = True, 0.0
-        elif len(avoid) == len(self._places):
-            trouble.again = any(avoid.values())
+        self._balancer.failed(endpoint, permanent=not error.retry, after=error.after)
+        avoid[endpoint] = error.retry
+        if self._balancer.others(avoid):
+            error.retry, error.after = True, 0.0
+        elif len(avoid) == len(self._endpoints):
+            error.retry = any(avoid.values())
             avoid.clear()
         else:
-            trouble.again = trouble.again or self._route.mends(avoid)
+            error.retry = error.retry or self._balancer.recovers(avoid)
 
 
-def pace(provider: Provider, sleep: Sleep = asyncio.sleep, *, share: float = 1.0) -> Pace:
-    """A pace as a provider allows it. `share`: how much of that, in (0, 1]; one request at a time is always let."""
+def rate_limiter(provider: Provider, sleep: Sleep = asyncio.sleep, *, share: float = 1.0) -> RateLimiter:
+    """Return a rate limiter with a provider's limits times `share`, in (0, 1]. One request at a time is always allowed."""
 
     def part(most: float | None) -> float | None:
         return None if most is None else most * share
 
-    return Pace(
+    return RateLimiter(
         concurrency=max(1, int(provider.concurrency * share)),
         requests_per_minute=part(provider.requests_per_minute),
         tokens_per_minute=part(provider.tokens_per_minute),

@@ -1,4 +1,4 @@
-"""What a model call costs. An unknown price is None, never 0."""
+"""Cost of model calls. An unknown price is None, never 0."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ _MILLION = 1_000_000
 
 
 class Tariff:
-    """The prices of one model: the configuration's, else the price list's for that model at that provider."""
+    """Prices of one model: those of the configuration, else those of the price list for that model at that provider."""
 
     def __init__(self, config: ModelConfig, provider: Provider | None = None) -> None:
-        """`provider` is the one that the configuration names unless given."""
+        """Look up nothing yet. `provider` is the one that the configuration names unless given."""
         self._config, self._provider = config, provider
 
     @functools.cached_property
     def price(self) -> Price | None:
-        """US dollars for a million tokens.
+        """US dollars for a million tokens; None where the price is unknown.
 
-        Where the list has steps (long prompts cost more), the dearest one: what a cap on money has to reckon with.
+        Where the list has tiers (long prompts cost more), the most expensive tier, because a cap on money has to hold for it.
         """
         if (own := self._config.price) is not None:
             return Price(input=own.input, output=own.output, cached=own.cached)
         rates = self._listed
         if rates is None:
             return None
-        dearest_in, dearest_out = _dearest(rates.input_mtok), _dearest(rates.output_mtok)
-        if dearest_in is None:
+        highest_in, highest_out = _highest(rates.input_mtok), _highest(rates.output_mtok)
+        if highest_in is None:
             return None
-        return Price(input=dearest_in, output=dearest_out or 0.0, cached=_dearest(rates.cache_read_mtok))
+        return Price(input=highest_in, output=highest_out or 0.0, cached=_highest(rates.cache_read_mtok))
 
     def cost(self, usage: Usage) -> float | None:
-        """US dollars for a call, or None where the price is unknown or the server reported no tokens."""
+        """Return the US dollars of a call. None: the price is unknown, or the server reported no tokens."""
         if not usage.input_tokens and not usage.output_tokens:
             return None
         if self._config.price is not None:
-            return None if self.price is None else at(usage, self.price)
+            return None if self.price is None else cost_at(usage, self.price)
         if self._listed is None:
             return None
         return float(self._listed.calc_price(_counted(usage))["total_price"])
 
     @functools.cached_property
     def _listed(self) -> Any:
-        """The price list's rates, or None where it does not know the model there."""
+        """Rates of the price list; None where it does not know the model at that provider."""
         import genai_prices
 
         provider = self._provider or serving(self._config)
@@ -56,13 +56,13 @@ class Tariff:
         try:
             if provider.prices:
                 return genai_prices.calc_price(tokens, self._config.model, provider_id=provider.prices).model_price
-            return genai_prices.calc_price(tokens, self._config.model, provider_api_url=provider.places[0].base_url).model_price
+            return genai_prices.calc_price(tokens, self._config.model, provider_api_url=provider.all_endpoints[0].base_url).model_price
         except LookupError:
             return None
 
 
-def at(usage: Usage, price: Price) -> float:
-    """US dollars for a call at a price. Cached tokens are part of the input; without a price of their own they cost as much."""
+def cost_at(usage: Usage, price: Price) -> float:
+    """Return the US dollars of a call at a price. Cached tokens are part of the input, and cost as much without a price of their own."""
     cached = price.input if price.cached is None else price.cached
     fresh = usage.input_tokens - usage.cached_tokens
     return (fresh * price.input + usage.cached_tokens * cached + usage.output_tokens * price.output) / _MILLION
@@ -76,7 +76,7 @@ def _counted(usage: Usage) -> Any:
     )
 
 
-def _dearest(rate: Any) -> float | None:
+def _highest(rate: Any) -> float | None:
     if rate is None or isinstance(rate, Decimal):
         return None if rate is None else float(rate)
     return float(max([rate.base, *(tier.price for tier in rate.tiers)]))

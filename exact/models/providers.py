@@ -1,4 +1,4 @@
-"""Providers as data: who serves models, at which addresses, and what may be asked of them."""
+"""Providers as data: their addresses, the capabilities of their models, and their rate limits."""
 
 from __future__ import annotations
 
@@ -23,80 +23,86 @@ Limit = Literal["max_tokens", "max_completion_tokens"]
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
-class Capabilities(Strict, frozen=True, kw_only=True, omit_defaults=True):
-    """What a server takes. None: not known; it is asked for, and where that is refused, done without."""
+class ModelCapabilities(Strict, frozen=True, kw_only=True, omit_defaults=True):
+    """Features of requests that a server supports. None: unknown; the feature is requested, and left out once it is refused."""
 
     n: bool | None = None
-    """Several answers in one request. Without it they are asked for in parallel."""
+    """Several choices in one request. Without it they are requested in parallel."""
     logprobs: bool | None = None
-    """Without them an answer has none."""
+    """Log-probabilities of tokens. Without them an answer has none."""
     json_schema: bool | None = None
-    """Answers held to a JSON Schema. Without it the schema is not sent, and the text is parsed."""
+    """Answers constrained by a JSON Schema. Without it the schema is not sent, and the text is parsed."""
     images: bool | None = None
-    """Without it a picture is replaced by a note that there was one."""
+    """Pictures in messages. Without it a picture is replaced by a note."""
     seed: bool | None = None
+    """A sampling seed."""
     sampling: bool | None = None
-    """`temperature` and `top_p`."""
+    """Settings `temperature` and `top_p`."""
     both: bool | None = None
-    """`temperature` and `top_p` at once; else `temperature` alone."""
+    """Both `temperature` and `top_p` in one request. Without it `temperature` is sent alone."""
     system: bool | None = None
-    """A system turn. Without it its words stand at the top of the first user turn."""
+    """A system turn. Without it its text begins the first user turn."""
     limit: Limit | None = None
-    """The name of the cap on new tokens."""
+    """Name of the cap on new tokens."""
 
 
 class Endpoint(Strict, frozen=True, kw_only=True):
-    """One place where a provider's models are served."""
+    """One address at which a provider's models are served."""
 
     base_url: str
-    """`${NAME}` stands for the environment variable of that name."""
+    """Address of the API; `${NAME}` stands for the environment variable of that name."""
     api_key_env: str | None = None
-    """None: the provider's."""
+    """Environment variable that holds the key. None: the provider's."""
     model: str = ""
-    """The model's name there, such as that of an Azure deployment; empty: as configured."""
+    """Name of the model there, such as that of an Azure deployment. Empty: the configured name."""
     weight: Positive = 1.0
-    """Its share of the calls, beside the other endpoints'."""
+    """Share of the calls, relative to the other endpoints."""
 
 
 class Provider(Strict, frozen=True, kw_only=True):
-    """Who serves models."""
+    """A service of models."""
 
     name: str = ""
+    """Key in the file of providers."""
     kind: Literal["openai", "azure"] = "openai"
-    """azure: Azure OpenAI with deployments and an api_version; openai: everything else."""
+    """Form of the API. azure: Azure OpenAI with deployments and an api_version; openai: every other."""
     base_url: str = ""
+    """Address of the API, where there is one endpoint."""
     endpoints: tuple[Endpoint, ...] = ()
-    """Several places; empty: `base_url` alone."""
+    """Several endpoints. Empty: `base_url` alone."""
     api_key_env: str = ""
-    """Empty: no key is wanted."""
+    """Environment variable that holds the key. Empty: no key is needed."""
     token: str = ""
-    """In place of a key: `azure` for DefaultAzureCredential, or `package.module:function`, which gives a token or an awaitable of one."""
+    """Source of a token in each of a key: `azure` for DefaultAzureCredential, or `package.module:function`, which may be asynchronous."""
     api_version: str = ""
+    """Version of the Azure API."""
     prices: str = ""
-    """Its name in the price list; empty: it is found by its address."""
-    capabilities: Capabilities = Capabilities()
-    models: dict[str, Capabilities] = {}
-    """Capabilities of models whose names begin so."""
+    """Name in the price list. Empty: it is found by the address."""
+    capabilities: ModelCapabilities = ModelCapabilities()
+    """Capabilities of all models."""
+    models: dict[str, ModelCapabilities] = {}
+    """Capabilities of some models, by the prefix of their names."""
     concurrency: AtLeastOne = 32
-    """Requests under way at once at one endpoint."""
+    """Requests in flight at once at one endpoint."""
     requests_per_minute: Positive | None = None
-    """At one endpoint, as are `tokens_per_minute`."""
+    """Requests a minute at one endpoint. None: no limit."""
     tokens_per_minute: Positive | None = None
+    """Tokens a minute at one endpoint, in and out. None: no limit."""
 
     @property
-    def places(self) -> tuple[Endpoint, ...]:
-        """All endpoints, at least one."""
+    def all_endpoints(self) -> tuple[Endpoint, ...]:
+        """Endpoints, at least one."""
         return self.endpoints or (Endpoint(base_url=self.base_url),)
 
-    def takes(self, model: str) -> Capabilities:
-        """What is known of a model: the longest entry of `models` that its name begins with, over `capabilities`."""
+    def takes(self, model: str) -> ModelCapabilities:
+        """Return the capabilities of a model: the entry of `models` with the longest prefix of its name, over `capabilities`."""
         fits = [name for name in self.models if model.startswith(name)]
         over = msgspec.structs.asdict(self.models[max(fits, key=len)]) if fits else {}
         return msgspec.structs.replace(self.capabilities, **{key: value for key, value in over.items() if value is not None})
 
 
 def providers(path: str = "") -> dict[str, Provider]:
-    """The package's providers, and above them those of a file. Raises UsageError for a file that does not read."""
+    """Return the package's providers, overridden by those of a file. Raises UsageError where the file does not read."""
     found = _read((resources.files("exact.models") / "providers.yaml").read_text(encoding="utf-8"), "providers.yaml")
     if path:
         try:
@@ -106,18 +112,18 @@ def providers(path: str = "") -> dict[str, Provider]:
     return found
 
 
-def named(config: ModelConfig) -> str:
-    """The name of a model's provider."""
+def provider_name(config: ModelConfig) -> str:
+    """Return the name of a model's provider."""
     return config.provider or (OTHER if config.base_url else DEFAULT)
 
 
 def serving(config: ModelConfig, known: Mapping[str, Provider] | None = None) -> Provider:
-    """The provider of a model, with what the model's own configuration says otherwise, and environment variables put in.
+    """Return the provider of a model, with the model's own address and key applied and environment variables filled in.
 
-    Raises UsageError for an unknown provider and for a variable that is not set.
+    Raises UsageError where the provider is unknown or a variable is not set.
     """
     known = providers() if known is None else known
-    name = named(config)
+    name = provider_name(config)
     if name not in known:
         raise unknown("provider", name, known, way_out="(or add it to the file that models.providers names)")
     provider = known[name]
@@ -125,10 +131,10 @@ def serving(config: ModelConfig, known: Mapping[str, Provider] | None = None) ->
         provider = msgspec.structs.replace(provider, base_url=config.base_url, endpoints=())
     if config.api_key_env:
         provider = msgspec.structs.replace(provider, api_key_env=config.api_key_env, token="")
-    if not all(place.base_url for place in provider.places):
+    if not all(each.base_url for each in provider.all_endpoints):
         raise UsageError(f"provider {name} has no address: give base_url for {config.model}")
-    places = tuple(msgspec.structs.replace(place, base_url=_filled(place.base_url, name)) for place in provider.places)
-    return msgspec.structs.replace(provider, endpoints=places)
+    endpoints = tuple(msgspec.structs.replace(each, base_url=_filled(each.base_url, name)) for each in provider.all_endpoints)
+    return msgspec.structs.replace(provider, endpoints=endpoints)
 
 
 def _filled(url: str, provider: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from exact.models.providers import Capabilities, Limit
+from exact.models.providers import Limit, ModelCapabilities
 
 FIELDS = {
     "n": "n",
@@ -31,7 +31,7 @@ _UNKNOWN = re.compile(
 """A field that is not known, and not one whose value is wrong."""
 
 
-def lacking(takes: Capabilities, body: Mapping[str, Any], param: str, message: str) -> Capabilities | None:
+def lacking(takes: ModelCapabilities, body: Mapping[str, Any], param: str, message: str) -> ModelCapabilities | None:
     """What is known once a request with that body was refused so; None where nothing that can be done without is to blame.
 
     Names are looked for in `param`, then as whole words in the message. An answer differs from `takes`, so repeated refusals end.

@@ -1,4 +1,4 @@
-"""Trying again, a bounded number of times and within a deadline."""
+"""Retries with exponential backoff, a bounded number of times and within a deadline."""
 
 from __future__ import annotations
 
@@ -12,35 +12,34 @@ from typing import TypeVar
 from exact.errors import ModelError
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
-"""Seconds: the wait doubles from the first to the longest."""
+"""Backoff in seconds: it doubles from the first to the longest."""
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[object]]
 
 
-class Trouble(Exception):
-    """An attempt that failed: the fact, the way out, whether another is worth it, and after how many seconds at least.
+class RequestError(Exception):
+    """Raised when one request failed: the fact and the way out."""
 
-    `elsewhere`: whether another endpoint may do better.
-    """
-
-    def __init__(self, fact: str, way_out: str, *, again: bool = False, after: float | None = None, elsewhere: bool = True) -> None:
+    def __init__(self, fact: str, way_out: str, *, retry: bool = False, after: float | None = None, elsewhere: bool = True) -> None:
+        """`retry`: another try is worth it, after at least `after` seconds. `elsewhere`: another endpoint may do better."""
         super().__init__(fact)
-        self.way_out, self.again, self.after, self.elsewhere = way_out, again, after, elsewhere
+        self.way_out, self.retry, self.after, self.elsewhere = way_out, retry, after, elsewhere
 
 
 async def retried(attempt: Callable[[], Awaitable[T]], *, retries: int, deadline: float, sleep: Sleep) -> T:
-    """The first result of at most `1 + retries` attempts. `deadline` is on the loop's clock. Raises ModelError.
+    """Return the first result of at most `1 + retries` attempts.
 
-    Waits as long as the server asks, else twice as long each time; a random part keeps many callers from coming back at once.
+    `deadline` is a time of the event loop's clock. The wait is as long as the server asks, else twice as long each time; a random part
+    keeps many callers from retrying at once. Raises ModelError.
     """
     for tried in range(1, retries + 2):
         try:
             return await attempt()
-        except Trouble as trouble:
-            failed = trouble
+        except RequestError as error:
+            failed = error
         times = "" if tried == 1 else f", {tried} times"
-        if not failed.again or tried > retries:
+        if not failed.retry or tried > retries:
             break
         wait = _wait(tried, failed.after)
         left = deadline - asyncio.get_running_loop().time()
@@ -57,8 +56,8 @@ def _wait(tried: int, after: float | None) -> float:
     return min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** (tried - 1)) * random.uniform(0.5, 1.0)
 
 
-def named_wait(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to wait for: `retry-after-ms`, or `retry-after` in seconds or as a date; None without."""
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. None: it asks for none."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         text = headers.get(name, "")
         try:

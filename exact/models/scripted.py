@@ -17,7 +17,7 @@ import msgspec
 
 from exact.errors import ModelError
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Price, Usage
-from exact.models.price import at
+from exact.models.price import cost_at
 from exact.models.script import Answers, Question, Reply, classification, completion, question, question_of, reply, table, vectors
 
 __all__ = [
@@ -69,7 +69,7 @@ class ScriptedModel:
         data = completion(question, replies)
         tokens = data["usage"]
         usage = Usage(input_tokens=tokens["prompt_tokens"], output_tokens=tokens["completion_tokens"])
-        usage = msgspec.structs.replace(usage, cost=at(usage, self._price) if self._price else None)
+        usage = msgspec.structs.replace(usage, cost=cost_at(usage, self._price) if self._price else None)
         return ChatAnswer(choices=tuple(map(_choice, replies)), usage=usage, model=self._name, raw=json.dumps(data))
 
     async def close(self) -> None:

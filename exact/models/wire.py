@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Message, Text, Usage
-from exact.models.providers import Capabilities
+from exact.models.providers import ModelCapabilities
 
 SEEDS = 2**31
 """Seeds are in [0, SEEDS): what every server takes."""
@@ -20,7 +20,7 @@ class MalformedAnswer(ValueError):
     """The server's answer is not a chat completion."""
 
 
-def body(request: ChatRequest, model: str, *, n: int, index: int, takes: Capabilities) -> tuple[dict[str, Any], tuple[str, ...]]:
+def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCapabilities) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The request for choices `index` to `index + n - 1`, and what is left out of it because the server does not take it.
 
     What is at the API's own default is left out too, for not every server knows every field.
@@ -50,13 +50,13 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: Capabil
     return out, tuple(notes)
 
 
-def question(request: ChatRequest, model: str, takes: Capabilities) -> tuple[dict[str, Any], tuple[str, ...]]:
+def question(request: ChatRequest, model: str, takes: ModelCapabilities) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The request to a classifier: the messages alone, and what is left out of them."""
     notes = list[str]()
     return {"model": model, "messages": _messages(request.messages, takes, notes)}, tuple(notes)
 
 
-def _messages(messages: tuple[Message, ...], takes: Capabilities, notes: list[str]) -> list[dict[str, Any]]:
+def _messages(messages: tuple[Message, ...], takes: ModelCapabilities, notes: list[str]) -> list[dict[str, Any]]:
     if takes.images is False and any(isinstance(part, Image) for message in messages for part in message.parts):
         messages = tuple(Message(m.role, tuple(_NO_PICTURE if isinstance(part, Image) else part for part in m.parts)) for m in messages)
         notes.append("pictures")

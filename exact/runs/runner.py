@@ -34,7 +34,7 @@ from exact.search.registry import algorithm
 from exact.task import Task
 
 if TYPE_CHECKING:
-    from exact.models.open import Models, Paces
+    from exact.models.open import Models, RateLimiters
 
 OpenEnvironments = Callable[[Task], AbstractAsyncContextManager[EnvironmentFactory]]
 """A function that opens the environments of a task."""
@@ -56,7 +56,7 @@ class Runner:
     repeat_uncertain: bool = False
     environments_tries: int = 2
     """Number of times that a task is attempted where its environments fail: each time in new ones, from where its journal ends."""
-    paces: Paces | None = None
+    limiters: RateLimiters | None = None
     """Rate limiters of endpoints, shared by runners that ask models at the same time; None for the runner's own."""
 
     def __post_init__(self) -> None:
@@ -169,7 +169,7 @@ class Runner:
     def _models(self, stack: AsyncExitStack) -> Models:
         from exact.models.open import Models
 
-        opened = Models(self.config.models, folder=self.folder.path, paces=self.paces)
+        opened = Models(self.config.models, folder=self.folder.path, limiters=self.limiters)
         stack.push_async_callback(opened.close)
         return opened
 

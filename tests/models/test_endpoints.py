@@ -12,9 +12,9 @@ from exact.config import ModelConfig
 from exact.errors import ModelError, UsageError
 from exact.models.meter import metered
 from exact.models.openai import OpenAIModel
-from exact.models.pace import Pace
 from exact.models.price import Tariff
-from exact.models.providers import Capabilities, Endpoint, Provider
+from exact.models.providers import Endpoint, ModelCapabilities, Provider
+from exact.models.rate_limiter import RateLimiter
 from exact.models.scripted import Cut, Hang, Malformed, Question, Reset, ScriptedServer, Slow, Status
 
 
@@ -38,7 +38,7 @@ async def opened(*servers: ScriptedServer, clock: Clock | None = None, retries: 
     served = Provider(name="many", endpoints=places, **provider)
     clock = clock or Clock()
     config = ModelConfig(model="m", provider="many", retries=retries, timeout=timeout)
-    model = OpenAIModel(config, provider=served, sleep=clock, paces=lambda provider, place: Pace(sleep=clock))
+    model = OpenAIModel(config, provider=served, sleep=clock, limiters=lambda provider, endpoint: RateLimiter(sleep=clock))
     try:
         yield model
     finally:
@@ -97,11 +97,11 @@ async def test_a_key_that_one_endpoint_refuses_is_not_the_end_while_another_only
         ScriptedServer(numbered) as resting,
         opened(refusing, resting) as model,
     ):
-        model._route.failed(model.endpoints[1], for_good=False, after=60.0)
+        model._balancer.failed(model.endpoints[1], permanent=False, after=60.0)
         assert (await model.complete(ask(seed=0))).choices[0].text == "Which? 0"
         with pytest.raises(ModelError, match="refuses the key"):
-            model._route.failed(model.endpoints[1], for_good=True)
-            model._route._until[0] = 0.0
+            model._balancer.failed(model.endpoints[1], permanent=True)
+            model._balancer._until[0] = 0.0
             await model.complete(ask(seed=1))
     assert (len(refusing.bodies), len(resting.bodies)) == (2, 1)
 
@@ -129,12 +129,12 @@ async def test_every_exchange_is_on_the_meter(ask):
 @pytest.mark.parametrize(
     ("takes", "field", "note"),
     [
-        (Capabilities(seed=False), "seed", None),
-        (Capabilities(logprobs=False), "logprobs", "logprobs"),
-        (Capabilities(sampling=False), "temperature", "temperature and top_p"),
-        (Capabilities(both=False), "top_p", "top_p"),
-        (Capabilities(json_schema=False), "response_format", None),
-        (Capabilities(limit="max_completion_tokens"), "max_tokens", None),
+        (ModelCapabilities(seed=False), "seed", None),
+        (ModelCapabilities(logprobs=False), "logprobs", "logprobs"),
+        (ModelCapabilities(sampling=False), "temperature", "temperature and top_p"),
+        (ModelCapabilities(both=False), "top_p", "top_p"),
+        (ModelCapabilities(json_schema=False), "response_format", None),
+        (ModelCapabilities(limit="max_completion_tokens"), "max_tokens", None),
     ],
 )
 async def test_what_a_server_is_declared_not_to_take_is_not_sent_and_is_told(ask, takes, field, note):
@@ -165,19 +165,19 @@ async def test_a_schema_is_sent_where_it_is_taken(ask):
 
 
 async def test_without_a_system_turn_its_words_come_first_in_the_users(ask):
-    async with ScriptedServer(numbered) as server, opened(server, capabilities=Capabilities(system=False)) as model:
+    async with ScriptedServer(numbered) as server, opened(server, capabilities=ModelCapabilities(system=False)) as model:
         await model.complete(ask())
     assert server.bodies[0]["messages"] == [{"role": "user", "content": "Be brief.\nWhich?"}]
 
 
 async def test_a_picture_for_a_model_without_eyes_is_a_note(ask):
-    async with ScriptedServer(numbered) as server, opened(server, capabilities=Capabilities(images=False)) as model:
+    async with ScriptedServer(numbered) as server, opened(server, capabilities=ModelCapabilities(images=False)) as model:
         answer = await model.complete(ask(images=(b"png",)))
     assert "takes none" in server.bodies[0]["messages"][1]["content"] and answer.notes == ("pictures",)
 
 
 async def test_without_n_samples_are_asked_for_in_parallel_at_once(ask):
-    async with ScriptedServer(numbered) as server, opened(server, capabilities=Capabilities(n=False)) as model:
+    async with ScriptedServer(numbered) as server, opened(server, capabilities=ModelCapabilities(n=False)) as model:
         answer = await model.complete(ask(n=3, seed=5))
     assert [choice.text for choice in answer.choices] == ["Which? 5", "Which? 6", "Which? 7"]
     assert all("n" not in body for body in server.bodies) and len(server.bodies) == 3
@@ -275,3 +275,14 @@ async def test_an_endpoint_that_never_answers_is_lost_with_the_deadline(ask):
         with metered() as exchanges, pytest.raises(ModelError, match="did not answer within"):
             await model.complete(ask(n=2))
     assert [exchange.outcome for exchange in exchanges] == ["lost"]
+
+
+async def test_what_the_environment_says_for_openai_is_sent_to_no_endpoint(ask, monkeypatch):
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "project-1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Mine: 1\nAuthorization: Bearer other")
+    async with ScriptedServer(numbered) as server, opened(server) as model:
+        await model.complete(ask())
+    sent = server.headers[0]
+    assert not {"openai-organization", "openai-project", "x-mine"} & set(sent)
+    assert sent["authorization"] == "Bearer none" and sent["user-agent"].startswith("exact/")

@@ -3,7 +3,7 @@ import pytest
 from exact.config import CacheConfig, ModelConfig, ModelsConfig, parse
 from exact.errors import UsageError
 from exact.models.cache import CachedModel
-from exact.models.open import Models, Paces
+from exact.models.open import Models, RateLimiters
 from exact.models.providers import Provider, providers, serving
 from exact.models.roles import model_for
 from exact.models.scripted import ScriptedServer, Status
@@ -34,7 +34,7 @@ def test_the_shipped_providers_read_and_every_one_serves(monkeypatch):
     known = providers()
     assert {"openai", "azure", "anthropic", "gemini", "vllm", "sglang", "ollama", "compatible"} <= set(known)
     for name in set(known) - {"compatible"}:
-        assert serving(ModelConfig(model="m", provider=name), known).places[0].base_url.startswith("http")
+        assert serving(ModelConfig(model="m", provider=name), known).all_endpoints[0].base_url.startswith("http")
 
 
 def test_an_unknown_provider_is_named_with_the_nearest():
@@ -65,7 +65,7 @@ def test_a_users_file_adds_providers_and_takes_the_place_of_others(tmp_path):
         "mine: {endpoints: [{base_url: 'http://a/v1', weight: 2}, {base_url: 'http://b/v1'}]}\nvllm: {base_url: 'http://c/v1'}\n"
     )
     known = providers(str(file))
-    assert [place.weight for place in known["mine"].places] == [2.0, 1.0]
+    assert [place.weight for place in known["mine"].all_endpoints] == [2.0, 1.0]
     assert known["vllm"].base_url == "http://c/v1" and "openai" in known
 
 
@@ -76,13 +76,13 @@ def test_a_users_file_is_read_strictly(tmp_path, text):
         providers(str(tmp_path / "mine.yaml"))
 
 
-async def test_roles_with_the_same_model_share_it_and_those_at_one_endpoint_its_pace(ask):
+async def test_roles_with_the_same_model_share_it_and_those_at_one_endpoint_its_limiter(ask):
     async with ScriptedServer(lambda q, i: q.model, faults=lambda q, times: Status(429, retry_after=0) if not times else None) as server:
         local = {"base_url": server.base_url}
         models = Models(ModelsConfig(policy=ModelConfig(model="a", **local), parts={"value.judge": ModelConfig(model="b", **local)}))
         policy, value, judge = (models.chat(role) for role in ("policy", "value", "value.judge"))
         assert policy is value and judge is not policy
-        assert policy.endpoints[0]._pace is judge.endpoints[0]._pace
+        assert policy.endpoints[0]._limiter is judge.endpoints[0]._limiter
         assert (await judge.complete(ask())).choices[0].text == "b"
         await models.close()
 
@@ -110,30 +110,30 @@ async def test_embeddings_come_in_order_and_are_counted():
 
 async def test_embeddings_that_come_allow_more_again_after_a_429():
     async with ScriptedServer(lambda q, i: "") as server:
-        models = Models(ModelsConfig(embedding=ModelConfig(model="e", base_url=server.base_url)), paces=(paces := Paces()))
-        model, (pace,) = models.embedding(), paces.made.values()
+        models = Models(ModelsConfig(embedding=ModelConfig(model="e", base_url=server.base_url)), limiters=(limiters := RateLimiters()))
+        model, (limiter,) = models.embedding(), limiters.made.values()
         for _ in range(6):
-            pace.limited(float("inf"), None)
-        assert pace.allowed == 1
+            limiter.limited(float("inf"), None)
+        assert limiter.allowed == 1
         await model.embed(["text"])
-        assert pace.allowed == 2
+        assert limiter.allowed == 2
         await models.close()
 
 
 def test_models_that_are_opened_apart_may_share_the_pace_of_an_endpoint():
-    config, paces = ModelsConfig(policy=ModelConfig(model="m", base_url="http://127.0.0.1:9/v1")), Paces()
-    Models(config, paces=paces).chat("policy")
-    (pace,) = paces.made.values()
-    Models(config, paces=paces).chat("policy")
-    assert list(paces.made.values()) == [pace]
-    apart = Paces()
-    Models(config, paces=apart).chat("policy")
-    assert list(apart.made.values()) != [pace]
+    config, limiters = ModelsConfig(policy=ModelConfig(model="m", base_url="http://127.0.0.1:9/v1")), RateLimiters()
+    Models(config, limiters=limiters).chat("policy")
+    (limiter,) = limiters.made.values()
+    Models(config, limiters=limiters).chat("policy")
+    assert list(limiters.made.values()) == [limiter]
+    apart = RateLimiters()
+    Models(config, limiters=apart).chat("policy")
+    assert list(apart.made.values()) != [limiter]
 
 
-def test_processes_that_ask_one_endpoint_may_each_have_a_share_of_its_pace():
+def test_processes_that_ask_one_endpoint_may_each_have_a_share_of_its_limiter():
     slow = Provider(name="slow", base_url="http://127.0.0.1:9/v1", concurrency=10, requests_per_minute=60.0)
-    whole, quarter, least = (Paces(share)(slow, slow.places[0]) for share in (1.0, 0.25, 0.01))
+    whole, quarter, least = (RateLimiters(share)(slow, slow.all_endpoints[0]) for share in (1.0, 0.25, 0.01))
     assert (whole.allowed, quarter.allowed, least.allowed) == (10, 2, 1)
     assert [each._requests._second for each in (whole, quarter)] == [1.0, 4.0]
 

@@ -13,7 +13,7 @@ from werkzeug import Request, Response
 from exact.errors import ModelError, UsageError
 from exact.models.base import Choice
 from exact.models.openai import OpenAIModel, sampling
-from exact.models.pace import Pace
+from exact.models.rate_limiter import RateLimiter
 from exact.models.scripted import AtMost, Cut, Fault, Hang, Malformed, Question, Reply, Reset, ScriptedServer, Status
 
 KEY = "sk-test-0123456789abcdef"
@@ -45,7 +45,7 @@ class Waits:
 @contextlib.asynccontextmanager
 async def opened(config, waits: Waits | None = None) -> AsyncIterator[OpenAIModel]:
     waits = waits or Waits()
-    model = OpenAIModel(config, sleep=waits, paces=lambda provider, place: Pace(clock=waits.now, sleep=waits))
+    model = OpenAIModel(config, sleep=waits, limiters=lambda provider, endpoint: RateLimiter(clock=waits.now, sleep=waits))
     try:
         yield model
     finally:

@@ -2,24 +2,24 @@ import pytest
 
 from exact.config import ModelConfig, PriceConfig
 from exact.models.base import Price, Usage
-from exact.models.price import Tariff, at
+from exact.models.price import Tariff, cost_at
 
 USAGE = Usage(input_tokens=1000, cached_tokens=400, output_tokens=100)
 
 
 def test_cached_tokens_have_their_own_price():
-    assert at(USAGE, Price(input=10.0, output=20.0, cached=1.0)) == pytest.approx((600 * 10 + 400 * 1 + 100 * 20) / 1e6)
+    assert cost_at(USAGE, Price(input=10.0, output=20.0, cached=1.0)) == pytest.approx((600 * 10 + 400 * 1 + 100 * 20) / 1e6)
 
 
 def test_cached_tokens_without_a_price_cost_what_others_do():
-    assert at(USAGE, Price(input=10.0, output=20.0)) == pytest.approx((1000 * 10 + 100 * 20) / 1e6)
+    assert cost_at(USAGE, Price(input=10.0, output=20.0)) == pytest.approx((1000 * 10 + 100 * 20) / 1e6)
 
 
 def test_a_listed_model_has_a_price_and_the_same_cost():
     config = ModelConfig(model="gpt-4o")
     listed = Tariff(config).price
     assert listed and listed.cached and listed.input < listed.output
-    assert Tariff(config).cost(USAGE) == pytest.approx(at(USAGE, listed))
+    assert Tariff(config).cost(USAGE) == pytest.approx(cost_at(USAGE, listed))
 
 
 @pytest.mark.parametrize("config", [ModelConfig(model="no-such-model"), ModelConfig(model="gpt-4o", base_url="http://127.0.0.1:8000/v1")])

@@ -1,13 +1,13 @@
 import pytest
 
-from exact.models.providers import Capabilities
+from exact.models.providers import ModelCapabilities
 from exact.models.refusal import lacking
 
 BODY = {
     "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Which?"}],
     "temperature": 0.5, "top_p": 0.9, "max_tokens": 7, "n": 3, "seed": 1, "logprobs": True, "response_format": {},
 }  # fmt: skip
-OLD = Capabilities()
+OLD = ModelCapabilities()
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ OLD = Capabilities()
 )
 def test_a_refused_field_is_a_capability_that_lacks(param, message, lacks):
     found = lacking(OLD, BODY, param, message)
-    assert found == Capabilities(**lacks)
+    assert found == ModelCapabilities(**lacks)
 
 
 @pytest.mark.parametrize(

@@ -5,24 +5,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.models.retry import FIRST_WAIT, LONGEST_WAIT, Trouble, named_wait, retried
+from exact.models.retry import FIRST_WAIT, LONGEST_WAIT, RequestError, retried, retry_after
 
 
 @pytest.mark.parametrize(
     ("headers", "seconds"), [({"retry-after": "2"}, 2), ({"retry-after-ms": "150", "retry-after": "9"}, 0.15), ({}, None)]
 )
 def test_the_wait_is_read_in_each_of_its_forms(headers, seconds):
-    assert named_wait(headers) == (pytest.approx(seconds) if seconds else None)
+    assert retry_after(headers) == (pytest.approx(seconds) if seconds else None)
 
 
 def test_a_date_to_come_back_at_is_seconds_from_now():
-    wait = named_wait({"retry-after": formatdate(time.time() + 100, usegmt=True)})
+    wait = retry_after({"retry-after": formatdate(time.time() + 100, usegmt=True)})
     assert wait and 90 < wait <= 100
 
 
 @given(st.text())
 def test_a_wait_that_makes_no_sense_is_none(text):
-    wait = named_wait({"retry-after": text})
+    wait = retry_after({"retry-after": text})
     assert wait is None or 0 <= wait < float("inf")
 
 
@@ -31,7 +31,7 @@ async def test_waits_grow_to_the_longest_and_no_further():
 
     async def attempt() -> str:
         if len(waits) < 8:
-            raise Trouble("busy", "come back", again=True)
+            raise RequestError("busy", "come back", retry=True)
         return "done"
 
     async def sleep(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""How fast a server may be asked: requests at once, requests and tokens a minute, and less of it after a 429."""
+"""Rate limits of an endpoint: requests at once, requests and tokens a minute, and fewer of them after a 429."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ BURST = 6.0
 
 
 class Rate:
-    """So many units a minute, by the generic cell rate algorithm (ITU-T I.371)."""
+    """A number of units a minute, by the generic cell rate algorithm (ITU-T I.371)."""
 
     def __init__(self, per_minute: float | None) -> None:
+        """Allow `per_minute` units; None: without limit."""
         self._second = 0.0 if per_minute is None else 60.0 / per_minute
         self._next = float("-inf")
 
     def take(self, amount: float, now: float) -> float:
-        """Seconds to wait before so much may be used; it counts as used from then on."""
+        """Count an amount as used, and return the seconds to wait before it may be used."""
         self._next = max(self._next, now - BURST)
         wait = max(0.0, self._next - now)
         self._next += amount * self._second
         return wait
 
     def correct(self, amount: float) -> None:
-        """More was used than was taken, or with a negative amount less."""
+        """Count a further amount as used; a negative one is given back."""
         self._next += amount * self._second
 
 
-class Pace:
-    """One endpoint's. `clock` and `sleep` are the event loop's unless given; several models may share one.
+class RateLimiter:
+    """Rate limiter of one endpoint, which several models may share: concurrency, requests and tokens per minute; backs off on 429.
 
-    A 429 halves how many requests may be under way, once for all that were under way then, and holds everybody back as long as the
-    server asks; a request that succeeds allows the n-th part of one more.
+    A 429 halves the allowed concurrency, once for all requests that were in flight then, and delays all requests for as long as the server
+    asks. Each success raises the concurrency n by 1/n, up to its configured limit.
     """
 
     def __init__(
@@ -48,24 +49,25 @@ class Pace:
         clock: Callable[[], float] | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
+        """Start at full concurrency. `clock` and `sleep` are the event loop's unless given."""
         self._clock, self._sleep = clock, sleep
         self._most = concurrency
         self._allowed = float(concurrency)
         self._requests, self._tokens = Rate(requests_per_minute), Rate(tokens_per_minute)
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._active = 0
-        self._held = self._slowed = float("-inf")
+        self._blocked = self._slowed = float("-inf")
 
     @property
     def allowed(self) -> int:
-        """Requests that may be under way at once now."""
+        """Requests that may be in flight at once now, at least 1."""
         return max(1, int(self._allowed))
 
     @asynccontextmanager
     async def slot(self, tokens: float) -> AsyncIterator[float]:
-        """Holds a place for one request of about so many tokens; gives the time at which it may be sent.
+        """Reserve a slot for one request of an estimated number of tokens, and give the time at which it may be sent.
 
-        Who gives up before that has used nothing of the rates.
+        A caller that is cancelled before that has used nothing of the rates.
         """
         await self._enter()
         try:
@@ -76,16 +78,16 @@ class Pace:
             self._wake()
 
     def succeeded(self, estimated: float, used: float) -> None:
-        """A request took so many tokens."""
+        """Record a success, with the tokens that were estimated and those that were used (0: unknown)."""
         self._tokens.correct(used - estimated if used else 0.0)
         self._allowed = min(self._most, self._allowed + 1 / self._allowed)
         self._wake()
 
     def limited(self, sent: float, after: float | None) -> None:
-        """A request that was sent then had a 429; the server asks to wait for so many seconds."""
+        """Record a 429 for a request that was sent at time `sent`. `after`: the seconds that the server asks to wait."""
         now = self._now()
         if after is not None:
-            self._held = max(self._held, now + after)
+            self._blocked = max(self._blocked, now + after)
         if sent >= self._slowed:
             self._allowed = max(1.0, self._allowed / 2)
             self._slowed = now
@@ -113,12 +115,12 @@ class Pace:
 
     async def _rates(self, tokens: float) -> None:
         now = self._now()
-        until = max(now + max(self._requests.take(1.0, now), self._tokens.take(tokens, now)), self._held)
+        until = max(now + max(self._requests.take(1.0, now), self._tokens.take(tokens, now)), self._blocked)
         try:
             while until > now:
                 await self._sleep(until - now)
                 now = max(until, self._now())
-                until = max(until, self._held)  # a 429 that came meanwhile
+                until = max(until, self._blocked)  # a 429 that arrived meanwhile
         except BaseException:
             self._requests.correct(-1.0)
             self._tokens.correct(-tokens)

@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from exact.models.pace import BURST, Pace, Rate
+from exact.models.rate_limiter import BURST, Rate, RateLimiter
 
 
 class Clock:
@@ -19,18 +19,18 @@ class Clock:
         self.time += seconds
 
 
-def paced(**settings) -> tuple[Pace, Clock]:
+def limited(**settings) -> tuple[RateLimiter, Clock]:
     clock = Clock()
-    return Pace(clock=clock, sleep=clock.sleep, **settings), clock
+    return RateLimiter(clock=clock, sleep=clock.sleep, **settings), clock
 
 
 async def test_no_more_requests_are_under_way_than_allowed():
-    pace, _ = paced(concurrency=3)
+    limiter, _ = limited(concurrency=3)
     most, active = 0, 0
 
     async def one() -> None:
         nonlocal most, active
-        async with pace.slot(1):
+        async with limiter.slot(1):
             active += 1
             most = max(most, active)
             await asyncio.sleep(0)
@@ -41,20 +41,20 @@ async def test_no_more_requests_are_under_way_than_allowed():
 
 
 async def test_a_rate_of_requests_is_kept_over_time():
-    pace, clock = paced(requests_per_minute=60)
+    limiter, clock = limited(requests_per_minute=60)
     for _ in range(100):
-        async with pace.slot(1):
+        async with limiter.slot(1):
             pass
     assert 100 - 1 - BURST <= clock.time <= 100
 
 
 async def test_a_rate_of_tokens_is_kept_and_what_was_not_used_is_given_back():
-    pace, clock = paced(tokens_per_minute=6000)
+    limiter, clock = limited(tokens_per_minute=6000)
     for _ in range(10):
-        async with pace.slot(1000):
-            pace.succeeded(1000, 100)
+        async with limiter.slot(1000):
+            limiter.succeeded(1000, 100)
     assert clock.time == pytest.approx(10 * 1 - BURST, abs=11)
-    slow, slow_clock = paced(tokens_per_minute=6000)
+    slow, slow_clock = limited(tokens_per_minute=6000)
     for _ in range(10):
         async with slow.slot(1000):
             slow.succeeded(1000, 1000)
@@ -67,30 +67,30 @@ def test_a_rate_that_is_not_limited_never_waits():
 
 
 async def test_a_429_halves_what_may_be_under_way_once_for_all_that_were():
-    pace, clock = paced(concurrency=16)
-    async with pace.slot(1) as sent:
+    limiter, clock = limited(concurrency=16)
+    async with limiter.slot(1) as sent:
         clock.time += 1
-        pace.limited(sent, None)
-        pace.limited(sent, None)
-    assert pace.allowed == 8
-    async with pace.slot(1) as sent:
-        pace.limited(sent, None)
-    assert pace.allowed == 4
+        limiter.limited(sent, None)
+        limiter.limited(sent, None)
+    assert limiter.allowed == 8
+    async with limiter.slot(1) as sent:
+        limiter.limited(sent, None)
+    assert limiter.allowed == 4
 
 
 async def test_success_after_a_429_allows_more_again_up_to_the_limit():
-    pace, _ = paced(concurrency=4)
-    pace.limited(0.0, None)
-    assert pace.allowed == 2
+    limiter, _ = limited(concurrency=4)
+    limiter.limited(0.0, None)
+    assert limiter.allowed == 2
     for _ in range(20):
-        pace.succeeded(1, 1)
-    assert pace.allowed == 4
+        limiter.succeeded(1, 1)
+    assert limiter.allowed == 4
 
 
 async def test_a_429_holds_everybody_back_as_long_as_the_server_asks():
-    pace, _ = paced()
-    pace.limited(0.0, 7.0)
-    async with pace.slot(1) as sent:
+    limiter, _ = limited()
+    limiter.limited(0.0, 7.0)
+    async with limiter.slot(1) as sent:
         assert sent == 7.0
 
 
@@ -102,12 +102,12 @@ async def test_who_gives_up_waiting_for_a_rate_has_used_nothing_of_it(rates):
         waits.append(seconds)
         await asyncio.Event().wait()
 
-    pace = Pace(clock=lambda: 100.0, sleep=for_ever, **rates)
-    async with pace.slot(1000):
+    limiter = RateLimiter(clock=lambda: 100.0, sleep=for_ever, **rates)
+    async with limiter.slot(1000):
         pass
     for _ in range(3):
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(0), pace.slot(1000):
+            async with asyncio.timeout(0), limiter.slot(1000):
                 pass
     assert waits == [pytest.approx(10 - BURST)] * 3
 
@@ -117,43 +117,43 @@ async def test_a_429_holds_back_also_who_waits_already():
 
     async def sleep(seconds: float) -> None:
         if not clock.time:
-            pace.limited(0.0, 7.0)
+            limiter.limited(0.0, 7.0)
         clock.time += seconds
 
-    pace = Pace(tokens_per_minute=6000, clock=clock, sleep=sleep)
-    async with pace.slot(1000):
+    limiter = RateLimiter(tokens_per_minute=6000, clock=clock, sleep=sleep)
+    async with limiter.slot(1000):
         pass
-    async with pace.slot(1) as sent:
+    async with limiter.slot(1) as sent:
         assert sent == 7.0
 
 
 async def test_a_cancelled_wait_gives_its_turn_to_the_next():
-    pace, _ = paced(concurrency=1)
-    async with pace.slot(1):
-        first, second = (asyncio.create_task(_once(pace)) for _ in range(2))
+    limiter, _ = limited(concurrency=1)
+    async with limiter.slot(1):
+        first, second = (asyncio.create_task(_once(limiter)) for _ in range(2))
         await asyncio.sleep(0)
         first.cancel()
     await second
     with contextlib.suppress(asyncio.CancelledError):
         await first
-    async with pace.slot(1):
+    async with limiter.slot(1):
         pass
 
 
 async def test_a_turn_that_came_with_the_cancellation_is_not_lost():
-    pace, _ = paced(concurrency=1)
-    slot = pace.slot(1)
+    limiter, _ = limited(concurrency=1)
+    slot = limiter.slot(1)
     await slot.__aenter__()
-    waiting = asyncio.create_task(_once(pace))
+    waiting = asyncio.create_task(_once(limiter))
     await asyncio.sleep(0)
     await slot.__aexit__(None, None, None)
     waiting.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await waiting
-    async with asyncio.timeout(5), pace.slot(1):
+    async with asyncio.timeout(5), limiter.slot(1):
         pass
 
 
-async def _once(pace: Pace) -> None:
-    async with pace.slot(1):
+async def _once(limiter: RateLimiter) -> None:
+    async with limiter.slot(1):
         pass

@@ -1,0 +1,131 @@
+"""HTTP requests to one endpoint by the openai SDK: JSON out, bytes back.
+
+`AsyncOpenAI` sends each request once (`max_retries=0`): retries, rate limits and fail-over are this package's. Answers are taken raw and
+are parsed by wire.py, because servers other than OpenAI's add and leave out fields.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Mapping
+from importlib.metadata import version
+from typing import Any, NoReturn
+
+import msgspec
+
+from exact.models.connect import token_source
+from exact.models.providers import Endpoint, Provider
+
+_NEVER_SENT = ("ConnectError", "ConnectTimeout")
+
+
+class StatusError(Exception):
+    """Raised when the server answered with an error status. The message is in the server's own words where it gives any."""
+
+    def __init__(self, status: int, message: str, *, code: str, param: str, headers: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.status, self.message, self.code, self.param, self.headers = status, message, code, param, headers
+
+
+class NoAnswer(Exception):
+    """Raised when no complete answer arrived. `sent`: whether the server may have received the request."""
+
+    def __init__(self, reason: str, *, sent: bool) -> None:
+        super().__init__(reason)
+        self.sent = sent
+
+
+class NoToken(NoAnswer):
+    """Raised when the token source failed, so that nothing was sent."""
+
+
+class Transport:
+    """Requests to one endpoint. Azure's carry the deployment in the path and the API version in the query."""
+
+    def __init__(self, provider: Provider, endpoint: Endpoint, model: str, *, key: str, local: bool, timeout: float) -> None:
+        """Open no connection yet. `timeout` is in seconds; with `local`, proxies named by the environment are not used.
+
+        Raises UsageError where the provider's token source cannot be imported.
+        """
+        import openai
+
+        azure = provider.kind == "azure"
+        self._openai = openai
+        self._token = token_source(provider.token) if provider.token else None
+        self._headers: dict[str, Any] = dict.fromkeys(_ambient_headers(), openai.omit)
+        self._headers["User-Agent"] = f"exact/{version('exact-agent')}"
+        if azure:
+            self._headers |= {"api-key": key, "Authorization": openai.omit}
+        else:
+            self._headers["Authorization"] = f"Bearer {key or 'none'}"
+        self._client = openai.AsyncOpenAI(
+            api_key="none",  # each request has its own credentials
+            base_url=endpoint.base_url.rstrip("/") + ("/openai" if azure else ""),
+            default_query={"api-version": provider.api_version} if azure else None,
+            max_retries=0,
+            timeout=timeout,
+            http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, trust_env=not local),
+        )
+        self._deployment = f"/deployments/{model}" if azure else ""
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> str:
+        """Return the text of the answer to a JSON body.
+
+        Raises StatusError, NoAnswer, and UnicodeError where the answer is not UTF-8.
+        """
+        options: Any = {"headers": await self._credentials()}
+        return await self._received(self._client.post(self._deployment + path, cast_to=bytes, body=body, options=options))
+
+    async def get(self, path: str, *, timeout: float) -> str:
+        """Return the text at a path, within `timeout` seconds. Raises StatusError, NoAnswer, UnicodeError."""
+        options: Any = {"headers": await self._credentials(), "timeout": timeout}
+        return await self._received(self._client.get(path, cast_to=bytes, options=options))
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.close()
+
+    async def _credentials(self) -> dict[str, Any]:
+        if self._token is None:
+            return self._headers
+        try:
+            token = await self._token()
+        except Exception as error:
+            raise NoToken(f"{type(error).__name__}: {error}", sent=False) from error
+        headers = {name: value for name, value in self._headers.items() if name != "api-key"}
+        return headers | {"Authorization": f"Bearer {token}"}
+
+    async def _received(self, request: Awaitable[bytes]) -> str:
+        try:
+            return (await request).decode()
+        except self._openai.APIStatusError as error:
+            _raise_status(error.response)
+        except self._openai.APIConnectionError as error:
+            cause = error.__cause__ or error
+            raise NoAnswer(str(cause) or type(cause).__name__, sent=type(cause).__name__ not in _NEVER_SENT) from error
+        except OSError as error:
+            raise NoAnswer(str(error) or type(error).__name__, sent=True) from error
+
+
+def _ambient_headers() -> list[str]:
+    """Return the names of headers that the SDK would add by environment variables. They are for OpenAI, and not for every endpoint."""
+    lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
+    return ["OpenAI-Organization", "OpenAI-Project", *(line.partition(":")[0].strip() for line in lines if ":" in line)]
+
+
+def _raise_status(response: Any) -> NoReturn:
+    body: Any
+    try:
+        body = msgspec.json.decode(response.content)
+    except (msgspec.DecodeError, UnicodeError):
+        body = response.content[:1000].decode(errors="replace")
+    found = body.get("error", body) if isinstance(body, dict) else body
+    error = found if isinstance(found, dict) else {}
+    message = error.get("message") if isinstance(error.get("message"), str) else f"{body}"
+    raise StatusError(
+        response.status_code,
+        str(message),
+        code=str(error.get("code") or ""),
+        param=str(error.get("param") or ""),
+        headers=response.headers,
+    )

@@ -1,4 +1,4 @@
-"""The agent: what proposes, what judges, and what it learns."""
+"""Configuration of the agent: policy, value function and reflection."""
 
 from __future__ import annotations
 
@@ -11,95 +11,107 @@ import msgspec
 from exact.config.strict import Amount, AtLeastOne, AtLeastZero, Share, Strict
 
 _PASSWORD = re.compile(r"postgres(ql)?:(//[^@/]*:[^@/]+@|//[^?]*:[^?]+@|.*[?&](ssl)?password=)", re.S)
-"""In the address of a PostgreSQL database, also where it is not percent-encoded as it should be."""
+"""Matches a password in the address of a PostgreSQL database, also one that is not percent-encoded."""
 
 
 class PolicyConfig(Strict, frozen=True, kw_only=True):
-    """Who proposes actions."""
+    """The policy, which proposes actions."""
 
     kind: Literal["builtin", "llm", "random"] = "builtin"
+    """Kind of policy. builtin: rules, without a model. llm: a language model. random: any action, as a control."""
     samples: AtLeastOne = 8
-    """llm: answers drawn for one expansion."""
+    """llm: answers sampled for one expansion."""
     form: Literal["auto", "samples", "list"] = "auto"
-    """llm. samples: one action an answer, many answers. list: up to k actions with confidences in one answer. auto: samples, but a list
-    where several samples are wanted and the provider is known to give one answer a request."""
+    """llm: form of the answers. samples: one action in each of many answers. list: up to k actions with confidences in one answer. auto:
+    samples, or a list where several samples are wanted from a provider that gives one choice a request."""
     role: str = "policy"
-    """llm: whose model is asked: `models.policy`, or a part such as `policy.1` with a model of its own under `models.parts`."""
+    """llm: role of the model: `policy`, or a part such as `policy.1` with a model of its own under `models.parts`."""
     weigh: Literal["frequency", "logprobs"] = "frequency"
-    """llm, samples: what an answer counts. logprobs: the geometric mean of its tokens' probabilities, where the server gives them."""
+    """llm, samples: weight of an answer. frequency: 1. logprobs: the geometric mean of its tokens' probabilities, where the server gives
+    them."""
     temperature: Amount = 1.0
-    """llm: priors are taken to the power of one over this: below 1 surer, above 1 flatter."""
+    """llm: temperature of the priors: below 1 they are sharper, above 1 flatter."""
     unseen: Share = 1.0
-    """llm, samples: as many are drawn again while the share of actions not seen yet is estimated above this,"""
+    """llm, samples: estimated share of unseen actions above which `samples` more answers are drawn. 1: never."""
     most: AtLeastOne = 32
-    """llm: until there are so many."""
+    """llm, samples: most answers for one expansion."""
     repair: bool = True
-    """llm: answers that cannot be used go back once, with the reason."""
+    """llm: send unusable answers back to the model once, with the reason."""
     style: Literal["plain", "explorative"] = "plain"
-    """llm. explorative: may try what it is unsure of, and step back on its own."""
+    """llm: style of the prompt. explorative: the agent may try uncertain actions and step back on its own."""
     examples: str = ""
-    """llm: path to a YAML list of solved steps that every prompt shows; each has `goal`, `observation`, `thought` and `action`."""
+    """llm: YAML list of solved steps that every prompt shows, each with `goal`, `observation`, `thought` and `action`. Empty: none."""
     prior_floor: Share = 0.02
-    """llm: no proposal's prior is below this."""
+    """llm: lowest prior of a proposal."""
     images: bool = False
-    """llm: whether the screenshot goes into the prompt."""
+    """llm: show the screenshot."""
     history: AtLeastZero = 5
-    """llm: how many past steps the prompt shows; those before are summarised in a line."""
+    """llm: past steps in the prompt. Earlier ones are summarised in a line."""
     observation_tokens: AtLeastOne = 5000
-    """llm: of one observation in the prompt; what does not fit is left out by its weight, and told."""
+    """llm: most tokens of one observation. The least important parts are left out first, with a note."""
     marks: bool = False
-    """llm: whether the screenshot shows the elements' ids."""
+    """llm: draw the elements' ids into the screenshot."""
     text: bool = True
-    """llm: whether the observation's text goes into the prompt; without it, the screenshot alone."""
+    """llm: show the observation's text. Without it, the screenshot is shown alone."""
     plain: bool = False
-    """llm: with `marks`, whether the screenshot without them is shown too."""
+    """llm, `marks`: show the unmarked screenshot too."""
     tree: Literal["full", "view"] = "full"
-    """llm: whether the text is of the whole page or of what is in view."""
+    """llm: part of the page that the text covers: all of it, or what is in view."""
     html: bool = False
-    """llm: whether the page's HTML is shown, in as many tokens; it wants `browser.html`."""
+    """llm: show the page's HTML, in at most `observation_tokens`. Needs `browser.html`."""
     image_tokens: AtLeastOne = 1500
-    """llm: of one picture; a dearer one is scaled down."""
+    """llm: most tokens of one picture. A more expensive one is scaled down."""
 
 
 class ValueConfig(Strict, frozen=True, kw_only=True):
-    """Who judges states."""
+    """The value function, which evaluates states."""
 
     kind: Literal[
         "builtin", "llm", "single_debate", "debate", "rubric", "comparative", "cascade", "ensemble", "trained", "constant", "oracle"
     ] = "builtin"  # fmt: skip
-    """llm: a grade. single_debate: a grade, after arguing both sides in one answer. debate: two debaters and judges. rubric: checks of yes
-    and no. comparative: siblings ranked against each other. trained: a classifier's probability. cascade, ensemble: see
-    `members`. constant: 0.5 for everything, a control. oracle: the benchmark's own verdict on what ended in search; marked as one
-    everywhere. Where none is named, it is builtin, or with a language model as policy a cascade."""
+    """Kind of value function. llm: a grade. single_debate: a grade after arguments for both sides in one answer. debate: two debaters and
+    judges. rubric: yes-or-no checks. comparative: siblings ranked against each other. trained: a classifier's probability. cascade,
+    ensemble: see `members`. constant: 0.5 for everything, as a control. oracle: the benchmark's own score of terminal states, marked
+    everywhere. Default: builtin, or a cascade where the policy is a language model."""
     samples: AtLeastOne = 4
-    """Judgements drawn for one state; the value is their mean. debate: for each judge and each order."""
+    """Samples for one state; the value is their mean. debate: samples of each judge in each order."""
     grades: Literal["even", "web", "desktop", "reinforced"] = "even"
-    """What the letters are worth: see docs/agents.md."""
+    """Scale of the letter grades: see docs/agents.md."""
     rounds: AtLeastOne = 1
-    """debate: how often both sides speak; from the second on each has read the other."""
+    """debate: rounds of arguments. From the second round on each side has read the other."""
     judges: AtLeastOne = 1
-    """debate: their number; each may have a model of its own: `value.judge`, `value.judge.1`, ..."""
+    """debate: number of judges. Each may have a model of its own: `value.judge`, `value.judge.1`, ..."""
     threshold: Share = 0.15
-    """llm, single_debate, rubric, debate: while the standard error of the value is above this, as many judgements are drawn again,"""
+    """llm, single_debate, rubric, debate: standard error of the value above which `samples` more are drawn."""
     most: AtLeastOne = 6
-    """until there are so many; in a debate, of each judge in each order."""
+    """Most samples for one state; in a debate, of each judge in each order."""
     role: str = "value"
-    """Whose model is asked: `models.<role>`; a debate's are `<role>.supporter`, `.opposer` and `.judge`, each else `models.<role>`."""
+    """Role of the model: `models.<role>`. A debate uses `<role>.supporter`, `.opposer`, `.judge`, each else `models.<role>`."""
     members: tuple[ValueConfig, ...] = ()
-    """cascade: the cheap one, then the dear one; left out, one sample of a grade and a debate, with these settings. ensemble: all."""
+    """cascade: the cheap value function, then the expensive one. Empty: one sample of a grade, then a debate, with these settings.
+    ensemble: all of its members."""
     calibration: str = ""
-    """Path to a curve that `exact calibrate --fit` wrote: values are taken through it."""
+    """Calibration curve that values are mapped by, written by `exact calibrate --fit`. Empty: none."""
     comparison: Literal["values", "llm"] = "values"
-    """How a search that compares siblings has them ranked: by their values, or by a model, pair by pair."""
+    """Ranking of siblings in searches that compare them: by their values, or by a model, pair by pair."""
     images: bool = False
+    """The same as `policy.images`."""
     history: AtLeastZero = 5
+    """The same as `policy.history`."""
     observation_tokens: AtLeastOne = 5000
+    """The same as `policy.observation_tokens`."""
     marks: bool = False
+    """The same as `policy.marks`."""
     text: bool = True
+    """The same as `policy.text`."""
     plain: bool = False
+    """The same as `policy.plain`."""
     tree: Literal["full", "view"] = "full"
+    """The same as `policy.tree`."""
     html: bool = False
+    """The same as `policy.html`."""
     image_tokens: AtLeastOne = 1500
+    """The same as `policy.image_tokens`."""
 
     def __post_init__(self) -> None:
         if self.kind == "cascade" and not self.members:
@@ -108,45 +120,47 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
 
 
 class ReflectionConfig(Strict, frozen=True, kw_only=True):
-    """What is learned from a run, and what is recalled in it."""
+    """Reflections: what is learned from a run, and what is retrieved in it."""
 
     kind: Literal["none", "builtin", "llm"] = "builtin"
+    """Author of reflections. none: there are no reflections. builtin: rules. llm: a language model."""
     memory: str = ""
-    """Path of the SQLite memory, or `postgresql://...` without a password; empty: `memory.sqlite` in the run directory."""
+    """Path of the SQLite memory, or `postgresql://...` without a password. Empty: `memory.sqlite` in the run directory."""
     embedding: Literal["hashed", "minilm", "model"] = "hashed"
-    """How situations are compared. hashed: by words, pairs of words and letter groups, offline. minilm: by a small model, offline (extra
-    `minilm`). model: `models.embedding`."""
+    """Embedding that situations are compared by. hashed: words, pairs of words and letter groups, offline. minilm: a small model, offline
+    (extra `minilm`). model: `models.embedding`."""
     capacity: AtLeastOne = 100_000
-    """Reflections kept; of more, those that helped least are evicted."""
+    """Most reflections in memory. Beyond it, those that helped least are evicted."""
     round: AtLeastZero = 0
-    """Tasks that are shown the same state of the memory, so that their order does not matter; 0: each is shown all from before it."""
+    """Tasks that see the same state of the memory, so that their order has no effect. 0: each task sees all earlier reflections."""
     signals: tuple[Literal["outcome", "policy", "judge", "sibling", "branch", "edge", "edge_value"], ...] = ("policy", "outcome", "judge")
-    """Which wrong expectations make lessons: see docs/reflection.md. ExACT's are `edge` and `edge_value`."""
+    """Signals of wrong expectations that reflections are written for: see docs/reflection.md. ExACT's are `edge` and `edge_value`."""
     add_q: bool = False
-    """Whether |Q| is added to the size of an `edge` (ExACT's second measure)."""
+    """Add |Q| to the size of an `edge` surprise (ExACT's second measure)."""
     threshold: Share = 0.25
-    """A lesson is written of a surprise whose size reaches this,"""
+    """Size of a surprise, in [0, 1], from which a reflection is written."""
     most: AtLeastOne = 1
-    """for at most so many steps of a task, for the policy and for the value function each; the most surprising first."""
+    """Most steps of a task that reflections are written for, the most surprising first; for the policy and for the value function each."""
     outcome: Literal["judge", "evaluator"] = "judge"
-    """Who says how an attempt ended. evaluator: the benchmark, which later attempts must not know; such lessons are marked."""
+    """Source of an attempt's outcome. judge: the value function. evaluator: the benchmark, which later attempts must not know; such
+    reflections are marked."""
     confirm: bool = False
-    """With `judge`: whether the end is judged once more for this, independently of the search, by a judge that may say something else.
-    An end that was chosen for its value looks better than it is. After an attempt that failed so, no action is praised."""
+    """Evaluate the final state once more with `outcome: judge`, independently of the search, because a state that was chosen for its value
+    looks better than it is. After an attempt that fails this evaluation, no action is praised."""
     confidence: Share = 0.2
-    """A lesson whose outcome the agent judged itself is shown only if that judgement v was this sure: |2 v - 1|."""
+    """Least certainty |2 v - 1| of an outcome v that the agent evaluated itself, for its reflection to be shown."""
     observation_tokens: AtLeastOne = 5000
-    """llm: of each observation in the prompt."""
+    """llm: most tokens of each observation in the prompt."""
     k: AtLeastZero = 2
-    """How many reflections are shown at an expansion;"""
+    """Reflections shown at an expansion."""
     value_k: AtLeastZero | None = None
-    """at an evaluation, None: as many."""
+    """Reflections shown at an evaluation. None: `k`."""
     similarity: Share = 0.3
-    """Cosine of the situations below which a reflection is not shown at an expansion;"""
+    """Least cosine of the situations for a reflection to be shown at an expansion."""
     value_similarity: Share | None = None
-    """at an evaluation, None: the same."""
+    """Least cosine of the situations at an evaluation. None: `similarity`."""
     exclude_same_task: bool | None = None
-    """Whether nothing learned on any seed of the same task, or on its template, is shown. None: where tasks are a benchmark's."""
+    """Hide reflections from any seed of the same task, or from its template. None: only for tasks of a benchmark."""
 
     def __post_init__(self) -> None:
         if _PASSWORD.match(urllib.parse.unquote(self.memory)):

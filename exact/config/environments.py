@@ -1,4 +1,4 @@
-"""Browsers, and sandboxes of services."""
+"""Configuration of browsers, and of sandboxes of services."""
 
 from __future__ import annotations
 
@@ -10,148 +10,151 @@ from exact.config.strict import Amount, AtLeastOne, AtLeastZero, Strict
 
 
 class GeolocationConfig(Strict, frozen=True, kw_only=True):
-    """Where a browser says that it is."""
+    """Geographical position that a browser reports."""
 
     latitude: Annotated[float, msgspec.Meta(ge=-90, le=90)]
+    """Degrees, in [-90, 90]."""
     longitude: Annotated[float, msgspec.Meta(ge=-180, le=180)]
+    """Degrees, in [-180, 180]."""
     accuracy: Amount = 10.0
-    """Metres."""
+    """Accuracy in metres."""
 
 
 class ProxyConfig(Strict, frozen=True, kw_only=True):
-    """A proxy between the browser and all sites. A value `$NAME` is that environment variable's."""
+    """Proxy between the browser and all sites. A value `$NAME` stands for an environment variable."""
 
     server: str = ""
-    """`http://host:port` or `socks5://host:port`; empty: none but what the environment variables of the system say."""
+    """`http://host:port` or `socks5://host:port`. Empty: the proxy of the system's environment variables, if any."""
     bypass: str = ""
-    """Hosts that are reached without it, with commas between."""
+    """Hosts that are reached without the proxy, separated by commas."""
     user: str = ""
     password: str = ""
 
 
 class CertificateConfig(Strict, frozen=True, kw_only=True):
-    """What a browser shows a server of who it is: PEM files, certificate and key, or one PKCS #12 file."""
+    """Client certificate of a browser: PEM files of certificate and key, or one PKCS #12 file."""
 
     certificate: str = ""
     key: str = ""
     pfx: str = ""
     passphrase: str = ""
-    """Or `$NAME`, an environment variable."""
+    """Passphrase, or `$NAME` for an environment variable."""
 
 
 class RecordingConfig(Strict, frozen=True, kw_only=True):
-    """Recorded traffic of sites: see docs/design/environments.md."""
+    """Recording of sites' traffic: see docs/design/environments.md."""
 
     path: str = ""
-    """A file of exchanges, scrubbed of credentials; empty: none."""
+    """File of exchanges, without credentials. Empty: none."""
     mode: Literal["record", "replay"] = "record"
-    """record: what is answered is written down too. replay: it is answered from there, and nobody is reached."""
+    """record: answers of servers are written to the file. replay: answers come from the file, and no server is reached."""
 
 
 class LoginConfig(Strict, frozen=True, kw_only=True):
-    """How an environment logs in before a task begins. A value `$NAME` is that environment variable's; see docs/own_application.md."""
+    """Log-in of an environment before a task begins. A value `$NAME` stands for an environment variable; see docs/own_application.md."""
 
     state: str = ""
-    """File with cookies and storage, as `exact login` writes it. A later log-in by `script` does not change it."""
+    """File with cookies and storage, as written by `exact login`. A later log-in by `script` does not change it."""
     url: str = ""
-    """Where `script` begins; empty: at the task's start."""
+    """Address where `script` begins. Empty: the task's start."""
     script: tuple[str, ...] = ()
-    """Actions in the grammar; an element is named by role and name: `fill [textbox "User name"] "<user>"`."""
+    """Actions, with elements named by role and name: `fill [textbox "User name"] "<user>"`."""
     secrets: dict[str, str] = {}
-    """What `script` and agents may fill in by a name in angle brackets: agents, models and runs never see the values."""
+    """Values that `script` and agents fill in by a name in angle brackets. Agents, models and runs never see the values."""
     headers: dict[str, str] = {}
-    """Sent with each request to the task's origins, and to no other."""
+    """Headers of each request to the task's origins, and to no other."""
     user: str = ""
-    """For basic authentication at the task's origins."""
+    """User of basic authentication at the task's origins."""
     password: str = ""
     certificate: CertificateConfig | None = None
     expired: str = ""
-    """Regular expression: an address that it matches says that nobody is logged in any more. At a task's start `script` renews the
-    log-in then; without one, or in the middle of a task, the environment is broken, which is never a score. Status 401 of a page says so
-    too."""
+    """Regular expression of addresses that show an expired log-in; status 401 of a page shows it too. At a task's start `script` renews
+    the log-in. Without one, or in the middle of a task, the environment has failed, which is never a score."""
 
 
 class BrowserConfig(Strict, frozen=True, kw_only=True):
-    """The browser environment. A task may set much of it its own way, in its metadata's `browser`: see
-    environments/browser/task_config.py."""
+    """The browser environment. A task may override many keys in its metadata's `browser`: see environments/browser/task_config.py."""
 
     headed: bool = False
+    """Show the browser's window."""
     screenshots: bool = True
-    """Whether each state's screenshot is kept (reports and image prompts want it)."""
+    """Take a screenshot of each state. Reports and prompts with images need it."""
     width: AtLeastOne = 1280
+    """Width of the viewport in CSS pixels."""
     height: AtLeastOne = 720
+    """Height of the viewport in CSS pixels."""
     scale: Annotated[float, msgspec.Meta(gt=0, le=8)] = 1.0
-    """Pixels of a screenshot for each CSS pixel, along a side."""
+    """Screenshot pixels per CSS pixel, in (0, 8]."""
     locale: str = "en-US"
     timezone: str = "UTC"
     user_agent: str = ""
-    """Empty: the browser's own."""
+    """User agent. Empty: the browser's own."""
     geolocation: GeolocationConfig | None = None
+    """Position that the browser reports. None: none."""
     permissions: tuple[str, ...] = ()
-    """Granted to the task's origins, by Playwright's names: geolocation, clipboard-read, notifications, ..."""
+    """Permissions of the task's origins, by Playwright's names: geolocation, clipboard-read, notifications, ..."""
     mask: tuple[str, ...] = ()
-    """CSS selectors: what they match is blank in screenshots and in all text, before anybody sees it."""
+    """CSS selectors of elements that are redacted in screenshots and text before any use."""
     login: LoginConfig = LoginConfig()
     html: bool = False
-    """Whether the page's HTML is observed too, shortened, with the ids of the elements."""
+    """Observe the page's HTML too, shortened, with the ids of the elements."""
     dialogs: Literal["ask", "accept", "dismiss"] = "ask"
-    """What is done with alerts, questions and warnings of pages. ask: the agent sees them, and answers."""
+    """Handling of a page's dialogs. ask: the agent sees and answers them."""
     download_bytes: AtLeastZero = 50_000_000
-    """A file that is larger is not downloaded."""
+    """Largest file that is downloaded, in bytes."""
     traces: str = ""
-    """Folder in which Playwright's trace of each environment that acts for good is kept; empty: none. Traces hold all that a page holds."""
+    """Folder of Playwright traces of live environments. Traces contain everything that a page contains. Empty: none."""
     recording: RecordingConfig = RecordingConfig()
     proxy: ProxyConfig = ProxyConfig()
     authorities: tuple[str, ...] = ()
-    """PEM files of certificate authorities that sign the task's sites, besides the known ones."""
+    """PEM files of further certificate authorities that sign the task's sites."""
     settle_seconds: Amount = 3.0
-    """Cap on waiting for a page to become quiet after an action."""
+    """Most seconds to wait for a page to become quiet after an action."""
     answer_seconds: Amount = 15.0
-    """How long a server may take to answer a navigation: its loading is stopped then, and the page before stays."""
+    """Most seconds to wait for a server to answer a navigation. Then loading is stopped, and the page before stays."""
     allow_origins: tuple[str, ...] = ()
-    """Origins that may be navigated to, besides the task's."""
+    """Further origins that may be navigated to, beside the task's."""
     page_snapshots: bool = False
-    """Whether a page may be returned to by a snapshot where that is cheaper than a replay: its fields, storage, focus and scroll come
-    back, its scripts' state does not, and a fingerprint sees that only as far as it shows. Not in environments that fork: theirs are
-    whole."""
+    """Restore pages from snapshots where that is cheaper than a replay. Fields, storage, focus and scroll are restored; the state of
+    scripts is not, and a fingerprint detects this only where it shows. Environments that fork do not use them: their snapshots are
+    complete."""
     masks: tuple[str, ...] = ()
-    """Regular expressions: what they match in names, values and addresses does not tell states apart. Besides clocks, ages and tokens.
-    A task adds its own by `masks` in its metadata, one a line."""
+    """Regular expressions of text in names, values and addresses that does not distinguish states, beside clocks, ages and tokens. A task
+    adds its own in its metadata's `masks`, one a line."""
     learn_masks: bool = False
-    """Whether the start of a task is reset to and looked at twice at first: what differs is volatile from then on. Not for environments
-    whose resets do not repeat: what they draw would be masked."""
+    """Reset a task twice at first, and treat what differs as volatile. Not for environments with random resets, whose content would be
+    masked."""
     clock: AtLeastZero = 0
-    """Milliseconds for which the page's clock runs after each action, standing still otherwise, so that what moves moves alike each
-    time. 0: it runs by itself."""
+    """Milliseconds that the page's clock runs after each action; otherwise it is stopped, so that animations repeat exactly. 0: the clock
+    runs by itself."""
     sandbox: Literal["auto", "never", "required"] = "auto"
-    """Whether browser and services are kept and forked as one environment, in gVisor. auto: where this machine can and a task declares
-    services,
-    its site has hooks, or it is on a desktop; else states are reached by reset and replay. required: always, or the task fails."""
+    """Run browser and services as one forkable environment in gVisor. auto: where this machine supports it and a task declares services,
+    has a site with hooks, or is on a desktop; else states are reached by reset and replay. required: always, or the task fails."""
     snapshots: AtLeastZero = 4096
-    """MiB of snapshots kept at most; the least recently used goes first."""
+    """Most MiB of snapshots. The least recently used are deleted first."""
     speculation: Literal["rollback", "observe", "free"] = "rollback"
-    """Writes while exploring. rollback: only where the environment rolls back. observe: never, they are held back and done at a commit.
-    free: everywhere, also where nothing undoes them; then one worker acts at a time."""
+    """Writes in search. rollback: only where the environment rolls back. observe: never; they are blocked, and sent at a commit. free:
+    everywhere, also where nothing undoes them; then one worker acts at a time."""
 
 
 class Mount(Strict, frozen=True, kw_only=True):
-    """A file or folder of this machine, seen inside a sandbox."""
+    """File or folder of this machine, mounted in a sandbox."""
 
     source: str
     target: str
-    """Where it is seen: an absolute path. In this machine's `/` it must be there; in another root an empty place for it is made."""
+    """Absolute path in the sandbox. It must exist in this machine's `/`; in another root it is created."""
     writable: bool = False
-    """Whether it may be written to inside. What is written stays in the sandbox, and so in its snapshots."""
+    """Allow writes. They stay in the sandbox, and so in its snapshots."""
 
 
 class SandboxConfig(Strict, frozen=True, kw_only=True):
-    """What the applications in a sandbox run in, where they need more than this machine's files."""
+    """Files, variables and user of the applications in a sandbox."""
 
     root: str = ""
-    """Seen as `/`: a folder, or an image of a container in a tar archive (OCI layout, `docker save`, `docker export`). Empty: this
-    machine's `/`, read-only under a memory overlay, with home directories masked."""
+    """Root file system: a folder, or a container image in a tar archive (OCI layout, `docker save`, `docker export`). Empty: this machine's
+    `/`, read-only under a memory overlay, with home directories masked."""
     mounts: tuple[Mount, ...] = ()
     env: dict[str, str] = {}
-    """Added to the variables they have; of this machine's, only PATH, LANG and TZ pass."""
+    """Additional environment variables. Of this machine's, only PATH, LANG and TZ are passed on."""
     user: str = ""
-    """`uid` or `uid:gid`, as numbers; empty for root, which has no rights outside."""
+    """`uid` or `uid:gid`, as numbers. Empty: root, which has no rights outside."""

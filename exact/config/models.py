@@ -1,4 +1,4 @@
-"""Models, and what they may cost."""
+"""Configuration of models and their prices."""
 
 from __future__ import annotations
 
@@ -9,36 +9,43 @@ from exact.config.strict import Amount, AtLeastOne, AtLeastZero, Share, Strict
 
 
 class PriceConfig(Strict, frozen=True, kw_only=True):
-    """US dollars for a million tokens, where the price list does not know the model."""
+    """Price in US dollars for a million tokens, where the price list does not know the model."""
 
     input: Amount
     output: Amount
     cached: Amount | None = None
-    """Of input that the server had in its prefix cache; None: as much as other input."""
+    """Price of input that the server had in its prefix cache. None: that of other input."""
 
 
 class ModelConfig(Strict, frozen=True, kw_only=True):
-    """One model. Keys come from the environment only."""
+    """One model. Its key comes from an environment variable only."""
 
     model: str
+    """Name of the model at the provider."""
     provider: str = ""
-    """A name in providers.yaml (`exact config providers` lists them). Empty: `openai`, or with a base_url `compatible`."""
+    """Name of a provider (`exact config providers` lists them). Empty: `openai`, or with a base_url `compatible`."""
     base_url: str = ""
-    """Of the server, where it is not the provider's."""
+    """Address of the server. Empty: the provider's."""
     api_key_env: str = ""
-    """Name of the environment variable that holds the key; empty: the provider's."""
+    """Environment variable that holds the key. Empty: the provider's."""
     temperature: Amount = 1.0
+    """Sampling temperature, at least 0."""
     top_p: Share = 0.95
+    """Nucleus sampling: probability mass of the tokens that are sampled from."""
     max_tokens: AtLeastOne = 512
+    """Most new tokens of one answer."""
     timeout: Amount = 120.0
-    """Seconds for one call with all its retries."""
+    """Seconds for one call, including all its retries."""
     retries: AtLeastZero = 4
+    """Retries of a failed request."""
     logprobs: bool = False
+    """Request the log-probabilities of tokens."""
     api: Literal["chat", "classify"] = "chat"
-    """classify: a classifier for `value.kind: trained`, asked at `/classify`: see docs/models.md."""
+    """API of the model. classify: a classifier for `value.kind: trained`, asked at `/classify`: see docs/models.md."""
     price: PriceConfig | None = None
+    """Price of the model. None: that of the price list."""
     extra: dict[str, Any] = {}
-    """Further fields of the request as the server names them: `{reasoning_effort: low}`."""
+    """Further fields of the request, as the server names them: `{reasoning_effort: low}`."""
 
     def __post_init__(self) -> None:
         if re.search("[@?]", self.base_url.partition("://")[2]):
@@ -46,28 +53,28 @@ class ModelConfig(Strict, frozen=True, kw_only=True):
 
 
 class CacheConfig(Strict, frozen=True, kw_only=True):
-    """Answers that were given before."""
+    """Cache of answers."""
 
     mode: Literal["none", "read-write", "replay-only"] = "none"
-    """read-write: an equal question has the answer it had before. replay-only: a question that was not asked before is an error."""
+    """read-write: an equal question gets its recorded answer. replay-only: a question without a recorded answer is an error."""
     path: str = ""
-    """SQLite file, which runs may share; empty: `answers.sqlite` in the run directory."""
+    """SQLite file, which runs may share. Empty: `answers.sqlite` in the run directory."""
 
 
 class ModelsConfig(Strict, frozen=True, kw_only=True):
-    """A model for each role. `value` and `reflection` are `policy`'s where not given; `embedding` has none where not given."""
+    """Models of the roles. `value` and `reflection` default to the model of `policy`; `embedding` has no default."""
 
     policy: ModelConfig | None = None
     value: ModelConfig | None = None
     reflection: ModelConfig | None = None
     embedding: ModelConfig | None = None
     parts: dict[str, ModelConfig] = {}
-    """Models of parts of a role, by the part's name: `value.judge`. A part without one has that of what stands before its last dot."""
+    """Models of parts of a role, by name, such as `value.judge`. A part without one uses that of the name before its last dot."""
     providers: str = ""
-    """Path of a YAML file with further providers; a name that the package has too is the file's."""
+    """YAML file with further providers, which override the package's by name."""
     cache: CacheConfig = CacheConfig()
 
     @property
     def judges(self) -> dict[str, ModelConfig]:
-        """Models that a benchmark's verdicts are asked of: the part `evaluator` and parts of it, by name."""
+        """Models that benchmarks evaluate with, by name: the part `evaluator` and its parts."""
         return {name: model for name, model in self.parts.items() if name.partition(".")[0] == "evaluator"}

@@ -1,4 +1,4 @@
-"""Configurations from YAML and plain data, and back."""
+"""Reading and writing of configurations as YAML and plain data."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def parse(data: Mapping[str, Any], *, announce: bool = True) -> Config:
     data = current(data, announce=announce)
     _check_keys(data, Config, "")
     try:
-        return _judged(msgspec.convert(data, Config), data)
+        return _with_judge(msgspec.convert(data, Config), data)
     except msgspec.ValidationError as error:
         raise UsageError(f"configuration: {error}") from error
 
 
-def _judged(config: Config, data: Mapping[str, Any]) -> Config:
-    """A language model's proposals are judged by a cascade of language models, where the configuration names no other judge."""
+def _with_judge(config: Config, data: Mapping[str, Any]) -> Config:
+    """Use a cascade of language models as value function where a language model proposes and no value function is named."""
     value = data.get("value") or {}
     if config.policy.kind != "llm" or config.search.algorithm == "react" or (isinstance(value, Mapping) and "kind" in value):
         return config
@@ -55,7 +55,7 @@ def _judged(config: Config, data: Mapping[str, Any]) -> Config:
 
 
 def dump(config: Config) -> str:
-    """The configuration as YAML, every key written out."""
+    """Return the configuration as YAML, with every key."""
     import yaml
 
     return str(yaml.safe_dump(msgspec.to_builtins(config), sort_keys=False))
@@ -122,7 +122,7 @@ def _check_keys(data: object, section: type[msgspec.Struct], where: str) -> None
 
 
 def _section(key: str, section: type[msgspec.Struct], beside: list[str]) -> UsageError:
-    """For a value where a section belongs. `beside`: the keys that may have been meant."""
+    """Return the error for a value in place of a section. `beside` holds the keys that may have been meant."""
     near = difflib.get_close_matches(key, beside, n=1, cutoff=0.9)
     hint = f": or did you mean {near[0]!r}?" if near else ""
     return UsageError(f"configuration key {key!r} has keys of its own, such as {key}.{msgspec.structs.fields(section)[0].name}{hint}")

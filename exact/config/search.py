@@ -1,4 +1,4 @@
-"""The search, and the caps on it."""
+"""Configuration of the search and its limits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from exact.config.strict import Amount, AtLeastOne, AtLeastZero, Share, Strict
 
 
 class ScopeLimits(Strict, frozen=True, kw_only=True):
-    """Hard caps inside a task. None: no cap on that."""
+    """Hard caps on a part of a task. None: no cap."""
 
     money: Amount | None = None
     """US dollars."""
@@ -16,14 +16,14 @@ class ScopeLimits(Strict, frozen=True, kw_only=True):
     """Model calls."""
     tokens: AtLeastZero | None = None
     transitions: AtLeastZero | None = None
-    """Environment steps, replays included."""
+    """Environment steps, including replays."""
     evaluations: AtLeastZero | None = None
     seconds: Amount | None = None
-    """Wall time."""
+    """Wall-clock seconds."""
 
 
 class Limits(Strict, frozen=True, kw_only=True):
-    """Hard caps on one task. None: no cap on that."""
+    """Hard caps on one task. None: no cap."""
 
     money: Amount | None = None
     """US dollars."""
@@ -32,108 +32,126 @@ class Limits(Strict, frozen=True, kw_only=True):
     actions: AtLeastZero | None = 15
     """Committed actions."""
     transitions: AtLeastZero | None = None
-    """Environment steps, replays included. When they are used up, actions are still committed, unexplored."""
+    """Environment steps, including replays. When they are used up, actions are still committed, without a search."""
     tokens: AtLeastZero | None = None
     """Tokens in and out."""
     iterations: AtLeastZero | None = None
     """Iterations of all searches together."""
     evaluations: AtLeastZero | None = None
-    """Judgements by the value function."""
+    """Evaluations by the value function."""
     seconds: Amount | None = None
-    """Wall time."""
+    """Wall-clock seconds."""
 
 
 class SearchConfig(Strict, frozen=True, kw_only=True):
-    """Which algorithm looks ahead, and how far. Each strategy is described where its name leads: exact/search/."""
+    """The search algorithm and its strategies, which docs/algorithms.md and exact/search/ describe."""
 
     algorithm: str = "mcts"
-    """A name in the registry: `exact config algorithms` lists them; others come by the entry point `exact.algorithms`."""
+    """Name of the algorithm. `exact config algorithms` lists them; the entry point `exact.algorithms` adds others."""
     iterations: AtLeastOne = 16
-    """Backed-up visits of the tree for each committed action; what a step leaves over, the next may use."""
+    """Iterations for each committed action. Those that one step leaves over are added to the next."""
     k: AtLeastOne = 6
-    """Distinct proposals asked for at an expansion."""
+    """Distinct proposals requested at an expansion."""
     depth: AtLeastOne = 8
-    """How many actions below the root a search may look."""
+    """Maximum depth of the tree, in actions below the root."""
     retries: AtLeastZero = 2
-    """How often a failed piece of work is asked for again before its node is closed."""
+    """Retries of a failed piece of work before its node is closed."""
     workers: AtLeastOne = 1
-    """How many pieces of work of one tree may be under way at once; each has an environment of its own."""
+    """Pieces of work of one tree in progress at once. Each has an environment of its own."""
     order: Literal["arrival", "selection"] = "arrival"
-    """With several workers, results are taken in as they come, or in rounds, in the order they were asked for: that takes longer and
-    leads to the same tree each time, as far as environment and models do."""
+    """Order in which results of several workers are told. arrival: as they come. selection: in rounds, in the order in which they were
+    asked for, which takes longer and gives the same tree each time if environment and models are deterministic."""
     evaluations: AtLeastOne | None = None
-    """How often one state may be judged. None: 3 times by a language model, once by a judge that would say the same again."""
+    """Most evaluations of one state. None: 3 by a language model, 1 by a deterministic value function."""
     explore: Literal["puct", "uct", "muzero"] = "puct"
+    """Selection rule."""
     c: Amount = 0.5
-    """Exploration constant on values in [0, 1]; with a schedule, the first."""
+    """Exploration constant for values in [0, 1]. With a schedule, its first value."""
     disagreement_bonus: Amount = 0.0
-    """mcts: exploration of an action is multiplied by 1 + this times the spread between the judges of the state it leads to."""
+    """mcts: weight w of disagreement. An action's exploration term is multiplied by 1 + w times the spread between the judges of its state.
+    0: off."""
     reevaluations: AtLeastZero | None = None
-    """mcts, gumbel, abmcts: of the iterations, how many at the end go to judging the root's candidates again, where they lie within `z`
-    errors of each other, until the gap between them exceeds its error. None: a quarter of them for a cascade, else none."""
+    """mcts, gumbel, abmcts: iterations reserved at the end to re-evaluate the root's candidates, where these lie within `z` standard errors
+    of each other, until the gap between them exceeds its error. None: a quarter of the iterations for a cascade, else 0."""
     batch: bool = False
-    """beam, tot_bfs: siblings are judged together, in one question where the value function can."""
+    """beam, tot_bfs: siblings are evaluated together, in one question where the value function supports it."""
     c_last: Amount | None = None
-    """The last exploration constant of a schedule; None: `c`."""
+    """Last exploration constant of a schedule. None: `c`."""
     c_schedule: Literal["constant", "linear", "exponential", "cosine"] = "constant"
+    """Change of the exploration constant from `c` to `c_last` in the course of a search."""
     first_play: Literal["parent", "mean", "zero", "lowest", "reduced"] = "parent"
+    """Value of an action that was not tried. parent: V of its state. mean: the state's mean. zero: 0. lowest: the lowest of the mean and
+    its siblings' Q. reduced: V less a part that grows with the priors tried."""
     first_play_reduction: Share = 0.25
-    """For `reduced`."""
+    """`first_play: reduced`: the reduction r in V - r sqrt(sum of the visited actions' priors)."""
     normalise: Literal["none", "minmax", "siblings"] = "none"
+    """Scale of Q in selection. minmax: the range of all values in the tree. siblings: that of the state's mean and its actions' Q."""
     noise_floor: Share = 0.05
-    """Differences of Q below this are not blown up by normalising."""
+    """Span of Q below which normalising does not magnify differences."""
     parallel: Literal["counts", "loss"] = "counts"
+    """Effect of a selection in flight. counts: a visit without a value. loss: a visit with the value 0."""
     collision: Literal["mask", "wait", "resample"] = "mask"
+    """Treatment of a node that another worker works at. mask: other nodes are selected. wait: the worker waits. resample: with no other
+    node, a front-runner is evaluated again."""
     expansion: Literal["lazy", "eager", "speculative"] = "lazy"
+    """Time of an expansion. lazy: on the second visit. eager: right after the evaluation. speculative: during the evaluation."""
     revisit: Literal["exhaust", "repeat"] = "exhaust"
+    """Treatment of a terminal state that was evaluated `evaluations` times. exhaust: it is closed. repeat: its value is backed up again."""
     backup: Literal["mean", "max", "mixed"] = "mean"
+    """Q of an action from the values below it."""
     mix: Share = 0.5
-    """For `mixed`: the share of the maximum."""
+    """`backup: mixed`: share of the maximum; the rest is the mean."""
     discount: Share = 1.0
-    """What a value is worth one action earlier."""
+    """Factor of a value for each action between it and the decision."""
     merging: Literal["none", "noop", "siblings", "full"] = "siblings"
+    """States that count as one. noop: a state and its successor by an action without effect. siblings: also equal successors of one state.
+    full: also any equal states."""
     branching_decay: Share = 1.0
-    """`k` times this for each level below the root; at least one proposal."""
+    """Factor of `k` for each level below the root; at least one proposal remains. 1: the same k everywhere."""
     candidates: Literal["best", "sampled", "uniform"] = "best"
+    """Choice of k proposals. best: the likeliest. sampled: drawn by prior. uniform: drawn alike."""
     temperature: Amount = 1.0
-    """Of the priors: below 1 surer, above 1 flatter."""
+    """Temperature of the priors: below 1 they are sharper, above 1 flatter."""
     widening: Amount | None = None
-    """Progressive widening: `widening * visits ** widening_power` children; None: all proposals at once."""
+    """Scale of progressive widening: a state has at most `widening * visits ** widening_power` children. None: all proposals at once."""
     widening_power: Share = 0.5
+    """Exponent of progressive widening."""
     final: Literal["visits", "value", "max_robust", "lower_bound"] = "lower_bound"
+    """Choice of the committed action. visits: most visits. value: highest Q. max_robust: both, else visits. lower_bound: the highest lower
+    confidence bound of Q."""
     z: Amount = 1.0
-    """For `lower_bound`: how many standard errors."""
+    """`final: lower_bound`: standard errors subtracted from Q. Also the width within which candidates are re-evaluated."""
     noise: Share = 0.3
-    """For `lower_bound`: the least deviation of one judgement that is assumed; what was measured counts where it is more."""
+    """`final: lower_bound`: least standard deviation that is assumed of one evaluation. A larger measured one takes its place."""
     think: Share | None = None
-    """Prior from which an action is committed without a search, where it is not presumed to write and the value does not fall."""
+    """Prior from which an action is committed without a search, unless it is presumed to write or the value falls. None: never."""
     enough: Share | None = None
-    """Value from which an end, confirmed by an independent judgement, ends the search."""
+    """Value from which a terminal state, confirmed by an independent evaluation, ends the search. None: never."""
     early: bool = False
-    """Whether to stop when more iterations cannot change the decision."""
+    """Stop once more iterations cannot change the decision."""
     subtree: bool = False
-    """Whether `iterations` counts visits of the root, so that a kept subtree counts."""
+    """Count visits of the root as `iterations`, so that a retained subtree counts."""
     commit: Literal["replan", "plan"] = "replan"
-    """replan: one action, then search again. plan: the whole path, until the environment differs from what was foreseen."""
+    """replan: one action is committed, then a new search begins. plan: the whole path is committed, until the environment differs from the
+    prediction."""
     commit_by: Literal["replay", "fork"] = "replay"
-    """How a decision is committed. replay: the action is taken in the live environment. fork: the environment that search brought to the
+    """Way of committing a decision. replay: the action is taken in the live environment. fork: the environment that search brought to the
     chosen state becomes the live one, where it rolls back."""
     prefetch: AtLeastZero = 1
-    """Environments to spare, which are brought to the likely next states while a model thinks; where environments fork."""
+    """Spare environments, which are brought to the likely next states during model calls, where environments fork."""
     environments: AtLeastZero = 0
-    """Environments that a search has open at once, where they fork; at least one for each worker and those to spare. 0: these, and
-    another for
-    each worker but one. Those beyond stay in the states where they were left, and are gone on with from there: memory for restores."""
+    """Environments that a search has open at once, where they fork; at least one for each worker and the spare ones. Those beyond stay in
+    their states and are resumed there, which trades memory for restores. 0: workers, spare ones, and one more for each worker but one."""
     breadth: AtLeastOne = 3
-    """Beam search and tree of thoughts: states kept at each level. best_of_n: trajectories."""
+    """beam, tot_bfs, tot_dfs: states retained at each level. best_of_n: trajectories."""
     limits: ScopeLimits = ScopeLimits()
     """Caps on the search for one committed action."""
     iteration: ScopeLimits = ScopeLimits()
-    """Caps on one iteration."""
+    """Caps on one iteration of the search."""
     options: dict[str, Any] = {}
-    """What else an algorithm takes, by name."""
+    """Further options of an algorithm, by name."""
 
     @property
     def standing(self) -> int:
-        """Environments beyond those of the workers and those to spare."""
+        """Environments beyond those of the workers and the spare ones."""
         return max(0, self.environments - self.workers - self.prefetch) if self.environments else self.workers - 1

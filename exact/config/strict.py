@@ -1,4 +1,4 @@
-"""What all sections of a configuration share."""
+"""Base class and value types of configuration sections."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all sections."""
+    """Base of all sections: frozen, by keyword, without unknown keys."""

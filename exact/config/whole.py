@@ -10,22 +10,23 @@ from exact.config.strict import Strict
 
 
 class Config(Strict, frozen=True, kw_only=True):
-    """A run's configuration."""
+    """Configuration of a run."""
 
     name: str = "default"
-    """In tables and in the names of run folders. Where a configuration gives none its agent is called `default`: what it leaves out are the
-    defaults of this package, not those of a shipped file such as shells/configs/rmcts_builtin.yaml."""
+    """Name of the agent in tables and run folders. Keys that a configuration leaves out have the defaults of this package, not those of a
+    shipped file such as shells/configs/rmcts_builtin.yaml."""
     seed: int = 0
+    """Seed of all random choices."""
     search: SearchConfig = SearchConfig()
     policy: PolicyConfig = PolicyConfig()
     arms: tuple[PolicyConfig, ...] = ()
-    """Further policies beside `policy`, which a search chooses among: for abmcts with `search.options.policies`."""
+    """Further policies that a search chooses among, beside `policy`: for abmcts with `search.options.policies`."""
     value: ValueConfig = ValueConfig()
     reflection: ReflectionConfig = ReflectionConfig()
     models: ModelsConfig = ModelsConfig()
     limits: Limits = Limits()
     browser: BrowserConfig = BrowserConfig()
     sandbox: SandboxConfig = SandboxConfig()
-    """Of the services that tasks declare; whether there is a sandbox says `browser.sandbox`."""
+    """Sandboxes of the services that tasks declare. `browser.sandbox` decides whether there is one."""
     prompts: str = ""
-    """Folder of prompt templates that take the place of the package's, one by one."""
+    """Folder of prompt templates that override the package's by name. Empty: none."""

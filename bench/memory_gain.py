@@ -42,8 +42,8 @@ from exact.config import Config, parse
 from exact.context import Reflection
 from exact.environments.toy.factory import ToyFactory
 from exact.reflection.builtin import BuiltinReflector
-from exact.reflection.lesson import content_id
 from exact.reflection.memory import SQLiteMemory
+from exact.reflection.record import content_id
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import ResultLine

@@ -14,7 +14,7 @@ from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.models.together import all_results
 from exact.prompts.library import render_prompt
-from exact.reflection.lesson import action_label
+from exact.reflection.record import action_label
 from exact.views.view import CHARACTERS
 
 PRIOR = 0.5

@@ -8,7 +8,7 @@ from exact.config import PolicyConfig, ValueConfig
 from exact.context import Context
 from exact.models.base import ChatRequest, Image, Sampling
 from exact.prompts.library import Rendered, prompt_inputs, render_prompt
-from exact.reflection.lesson import action_label
+from exact.reflection.record import action_label
 from exact.views.view import CHARACTERS, PromptView, view_context
 
 

@@ -13,7 +13,7 @@ from exact.config import ValueConfig
 from exact.context import Context, Reflection
 from exact.models.base import ChatRequest, Image, Sampling
 from exact.prompts.library import render_prompt
-from exact.reflection.lesson import action_label
+from exact.reflection.record import action_label
 from exact.views.view import CHARACTERS
 
 MIN_CHARACTERS = 2_000

@@ -1,4 +1,4 @@
-"""Ask a model, parse what it says, and send the parse error back at most twice."""
+"""Questions to a model whose answers are parsed; a parse error is sent back at most twice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from exact.models.base import ChatModel, ChatRequest, Choice, Message, Text
 from exact.models.wire import SEEDS
 
 ATTEMPTS = 3
-"""The question, and how often it is asked again with the error."""
+"""Attempts at one question: the first, and two with the parse error."""
 
 _SHOWN = 2000
 _UNFINISHED = {
@@ -27,14 +27,14 @@ T = TypeVar("T")
 
 
 async def ask(model: ChatModel, request: ChatRequest, parse: Callable[[str], T], *, seed: int, mend: bool = False) -> list[T]:
-    """As `read`, without the answers that were read."""
+    """Return what the samples say, in order, as `read` does, without the choices."""
     return [said for _, said in await read(model, request, parse, seed=seed, mend=mend)]
 
 
 async def read(
     model: ChatModel, request: ChatRequest, parse: Callable[[str], T], *, seed: int, mend: bool = False
 ) -> list[tuple[Choice, T]]:
-    """What the samples say, in order, without those that do not parse; at least one.
+    """Return the choices that parse, in order, with their parsed values; at least one.
 
     `parse` raises ActionError or AnswerError, whose text goes back to the model. A sample that did not end by itself does not
     parse, for its last line may be half a line. Only when no sample parses is the question asked again; with `mend` also once for the
@@ -68,7 +68,7 @@ async def read(
 
 
 def call_seed(seed: int, role: str, node: int, attempt: int, draw: int = 0) -> int:
-    """The sampling seed of a call, in [0, 2**31): equal for equal arguments, on any machine."""
+    """Return the sampling seed of a call, in [0, 2**31): equal for equal arguments on any machine."""
     about = f"{seed}/{role}/{node}/{attempt}" + (f"/{draw}" if draw else "")
     digest = hashlib.blake2b(about.encode(), digest_size=8).digest()
     return int.from_bytes(digest) % SEEDS
@@ -81,7 +81,7 @@ def _parsed(choice: Choice, parse: Callable[[str], T], limit: int) -> T:
 
 
 def _with_error(request: ChatRequest, shown: str, error: str) -> tuple[Message, ...]:
-    """The question, and below it the answer that did not parse and why; the question alone where there is no error yet."""
+    """Return the question, followed by the answer that did not parse and the error, if there is one."""
     if not error:
         return request.messages
     said = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."

@@ -1,4 +1,4 @@
-"""The contract with chat models."""
+"""Contract with chat models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Text(msgspec.Struct, frozen=True, tag="text"):
-    """Part of a message: words."""
+    """Part of a message: text."""
 
     text: str
 
@@ -29,7 +29,7 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):
-    """How answers are drawn."""
+    """Sampling settings of an answer."""
 
     n: int = 1
     temperature: float = 1.0
@@ -40,7 +40,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to a model. Role, node, draw and attempt say where it belongs; they are journalled, not sent."""
+    """One question to a model. Role, node, draw and attempt identify it in the journal and are not sent."""
 
     messages: tuple[Message, ...]
     sampling: Sampling
@@ -50,13 +50,13 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     prompt: str = ""
     """Name, version and hash of the prompt: `policy@1:3fa9c1`."""
     attempt: int = 0
-    """0, or how often the parse error was sent back before."""
+    """Number of times that a parse error was sent back before."""
     schema: Mapping[str, Any] | None = None
-    """JSON Schema of an object that the answer is to be. A server that takes none is not told: the answer is parsed anyway."""
+    """JSON Schema of the answer. It is not sent to a server that does not support schemas; the answer is parsed in any case."""
     left_out: tuple[str, ...] = ()
-    """What of the state is not in the messages for want of room, one note each; journalled, not sent."""
+    """Notes on parts of the state that did not fit into the messages; journalled, not sent."""
     draw: int = 0
-    """How many such questions were asked in this node before; below 0 where the answer must be independent of theirs."""
+    """Number of earlier questions of this kind at the node. Below 0: the answer has to be independent of theirs."""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,13 +65,13 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     finish: str = ""
     token_ids: tuple[int, ...] | None = None
-    """Where the server gives them."""
+    """Token ids, where the server gives them."""
     logprobs: tuple[float, ...] | None = None
     """Natural logarithms, one a token, where the server gives them."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call took."""
+    """Tokens and cost of a call."""
 
     input_tokens: int = 0
     cached_tokens: int = 0
@@ -86,13 +86,13 @@ class ChatAnswer(msgspec.Struct, frozen=True, kw_only=True):
     choices: tuple[Choice, ...]
     usage: Usage
     model: str
-    """As the server names it."""
+    """Model name that the server gives."""
     raw: str
     """The server's answer, verbatim JSON."""
     replayed: int = 0
-    """How many of the choices come from the cache. They took nothing: `usage` is that of the others."""
+    """Number of choices from the cache. `usage` is that of the others."""
     notes: tuple[str, ...] = ()
-    """What was asked for and left out, because the server does not take it."""
+    """Features that were requested and left out, because the server does not support them."""
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,7 +104,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatModel(Protocol):
-    """Answers questions. Any number of calls may be in flight."""
+    """A model that answers questions. Any number of calls may be in flight."""
 
     @property
     def name(self) -> str:
@@ -113,11 +113,13 @@ class ChatModel(Protocol):
 
     @property
     def price(self) -> Price | None:
-        """None where it is unknown: then a money cap cannot be kept."""
+        """Price; None where it is unknown, so that a cap on money cannot be enforced."""
         ...
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
-        """The answer, with `sampling.n` choices. Raises ModelError."""
+        """Return an answer with `sampling.n` choices. Raises ModelError."""
         ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Close all connections."""
+        ...

@@ -1,4 +1,4 @@
-"""Answers that were given before, in one SQLite file: keyed by what was asked and by the number of the sample."""
+"""Cache of answers in one SQLite file, keyed by the question and the number of the sample."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _BUSY_SECONDS = 30.0
 
 
 class Uncached(ModelError):
-    """A question that was not asked before, where only what was recorded may be answered."""
+    """Raised when a question has no recorded answer and only recorded ones may be given."""
 
 
-class Kept(msgspec.Struct, frozen=True):
+class CachedSample(msgspec.Struct, frozen=True):
     """One sample of an answer."""
 
     choice: Choice
@@ -40,10 +40,10 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class AnswerCache:
-    """The file. Threads and processes may share it; of two that store the same sample, the first is kept."""
+    """SQLite file of answers. Threads and processes may share it; of two that store the same sample, the first wins."""
 
     def __init__(self, path: Path) -> None:
-        """Raises UsageError for a file that is no such cache."""
+        """Open or create the file. Raises UsageError where it cannot be used as a cache."""
         self.path = path
         self._lock = threading.Lock()
         try:
@@ -55,20 +55,20 @@ class AnswerCache:
         except (sqlite3.Error, OSError) as error:
             raise UsageError(f"{path} cannot be used as a cache of answers ({error}): give another models.cache.path") from error
 
-    def get(self, question: bytes, n: int) -> dict[int, Kept]:
-        """Those of samples 0 to n - 1 that are there. Raises ModelError."""
+    def get(self, question: bytes, n: int) -> dict[int, CachedSample]:
+        """Return the stored ones of samples 0 to n - 1, by number. Raises ModelError."""
         try:
             with self._lock:
                 rows = self._connection.execute(
                     "SELECT sample, choice, model FROM answers WHERE question = ? AND sample < ?", (question, n)
                 ).fetchall()
-            return {sample: Kept(msgspec.json.decode(choice, type=Choice), model) for sample, choice, model in rows}
+            return {sample: CachedSample(msgspec.json.decode(choice, type=Choice), model) for sample, choice, model in rows}
         except (sqlite3.Error, msgspec.DecodeError) as error:
             raise ModelError(f"the cache of answers {self.path} cannot be read ({error}): restore it, or give another") from error
 
-    def put(self, question: bytes, samples: dict[int, Kept]) -> None:
-        """Keeps samples; those that are there already stay as they are. Raises ModelError."""
-        rows = [(question, i, msgspec.json.encode(kept.choice), kept.model, time.time()) for i, kept in samples.items()]
+    def put(self, question: bytes, samples: dict[int, CachedSample]) -> None:
+        """Store samples that are not stored yet. Raises ModelError."""
+        rows = [(question, i, msgspec.json.encode(sample.choice), sample.model, time.time()) for i, sample in samples.items()]
         try:
             with self._lock, self._connection:
                 self._connection.execute("BEGIN IMMEDIATE")
@@ -82,15 +82,15 @@ class AnswerCache:
 
 
 class CachedModel:
-    """A ChatModel that asks another only for samples that the cache has not.
+    """A ChatModel that asks another one only for samples that are not in the cache.
 
-    A sample from the cache took nothing: no tokens, no money. Equal questions that are asked at once are asked one after the other,
-    so that both have the same answers. A choice that is empty, or cut off by a filter of the server, is not kept. An answer that cannot
-    be kept is given all the same, with a note.
+    A sample from the cache uses no tokens and no money. Equal questions at the same time are asked one after the other, so that both have
+    the same answers. A choice that is empty, or withheld by the server's filter, is not stored. An answer that cannot be stored is returned
+    with a note.
     """
 
     def __init__(self, model: ChatModel, cache: AnswerCache, mode: Mode, *, about: str = "") -> None:
-        """`about`: what else answers depend on, such as further fields of the request."""
+        """Wrap `model`. `about` names what else answers depend on, such as further fields of the request."""
         self._model, self._cache, self._mode, self._about = model, cache, mode, about
         self._asking: dict[bytes, asyncio.Lock] = {}
 
@@ -103,7 +103,7 @@ class CachedModel:
         return self._model.price
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
-        """The answer with `sampling.n` choices. Raises ModelError; Uncached where only the cache may answer and does not."""
+        """Return an answer with `sampling.n` choices. Raises ModelError; Uncached where the mode is replay-only and a sample is missing."""
         question = digest(request, self.name, self._about)
         lock = self._asking.setdefault(question, asyncio.Lock())
         try:
@@ -129,10 +129,10 @@ class CachedModel:
             )
         answer = await self._model.complete(_rest(request, missing[0]))
         given = dict(enumerate(answer.choices, missing[0]))
-        new = {i: Kept(given[i], answer.model) for i in missing}
+        new = {i: CachedSample(given[i], answer.model) for i in missing}
         notes = answer.notes
         try:
-            await asyncio.to_thread(self._cache.put, question, {i: kept for i, kept in new.items() if _lasting(kept.choice)})
+            await asyncio.to_thread(self._cache.put, question, {i: sample for i, sample in new.items() if _lasting(sample.choice)})
         except ModelError as error:
             notes += (str(error),)
         found |= new
@@ -140,8 +140,9 @@ class CachedModel:
 
 
 def digest(request: ChatRequest, model: str, about: str = "") -> bytes:
-    """Of what an answer depends on: the model, the words, the pictures, and how it is drawn. Not of how many were asked for, nor of
-    who asked: samples 0 to 3 of four are samples 0 to 3 of eight."""
+    """Return the digest of what an answer depends on: model, text, pictures and sampling.
+
+    It does not depend on the number of samples or on the role: samples 0 to 3 of four are samples 0 to 3 of eight."""
     messages = [
         [m.role, *(["image", part.media_type, hashlib.sha256(part.data).hexdigest()] if isinstance(part, Image) else part.text
                    for part in m.parts)]
@@ -153,7 +154,7 @@ def digest(request: ChatRequest, model: str, about: str = "") -> bytes:
 
 
 def _rest(request: ChatRequest, first: int) -> ChatRequest:
-    """The question for the samples from `first` on: with a seed, each has the one that it has in the whole."""
+    """Return the question for the samples from number `first` on, each with the seed that it has in the whole question."""
     n, seed = request.sampling.n - first, request.sampling.seed
     sampling = msgspec.structs.replace(request.sampling, n=n, seed=None if seed is None else (seed + first) % SEEDS)
     return msgspec.structs.replace(request, sampling=sampling)
@@ -163,7 +164,7 @@ def _lasting(choice: Choice) -> bool:
     return choice.finish not in ("empty", "content_filter")
 
 
-def _replayed(found: dict[int, Kept], n: int) -> ChatAnswer:
+def _replayed(found: dict[int, CachedSample], n: int) -> ChatAnswer:
     choices = tuple(found[i].choice for i in range(n))
     raw = msgspec.json.encode({"replayed": choices}).decode()
     return ChatAnswer(choices=choices, usage=Usage(cost=0.0), model=found[0].model, raw=raw, replayed=n)

@@ -1,4 +1,4 @@
-"""What was exchanged with servers for a call, whatever became of the call."""
+"""Exchanges with servers during a call, also where the call failed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     endpoint: str
     """Address without any credentials."""
     outcome: Literal["answered", "refused", "lost"]
-    """answered: an answer came whole. refused: there was no connection, or an error status came, for which servers take no money.
-    lost: neither, so what it took is not known: the connection broke, the time was up, the answer did not read, or nobody waited for it
-    any more."""
+    """answered: a complete answer arrived. refused: there was no connection, or an error status, for which servers charge nothing. lost:
+    neither, so that the usage is unknown: the connection broke, the time was up, the answer did not parse, or the caller was cancelled."""
     usage: Usage = Usage()
-    """Of an answered one."""
+    """Usage of an answered exchange."""
     reason: str = ""
-    """Of one that was refused or lost, in one line."""
+    """Reason of a refused or lost exchange, in one line."""
 
 
 _METER: ContextVar[list[Exchange] | None] = ContextVar("meter", default=None)
@@ -32,7 +31,7 @@ _METER: ContextVar[list[Exchange] | None] = ContextVar("meter", default=None)
 
 @contextmanager
 def metered() -> Iterator[list[Exchange]]:
-    """Inside, what is exchanged is added to the list, also by tasks that are started inside."""
+    """Collect the exchanges inside the context in a list, also those of tasks that are started inside."""
     exchanges: list[Exchange] = []
     token = _METER.set(exchanges)
     try:
@@ -42,14 +41,14 @@ def metered() -> Iterator[list[Exchange]]:
 
 
 def note(exchange: Exchange) -> None:
-    """Adds an exchange to the meter that is running, if one is."""
+    """Add an exchange to the running meter, if there is one."""
     meter = _METER.get()
     if meter is not None:
         meter.append(exchange)
 
 
 def total(usages: Iterator[Usage] | list[Usage]) -> Usage:
-    """All of them together; the cost is unknown where one of them is."""
+    """Return the sum of usages; its cost is unknown where one of them is."""
     found = list(usages)
     costs = [usage.cost for usage in found]
     known = [cost for cost in costs if cost is not None]

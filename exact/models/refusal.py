@@ -1,4 +1,4 @@
-"""What a server says it does not take, as a capability that it lacks."""
+"""Refusals of servers, read as capabilities that they lack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIELDS = {
     "temperature": "sampling",
     "top_p": "sampling",
 }
-"""Fields of a request that can be done without, and the capability that each stands for."""
+"""Fields of a request that can be left out, and the capability of each."""
 
 LIMITS: tuple[Limit, Limit] = ("max_tokens", "max_completion_tokens")
 
@@ -28,13 +28,13 @@ _UNKNOWN = re.compile(
     r"|cannot (?:find|both)|does not (?:take|accept|have)|only the default|must be 1\b",
     re.I,
 )
-"""A field that is not known, and not one whose value is wrong."""
+"""Matches a message about an unknown field, not one about a wrong value."""
 
 
 def lacking(takes: ModelCapabilities, body: Mapping[str, Any], param: str, message: str) -> ModelCapabilities | None:
-    """What is known once a request with that body was refused so; None where nothing that can be done without is to blame.
+    """Return the capabilities after a request with this body was refused; None where the refusal concerns nothing that can be left out.
 
-    Names are looked for in `param`, then as whole words in the message. An answer differs from `takes`, so repeated refusals end.
+    Names are looked for in `param`, then as whole words in the message. A result differs from `takes`, so that repeated refusals end.
     """
     if _named("max_completion_tokens", param, message) or _named("max_tokens", param, message):
         found = _other_limit(body, message)
@@ -54,7 +54,7 @@ def lacking(takes: ModelCapabilities, body: Mapping[str, Any], param: str, messa
 
 
 def _other_limit(body: Mapping[str, Any], message: str) -> Limit | None:
-    """The cap's other name, where the message speaks of it as not known or names the other."""
+    """Return the other name of the cap on tokens, where the message names it or calls the sent one unknown."""
     sent, other = LIMITS if LIMITS[0] in body else LIMITS[::-1]
     if _named(other, "", message) or _UNKNOWN.search(message):
         return other if sent in body else None
@@ -66,7 +66,7 @@ def _named(field: str, param: str, message: str) -> bool:
 
 
 def _quoted(field: str, message: str) -> bool:
-    """Whether a message names a field; a short name only counts in quotes."""
+    """Return whether a message names a field. A name of one letter counts only in quotes."""
     if len(field) == 1:
         return re.search(rf"['\"`]{field}['\"`]", message) is not None
     return _named(field, "", message)

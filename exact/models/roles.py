@@ -1,4 +1,4 @@
-"""Which model a role has."""
+"""Models of roles."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from exact.config import ModelConfig, ModelsConfig
 from exact.errors import UsageError
 
 GENERAL = ("policy", "value", "reflection", "embedding")
-"""Roles that a configuration names by a key of their own; parts of them have dotted names, such as `value.judge`."""
+"""Roles with a configuration key of their own. Parts of them have dotted names, such as `value.judge`."""
 
 
 def model_for(models: ModelsConfig, role: str) -> ModelConfig:
-    """The model of a role: its own, else that of the role it is a part of, else policy's; embeddings have their own or none.
+    """Return the model of a role: its own, else that of the role it is a part of, else the policy's. Embeddings have no default.
 
     `value.judge.2` is looked for as `value.judge.2`, `value.judge`, `value`, `policy`. Raises UsageError if there is none.
     """

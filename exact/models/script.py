@@ -1,4 +1,4 @@
-"""Answers written in advance, and what they are answers to."""
+"""Scripted answers, and the questions that they answer."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from exact.models.base import ChatRequest, Image, Text
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model was asked."""
+    """A question to a model."""
 
     messages: tuple[tuple[str, str], ...]
-    """Role and words of each turn."""
+    """Role and text of each turn."""
     images: tuple[bytes, ...] = ()
     """All pictures, in order."""
     model: str = ""
@@ -28,7 +28,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """All words."""
+        """Text of all turns."""
         return "\n".join(text for _, text in self.messages)
 
     @property
@@ -39,7 +39,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """One choice in full; a plain string is short for one that ended by itself."""
+    """One choice. A plain string stands for a choice that ended by itself."""
 
     text: str = ""
     finish: str = "stop"
@@ -50,11 +50,11 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Answers = Callable[[Question, int], str | Reply]
-"""The answer to a question for a sample number, from 0. Raises LookupError for a question that is not in the script."""
+"""A function from a question and a sample number, from 0, to an answer. Raises LookupError for a question that is not in the script."""
 
 
 def table(answers: Mapping[str, Sequence[str | Reply]]) -> Answers:
-    """Answers by words that the question contains: the first entry that fits, its texts taken in turn by sample number."""
+    """Return answers by words that the question contains. The texts of the first entry that fits are taken in turn by sample number."""
 
     def answer(question: Question, sample: int) -> str | Reply:
         for words, texts in answers.items():
@@ -66,7 +66,7 @@ def table(answers: Mapping[str, Sequence[str | Reply]]) -> Answers:
 
 
 def question_of(request: ChatRequest, model: str) -> Question:
-    """The question in a request."""
+    """Return the question in a request."""
     parts = [part for message in request.messages for part in message.parts]
     return Question(
         messages=tuple((m.role, "\n".join(part.text for part in m.parts if isinstance(part, Text))) for m in request.messages),
@@ -78,7 +78,7 @@ def question_of(request: ChatRequest, model: str) -> Question:
 
 
 def question(body: Mapping[str, Any]) -> Question:
-    """The question in the body of a Chat Completions request. Raises ValueError for one that is none."""
+    """Return the question in the body of a Chat Completions request. Raises ValueError where the body is invalid."""
     try:
         messages = [(str(m["role"]), *_content(m["content"])) for m in body["messages"]]
         return Question(
@@ -101,12 +101,12 @@ def _content(content: str | Sequence[Mapping[str, Any]]) -> tuple[str, list[byte
 
 
 def reply(answer: str | Reply) -> Reply:
-    """The answer in full."""
+    """Return an answer as a Reply."""
     return Reply(text=answer) if isinstance(answer, str) else answer
 
 
 def completion(question: Question, replies: Sequence[Reply]) -> dict[str, Any]:
-    """The server's JSON for some replies. A token counts as four characters, a picture as 85 tokens."""
+    """Return the server's JSON for replies. A token counts as four characters, a picture as 85 tokens."""
     asked = sum(_tokens(text) for _, text in question.messages) + 85 * len(question.images)
     answered = sum(_tokens(reply.text or reply.refusal or "") for reply in replies)
     return {
@@ -120,13 +120,13 @@ def completion(question: Question, replies: Sequence[Reply]) -> dict[str, Any]:
 
 
 def classification(question: Question, replies: Sequence[Reply]) -> dict[str, Any]:
-    """A classifier's JSON: the one reply's text is the probability."""
+    """Return a classifier's JSON. The text of the one reply is the probability."""
     usage = completion(question, replies)["usage"]
     return {"data": float(replies[0].text), "model": question.model, "usage": usage}
 
 
 def vectors(texts: Sequence[str]) -> dict[str, Any]:
-    """The server's JSON for the embeddings of some texts: four numbers each, from the text's digest."""
+    """Return the server's JSON for embeddings of texts: four numbers each, from the text's digest."""
     data = [{"object": "embedding", "index": i, "embedding": [b / 255 for b in hashlib.sha256(text.encode()).digest()[:4]]}
             for i, text in enumerate(texts)]  # fmt: skip
     tokens = sum(map(_tokens, texts))

@@ -1,7 +1,6 @@
-"""Models whose answers are written in advance: for tests, of this package and of what is built on it.
+"""Models with scripted answers, for tests of this package and of what is built on it.
 
-An answer depends on what is asked and on the number of the sample, and on nothing else: not on the order in which questions come. So
-whatever concurrency does to the order, it cannot change the answers.
+An answer depends only on the question and on the number of the sample. The order of questions, which concurrency changes, has no effect.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class ScriptedModel:
     def __init__(self, answers: Answers, *, name: str = "scripted/model", price: Price | None = None) -> None:
         self._answers, self._name, self._price = answers, name, price
         self.requests: list[ChatRequest] = []
-        """All requests in the order they came."""
+        """All requests, in order of arrival."""
 
     @property
     def name(self) -> str:
@@ -59,7 +58,7 @@ class ScriptedModel:
         return self._price
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
-        """The script's answer. Raises ModelError for a question that is not in it."""
+        """Return the script's answer. Raises ModelError for a question that is not in the script."""
         self.requests.append(request)
         question = question_of(request, self._name)
         try:
@@ -73,7 +72,7 @@ class ScriptedModel:
         return ChatAnswer(choices=tuple(map(_choice, replies)), usage=usage, model=self._name, raw=json.dumps(data))
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: the model holds no resources."""
 
 
 def _choice(reply: Reply) -> Choice:
@@ -134,11 +133,11 @@ class Twice(msgspec.Struct, frozen=True):
 
 Fault = Status | Reset | Hang | Malformed | Cut | AtMost | Late | Slow | Twice
 Faults = Callable[[Question, int], Fault | None]
-"""The fault for a question that came so many times before, from 0, word for word with its seed; None: it is answered."""
+"""A function from a question and the number of times it was asked before, with its seed, to a fault. None: it is answered."""
 
 
 class Received(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the server's own log: what became of a request for answers."""
+    """One line of the server's log: the outcome of a request for answers."""
 
     key: str
     seed: int | None
@@ -147,7 +146,7 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: int = 0
     output_tokens: int = 0
     whole: bool = False
-    """Whether an answer was sent to its end."""
+    """True: an answer was sent completely."""
 
 
 class ScriptedServer:
@@ -163,31 +162,31 @@ class ScriptedServer:
         self._open: set[asyncio.Task[Any]] = set()
         self._server: asyncio.Server | None = None
         self.bodies: list[dict[str, Any]] = []
-        """The body of each request, in the order they came."""
+        """Body of each request, in order of arrival."""
         self.headers: list[dict[str, str]] = []
-        """The headers of each, names in lower case."""
+        """Headers of each request, with names in lower case."""
         self.paths: list[str] = []
-        """Path and query of each."""
+        """Path and query of each request."""
         self.log: list[Received] = []
-        """What became of each request for answers, as they ended."""
+        """Outcome of each request for answers, in the order they ended."""
         self.listed = 0
-        """How often the models were asked for."""
+        """Number of requests for the list of models."""
         self.ill = False
-        """Whether everything but answers fails too: what a check of its health meets."""
+        """True: health checks and all other requests fail too."""
 
     @property
     def input_tokens(self) -> int:
-        """Of all answers that were sent, whole or not."""
+        """Input tokens of all answers that were sent, complete or not."""
         return sum(line.input_tokens for line in self.log)
 
     @property
     def output_tokens(self) -> int:
-        """As `input_tokens`."""
+        """Output tokens of all answers that were sent, complete or not."""
         return sum(line.output_tokens for line in self.log)
 
     @property
     def base_url(self) -> str:
-        """What a client's base_url has to be."""
+        """Base URL for clients."""
         assert self._server is not None, "the server runs inside its context only"
         host, port = self._server.sockets[0].getsockname()[:2]
         return f"http://{host}:{port}/v1"
@@ -219,7 +218,7 @@ class ScriptedServer:
             self._open.discard(task)
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """One request and its answer; whether another may follow."""
+        """Handle one request, and return whether another may follow on the connection."""
         first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         body = await reader.readexactly(int(headers.get("content-length") or 0))
@@ -240,7 +239,7 @@ class ScriptedServer:
         return await self._answer(writer, asked, self._faults(asked, times), classifies=path.endswith("/classify"))
 
     async def _beside(self, writer: asyncio.StreamWriter, method: str, path: str, body: bytes) -> bool:
-        """What is no question to a chat model."""
+        """Handle a request that is no question to a chat model."""
         if self.ill:
             return await _send(writer, 503, _error(Status(503, "ill")))
         if method == "GET" and path.endswith("/models"):

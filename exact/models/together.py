@@ -1,4 +1,4 @@
-"""Several calls at once, of which all are needed."""
+"""Concurrent calls whose results are all needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 async def together(calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """All results in order; the first failure ends the others, and so does being cancelled."""
+    """Return all results in order. The first failure, or a cancellation, cancels the others."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(call) for call in calls]
@@ -22,9 +22,10 @@ async def together(calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def all_results(calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """All results in order, once all calls have ended: one that failed does not end the others, for what they take is paid for and kept.
+    """Return all results in order, once all calls have ended. A failure does not cancel the others, because their results are paid for
+    and recorded.
 
-    Raises the first failure, in order. Being cancelled ends all.
+    Raises the first failure, in order. A cancellation cancels all.
     """
     found = await asyncio.gather(*calls, return_exceptions=True)
     results = list[T]()

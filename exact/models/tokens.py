@@ -1,4 +1,4 @@
-"""How many tokens a text or a picture takes, before a server has counted them."""
+"""Estimates of the tokens of texts and pictures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u2e80-\ua4cf\uac00-\ud7af\uf900
 
 
 def count(text: str, model: str = "") -> int:
-    """Tokens of a text: tiktoken's where it is installed and has that model's vocabulary on disk, else `rough`.
+    """Return the tokens of a text: by tiktoken where it is installed and has the model's vocabulary on disk, else by `rough`.
 
     A provider's name may stand before the model's: `openai/gpt-4o`.
     """
@@ -26,7 +26,7 @@ def count(text: str, model: str = "") -> int:
 
 
 def rough(text: str) -> int:
-    """Tokens of a text, without a vocabulary.
+    """Return the tokens of a text, estimated without a vocabulary.
 
     A word is a token for every six letters begun, in letters outside ASCII for every three, in scripts without spaces for every
     one; a number one for every three digits; signs one for every two in a row; a line break one, other space none.
@@ -47,7 +47,7 @@ def rough(text: str) -> int:
 
 
 def picture(width: int, height: int, model: str = "") -> int:
-    """Tokens of a picture of so many pixels, by the rules that providers state.
+    """Return the tokens of a picture of a size in pixels, by the rules that providers state.
 
     OpenAI (gpt-4o): scaled to fit 2048 x 2048, then to a shorter side of at most 768; 85, and 170 for each tile of 512 x 512.
     Claude: width x height / 750, after scaling to a longer side of at most 1568. Gemini: 258 for each tile of 768 x 768.
@@ -70,14 +70,14 @@ def picture(width: int, height: int, model: str = "") -> int:
 
 
 def size(data: bytes) -> tuple[int, int]:
-    """Width and height of a PNG or JPEG in pixels, from its header; (0, 0) for anything else."""
+    """Return the width and height of a PNG or JPEG in pixels, from its header; (0, 0) for other data."""
     if data[:8] == b"\x89PNG\r\n\x1a\n" and len(data) >= 24:
         return int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
     return _jpeg(data) if data[:2] == b"\xff\xd8" else (0, 0)
 
 
 def estimate(request: ChatRequest) -> int:
-    """Tokens that a request will take, in and out: its words, its pictures, and answers of half the allowed length."""
+    """Return the estimated tokens of a request, in and out: text, pictures, and answers of half the allowed length."""
     parts = [part for message in request.messages for part in message.parts]
     words = sum(len(part.text) for part in parts if isinstance(part, Text)) // 4
     pictures = sum(picture(*size(part.data)) or 765 for part in parts if isinstance(part, Image))
@@ -103,7 +103,7 @@ def _jpeg(data: bytes) -> tuple[int, int]:
 
 @functools.cache
 def _encoding(model: str) -> Callable[[str], list[int]] | None:
-    """tiktoken's encoder, where TIKTOKEN_CACHE_DIR names a folder with its vocabularies; without one it would fetch them."""
+    """Return tiktoken's encoder where TIKTOKEN_CACHE_DIR names a folder with its vocabularies. Without one tiktoken would download them."""
     import os
 
     if not os.environ.get("TIKTOKEN_CACHE_DIR"):

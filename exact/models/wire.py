@@ -11,19 +11,19 @@ from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Message, T
 from exact.models.providers import ModelCapabilities
 
 SEEDS = 2**31
-"""Seeds are in [0, SEEDS): what every server takes."""
+"""Upper bound of seeds, exclusive. Every server takes seeds in [0, SEEDS)."""
 
 _NO_PICTURE = Text("[A picture stood here; this model takes none.]")
 
 
 class MalformedAnswer(ValueError):
-    """The server's answer is not a chat completion."""
+    """Raised when the server's answer is not a chat completion."""
 
 
 def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCapabilities) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The request for choices `index` to `index + n - 1`, and what is left out of it because the server does not take it.
+    """Return the request for choices `index` to `index + n - 1`, and notes on what is left out because the server refuses it.
 
-    What is at the API's own default is left out too, for not every server knows every field.
+    Values at the API's defaults are left out too, because not every server knows every field.
     """
     sampling, notes = request.sampling, list[str]()
     out: dict[str, Any] = {"model": model, "messages": _messages(request.messages, takes, notes)}
@@ -51,7 +51,7 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCa
 
 
 def question(request: ChatRequest, model: str, takes: ModelCapabilities) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The request to a classifier: the messages alone, and what is left out of them."""
+    """Return the request to a classifier, which has messages only, and notes on what is left out."""
     notes = list[str]()
     return {"model": model, "messages": _messages(request.messages, takes, notes)}, tuple(notes)
 
@@ -66,7 +66,7 @@ def _messages(messages: tuple[Message, ...], takes: ModelCapabilities, notes: li
 
 
 def _without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The words of the system's turns at the top of the first user turn."""
+    """Move the text of system turns to the top of the first user turn."""
     words = tuple(part for message in messages if message.role == "system" for part in message.parts)
     rest = [message for message in messages if message.role != "system"]
     first = next((i for i, message in enumerate(rest) if message.role == "user"), None)
@@ -77,7 +77,7 @@ def _without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    """A turn of words alone is plain text, which every server takes; with a picture it is a list of parts."""
+    """Return a turn as JSON: plain text, which every server takes, or with a picture a list of parts."""
     if all(isinstance(part, Text) for part in message.parts):
         return {"role": message.role, "content": "\n".join(part.text for part in message.parts if isinstance(part, Text))}
     return {"role": message.role, "content": [_part(part) for part in message.parts]}
@@ -129,7 +129,7 @@ class _Completion(msgspec.Struct):
 
 
 def answer(raw: str) -> ChatAnswer:
-    """The answer in a server's JSON, as many choices as are in it, cost unknown. Raises MalformedAnswer.
+    """Return the answer in a server's JSON, with all its choices and without a cost. Raises MalformedAnswer.
 
     A refusal is a choice whose `finish` is `refusal` and whose text is the refusal.
     """
@@ -153,7 +153,7 @@ def _choice(choice: _Choice) -> Choice:
 
 
 def _ids_in_names(tokens: list[_Token] | None) -> list[int] | None:
-    """vLLM can give tokens as `token_id:123` in place of their text (option `return_tokens_as_token_ids`)."""
+    """Return the token ids that vLLM gives as `token_id:123` in place of text (option `return_tokens_as_token_ids`); None without them."""
     if not tokens or not all(token.token.removeprefix("token_id:").isdigit() and ":" in token.token for token in tokens):
         return None
     return [int(token.token.partition(":")[2]) for token in tokens]
@@ -177,7 +177,7 @@ class _Classified(msgspec.Struct):
 
 
 def classified(raw: str) -> ChatAnswer:
-    """A classifier's answer: one choice, whose text is the probability of success. Raises MalformedAnswer.
+    """Return a classifier's answer: one choice, whose text is the probability of success. Raises MalformedAnswer.
 
     `data` is that number, or as vLLM gives it a list with the probabilities of the classes: of one class, or of two, the second being
     success.
@@ -197,7 +197,7 @@ def classified(raw: str) -> ChatAnswer:
 
 
 class Embedded(msgspec.Struct, frozen=True, kw_only=True):
-    """The vectors of some texts, in order."""
+    """Vectors of texts, in order."""
 
     vectors: tuple[tuple[float, ...], ...]
     usage: Usage
@@ -214,7 +214,7 @@ class _Vectors(msgspec.Struct):
 
 
 def embedded(raw: str) -> Embedded:
-    """The vectors in a server's JSON. Raises MalformedAnswer."""
+    """Return the vectors in a server's JSON. Raises MalformedAnswer."""
     try:
         found = msgspec.json.decode(raw, type=_Vectors)
     except (msgspec.DecodeError, UnicodeError) as error:

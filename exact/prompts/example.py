@@ -13,7 +13,7 @@ from exact.errors import UsageError
 from exact.observation import Element, Observation
 from exact.prompts.library import Prompt
 from exact.reflection.base import Surprise
-from exact.reflection.lesson import WORDS, action_label
+from exact.reflection.record import WORDS, action_label
 from exact.task import Task
 
 ACTIONS = ActionSpace(

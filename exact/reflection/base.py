@@ -1,4 +1,4 @@
-"""The contracts of reflection."""
+"""Contracts of reflection: surprises, reflectors and memory."""
 
 from __future__ import annotations
 
@@ -14,78 +14,82 @@ Kind = Literal["policy", "value"]
 
 
 class Surprise(msgspec.Struct, frozen=True, kw_only=True):
-    """A step that came out otherwise than expected; what was expected, and of what, its signal says (see contrast.py)."""
+    """A step with an unexpected result. Its signal says which expectation was wrong (see contrast.py)."""
 
     step: Taken
-    """State and action."""
+    """State and action of the step."""
     after: Observation | None
-    """What came; None when the episode ended."""
+    """Resulting observation; None where the episode ended."""
     expected: float
-    """In [0, 1]."""
+    """Expected value, in [0, 1]."""
     real: float
-    """What came, in [0, 1]."""
+    """Actual value, in [0, 1]."""
     value_before: float
-    """V of the state it was taken in, frozen before acting."""
+    """V of the state in which the step was taken, from before the step."""
     alternative: str = ""
-    """Canonical text of the action it is contrasted with, if any: the best-valued sibling, the policy's favourite, the committed one."""
+    """Canonical text of the contrasted action, if any: the best-valued sibling, the policy's favourite, or the committed action."""
     alternative_value: float | None = None
     node: int = 0
     signal: str = "edge"
-    """Which expectation was wrong."""
+    """Name of the wrong expectation."""
     more: float = 0.0
-    """Added to its size, where a measure does that."""
+    """Amount that a measure adds to the size."""
     judgement: Evaluation | None = None
-    """The first judgement of the state that came, with its reasons; what a lesson for judges is about."""
+    """First evaluation of the resulting state, with its reasons: the subject of a reflection for the value function."""
 
     @property
     def surprise(self) -> float:
-        """Signed, in [-1, 1]: negative when it went worse than expected."""
+        """Actual less expected value, in [-1, 1]: negative where the result was worse than expected."""
         return self.real - self.expected
 
     @property
     def expectation(self) -> str:
-        """What was expected, in the words of who judged where these are known."""
+        """Text of the expectation, with the evaluator's reasons where they are known."""
         reasons = " ".join(self.judgement.rationale.split()) if self.judgement else ""
         return f"success with probability {self.expected:.2f}" + (f": {reasons}" if reasons else "")
 
     @property
     def size(self) -> float:
-        """What it is ranked by."""
+        """Size that surprises are ranked by."""
         return abs(self.surprise) + self.more
 
 
 class Reflector(Protocol):
-    """Writes a lesson from a surprise."""
+    """An author of reflections on surprises."""
 
     async def reflect(self, context: Context, surprise: Surprise, kind: Kind) -> Reflection:
-        """`context` is that of the state the action was taken in. Raises ModelError; a failed call writes nothing."""
+        """Return a reflection. `context` is that of the state in which the action was taken.
+
+        Raises ModelError; a failed call writes nothing."""
         ...
 
 
 class Memory(Protocol):
-    """Keeps reflections. Many processes may use one at once. Calls are short; run them in a thread from async code."""
+    """A store of reflections that several processes may use at once. Calls are short; run them in a thread from async code."""
 
     def add(self, reflection: Reflection) -> None:
-        """Stored durably on return. Adding an id twice is a no-op, unless its outcome is surer than it was."""
+        """Store a reflection durably. Adding an id again has no effect, unless its outcome is more certain."""
         ...
 
     def retrieve(
         self, context: Context, kind: Kind, *, k: int, threshold: float, exclude_task: str | None, confidence: float = 0.0
     ) -> tuple[Reflection, ...]:
-        """The k most similar above the cosine threshold, best first.
+        """Return the k most similar reflections above the cosine threshold, best first.
 
-        `exclude_task`: leave out reflections from that task, any seed of it, and from its template (benchmark mode). `confidence`: leave
-        out those whose outcome was judged less surely, |2 v - 1|.
+        `exclude_task` leaves out reflections from any seed of that task and from its template (benchmark mode). `confidence` leaves
+        out those whose outcome v has a lower certainty |2 v - 1|.
         """
         ...
 
     def used(self, attempt: str, ids: Iterable[str], success: bool | None) -> None:
-        """An attempt that was shown reflections has ended well, badly, or nobody knows how. Saying it twice counts once."""
+        """Record the end of an attempt that was shown reflections; `success` is None where it is unknown. Repeated calls count once."""
         ...
 
     @property
     def version(self) -> str:
-        """Changes when the content changes; journalled with each use."""
+        """Version that changes with the content; journalled with each use."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close the store."""
+        ...

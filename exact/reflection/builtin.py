@@ -1,4 +1,4 @@
-"""A reflector that needs no language model: it fills in one sentence from what was seen."""
+"""A reflector without a language model: it fills in one sentence from the observations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exact.action import Action
 from exact.context import Context, Reflection
 from exact.observation import Element, Observation
 from exact.reflection.base import Kind, Surprise
-from exact.reflection.lesson import action_label, clipped, lesson, quoted
+from exact.reflection.record import action_label, clipped, lesson, quoted
 
 _QUOTE_LENGTH, _QUOTE_WORDS = 40, 4
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -19,14 +19,14 @@ _READABLE = frozenset({"heading", "alert", "status", "dialog", "StaticText", "te
 
 
 class BuiltinReflector:
-    """Writes lessons from a template. Text from the page stands in quotes; such a lesson is marked as tainted."""
+    """A reflector that fills in a template. Text from the page is quoted, and such a reflection is marked as tainted."""
 
     def __init__(self, *, run: str = "", clock: Callable[[], float] = time.time) -> None:
-        """`run` names the run in the lessons' provenance; `clock` gives Unix seconds."""
+        """Take the run's name for the reflections' provenance, and a clock of Unix seconds."""
         self._run, self._clock = run, clock
 
     async def reflect(self, context: Context, surprise: Surprise, kind: Kind) -> Reflection:
-        """The lesson of a surprise. Calls nothing and never fails."""
+        """Return a reflection on a surprise. It makes no calls and never fails."""
         before = surprise.step.observation
         came = outcome(before, surprise.after)
         sentence = _policy_sentence if kind == "policy" else _value_sentence
@@ -45,7 +45,7 @@ class BuiltinReflector:
 
 
 def condition(observation: Observation) -> str:
-    """What a page shows, in a few quotes: its title, what can be read first, which fields and choices are set."""
+    """Return a few quotes from a page: its title, its first text, and the fields and choices that are set."""
     title = [f"titled {_quote(observation.title)}"] if observation.title.strip() else []
     named = [e for e in observation.elements if e.name.strip() and e.visible]
     readable = [e for e in named if e.role in _READABLE] or named
@@ -55,7 +55,7 @@ def condition(observation: Observation) -> str:
 
 
 def outcome(before: Observation, after: Observation | None) -> str:
-    """What a step changed, in a few quotes."""
+    """Return a few quotes of what a step changed."""
     if after is None:
         return "the attempt ended"
     if after.fingerprint == before.fingerprint:
@@ -95,7 +95,7 @@ def _state(element: Element) -> str:
 
 
 def _brief(action: Action | str, observation: Observation) -> str:
-    """An action's label with its strings cut short."""
+    """Return an action's label with its strings shortened."""
     return _STRING.sub(lambda match: _quote(json.loads(match[0])), action_label(action, observation))
 
 

@@ -1,4 +1,4 @@
-"""Where expectations were wrong, and by how much: the signals from which lessons are made.
+"""Signals of wrong expectations, with their sizes, from which reflections are written.
 
 Each signal is kept apart, for each is another fault. `outcome`: a step changed how things stood. `policy`: what the policy liked best was
 not what the search chose, and for a reason. `judge`: a state was worth something else than its first judgement said. `sibling`: another
@@ -26,61 +26,61 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     """An action that was not committed."""
 
     action: str
-    """Canonical text."""
+    """Canonical text of the action."""
     value: float
     """Q, in [0, 1]."""
     visits: int = 1
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True):
-    """A way that left the committed path and was seen to end badly."""
+    """A path that left the committed one and was observed to end badly."""
 
     step: Taken
-    """Where it left the path."""
+    """Step at which it left the committed path."""
     after: Observation | None
     depth: int
-    """Of its end, in actions from the task's start."""
+    """Depth of its end, in actions from the task's start."""
     value: float
-    """Of its end, in [0, 1]."""
+    """Value of its end, in [0, 1]."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is known of one committed step, in values in [0, 1]; None: nobody said."""
+    """Values of one committed step, in [0, 1]; None: unknown."""
 
     step: Taken
     after: Observation | None
-    """What came; None when the episode ended."""
+    """Resulting observation; None where the episode ended."""
     node: int
     before: float | None
-    """V of the state it was taken in, from before it was taken."""
+    """V of the state in which it was taken, from before the step."""
     chosen: float | None
-    """Q of the action when it was decided."""
+    """Q of the action at the decision."""
     chosen_visits: int = 1
     expected: float | None = None
-    """That Q without the judgement of the state that came, which the search may have made when it looked there."""
+    """That Q without the evaluation of the resulting state, which the search may have made before."""
     came: float | None = None
-    """The first judgement of the state that came; the outcome where the step was the last."""
+    """First evaluation of the resulting state; the outcome where the step was the last."""
     first: float | None = None
-    """The first judgement of the state that came, whatever became of it."""
+    """First evaluation of the resulting state, in any case."""
     judgement: Evaluation | None = None
-    """The same with its reasons."""
+    """The same evaluation with its reasons."""
     final: float | None = None
-    """What that state turned out to be worth; the outcome where the step was the last."""
+    """Later value of the resulting state; the outcome where the step was the last."""
     following: float | None = None
-    """Q of the next committed action when that was decided; the outcome where the step was the last."""
+    """Q of the next committed action at its decision; the outcome where the step was the last."""
     favourite: Option | None = None
-    """The action with the highest prior, where that was another one and was searched."""
+    """Action with the highest prior, where it is another one and was searched."""
     best_other: Option | None = None
-    """The best-valued action that was not committed."""
+    """Best-valued action that was not committed."""
     failed: Failed | None = None
     noise: float = 0.3
-    """Standard deviation of one judgement, as far as the search knows it."""
+    """Standard deviation of one evaluation, as estimated by the search."""
 
 
 def contrast(
     records: Sequence[Record], *, signals: Sequence[Signal], threshold: float, most: int = 1, add_q: bool = False, praise: bool = True
 ) -> tuple[tuple[Kind, Surprise], ...]:
-    """The steps worth a lesson, at most `most` for the policy and as many for the value function, the largest first.
+    """Return the steps that deserve a reflection: at most `most` for the policy and as many for the value function, the largest first.
 
     A surprise counts from `threshold` on, by its size in [0, 1]; with `add_q` (ExACT's second measure) `|Q|` is added to that of an `edge`.
     Of equal ones the earliest is taken, for later ones often follow from it, and of several signals about one action the largest. Refused
@@ -126,7 +126,7 @@ def _all(record: Record, signals: Sequence[Signal], *, add_q: bool) -> Iterator[
 def _between(
     record: Record, signal: Signal, kind: Kind, expected: float | None, real: float | None, *, more: float = 0.0
 ) -> Iterator[tuple[Kind, Surprise]]:
-    """What came against what was expected of the committed step."""
+    """Compare the result of the committed step with its expectation."""
     if expected is None or real is None:
         return
     other = record.best_other
@@ -149,7 +149,7 @@ def _between(
 
 
 def _corrected(record: Record) -> Iterator[tuple[Kind, Surprise]]:
-    """The search chose against the policy, by more than the noise of both values."""
+    """Return the surprise that the search chose against the policy, by more than the noise of both values."""
     other = record.favourite
     if other is None or record.chosen is None:
         return
@@ -159,7 +159,7 @@ def _corrected(record: Record) -> Iterator[tuple[Kind, Surprise]]:
 
 
 def _against(record: Record, signal: Signal, other: Option | None, real: float | None) -> Iterator[tuple[Kind, Surprise]]:
-    """The committed action against another one in the same state."""
+    """Contrast the committed action with another one in the same state."""
     if other is None or real is None:
         return
     yield (
@@ -179,7 +179,7 @@ def _against(record: Record, signal: Signal, other: Option | None, real: float |
 
 
 def _failed(record: Record) -> Iterator[tuple[Kind, Surprise]]:
-    """The first action of a way that failed, against the committed one."""
+    """Contrast the first action of a path that failed with the committed one."""
     way = record.failed
     if way is None or record.before is None:
         return

@@ -16,7 +16,7 @@ from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.prompts.library import render_prompt
 from exact.reflection.base import Kind, Surprise
-from exact.reflection.lesson import WORDS, action_label, clipped, lesson
+from exact.reflection.record import WORDS, action_label, clipped, lesson
 from exact.views.view import PREVIOUS_CHARACTERS, fit_observation
 
 T = TypeVar("T")

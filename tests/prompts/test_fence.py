@@ -11,7 +11,7 @@ from exact.errors import ActionError
 from exact.models.tokens import rough
 from exact.prompts.fence import fence, one_line, shorten
 from exact.prompts.library import prompt_names, render_prompt
-from exact.reflection.lesson import action_label
+from exact.reflection.record import action_label
 
 from .states import ACTIONS, LESSON, SHOE, context, surprise
 

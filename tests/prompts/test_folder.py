@@ -5,7 +5,7 @@ import pytest
 from exact.errors import UsageError
 from exact.prompts import example
 from exact.prompts.library import Library, describe_prompt, prompt_names, render_prompt, use_folder
-from exact.reflection.lesson import action_label
+from exact.reflection.record import action_label
 
 from .states import context
 

@@ -10,7 +10,7 @@ from exact.agents.examples import Example
 from exact.context import Argument, Evaluation
 from exact.errors import UsageError
 from exact.prompts.library import describe_prompt, prompt_names, render_prompt
-from exact.reflection.lesson import action_label
+from exact.reflection.record import action_label
 from exact.views.view import IN_THE_PICTURE
 
 from .states import ACTIONS, LESSON, LIST, SHOE, context, page, surprise

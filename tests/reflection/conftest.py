@@ -11,7 +11,7 @@ from exact.action import ActionSpace, Parameter, Verb
 from exact.context import Context, Reflection, Taken
 from exact.observation import Element, Observation
 from exact.reflection.base import Surprise
-from exact.reflection.lesson import content_id
+from exact.reflection.record import content_id
 from exact.task import Task
 from tests.reflection.postgres import Server, server
 

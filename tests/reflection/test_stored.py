@@ -14,9 +14,9 @@ import pytest
 from exact.context import Context, Reflection
 from exact.errors import UsageError
 from exact.reflection.embed import HashedEmbedding
-from exact.reflection.lesson import content_id
 from exact.reflection.memory import SQLiteMemory, StoredMemory, open_memory
 from exact.reflection.memory.table import Facts
+from exact.reflection.record import content_id
 
 _NUMBERS = itertools.count()
 Look = Callable[..., Context]

@@ -10,7 +10,7 @@ from exact.models import tokens
 from exact.models.base import Image
 from exact.observation import Box, Element
 from exact.prompts.library import render_prompt
-from exact.reflection.lesson import action_label
+from exact.reflection.record import action_label
 from exact.task import Task
 from exact.views.history import summarise_steps
 from exact.views.pictures import load_task_pictures, mark_elements, scale_picture

@@ -16,7 +16,7 @@ from exact.context import Context, Evaluation
 from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.prompts.library import render_macro
-from exact.reflection.lesson import action_label
+from exact.reflection.record import action_label
 
 
 class RubricValue:

@@ -11,7 +11,7 @@ import numpy as np
 
 from exact.context import Context, Reflection
 from exact.reflection.embed import Embedding, Vector, unit, words
-from exact.reflection.lesson import shortened, site
+from exact.reflection.record import shortened, site
 
 _WEIGHTS = (0.55, 0.1, 0.35)
 """Shares of instruction, site and state in the likeness of two situations."""

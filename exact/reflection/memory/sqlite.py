@@ -17,9 +17,9 @@ import msgspec
 from exact.context import Reflection
 from exact.errors import InfrastructureError, UsageError, no_space
 from exact.reflection.embed import Embedding
-from exact.reflection.lesson import confidence
 from exact.reflection.memory import situation
 from exact.reflection.memory.database import COLUMNS, FACTS, MORE_TABLES, SCHEMA, VOCABULARY, Likeness, another_embedding
+from exact.reflection.record import confidence
 
 _APPLICATION = 0x65786D31
 """Marks the file as a memory of this package ("exm1")."""

@@ -14,12 +14,12 @@ from exact.errors import InfrastructureError, UsageError
 from exact.reflection.base import Kind
 from exact.reflection.embed import Embedding, Vector, words
 from exact.reflection.hygiene import instructions
-from exact.reflection.lesson import confidence, outcome_id, task_without_seed
 from exact.reflection.memory import situation
 from exact.reflection.memory.database import Database
 from exact.reflection.memory.entry import Damaged, Entry, Status, Use
 from exact.reflection.memory.index import Hit, Index
 from exact.reflection.memory.table import Table
+from exact.reflection.record import confidence, outcome_id, task_without_seed
 
 SAME = 0.95
 """Cosine from which two situations are the same one, and reflections that say the same of them are merged."""

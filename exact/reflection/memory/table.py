@@ -11,11 +11,11 @@ from exact.context import Reflection
 from exact.errors import InfrastructureError, UsageError
 from exact.reflection.base import Kind
 from exact.reflection.embed import vocabulary
-from exact.reflection.lesson import confidence, task_without_seed
 from exact.reflection.memory import situation
 from exact.reflection.memory.database import Database
 from exact.reflection.memory.entry import Damaged, Entry, Status, Use
 from exact.reflection.memory.index import Row
+from exact.reflection.record import confidence, task_without_seed
 
 _ROW = "seq, id, kind, task, template, about, confidence, status, note, helped, hurt, revision"
 _ENTRY = "seq, record, status, note, born, retrieved, helped, hurt"

@@ -12,7 +12,7 @@ from exact.agents.base import evaluate_all, sample
 from exact.budget import Reservation
 from exact.context import Context, Proposal
 from exact.observation import Observation
-from exact.reflection.lesson import action_label
+from exact.reflection.record import action_label
 from exact.runs.attempt.context import AttemptContext
 from exact.search.base import Batched, Compared, Failure, Proposed, Result, Selection, Valued
 from exact.search.tree import Node

@@ -8,7 +8,7 @@ from typing import Any
 from exact.context import Context, Taken
 from exact.environments.base import SideEffect, Transition, reported_info
 from exact.environments.restore import Waypoint
-from exact.reflection.lesson import action_label
+from exact.reflection.record import action_label
 from exact.runs.journal.state import AskMoment, AttemptState
 from exact.runs.journal.store import Blobs
 from exact.search.tree import Node

@@ -10,7 +10,7 @@ from exact.agents.builtin.language.lexical import similarity
 from exact.context import Context, Reflection, Taken
 from exact.observation import Observation
 from exact.reflection.base import Kind
-from exact.reflection.lesson import action_label
+from exact.reflection.record import action_label
 
 MAX_WEIGHT = 0.3
 """Maximum change of a score in [0, 1] by one reflection, among many that agree."""

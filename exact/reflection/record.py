@@ -1,4 +1,4 @@
-"""A lesson as a record: what all reflectors write the same way, and the words it is found by."""
+"""Reflections as records: the fields that all reflectors write alike, and the text that they are retrieved by."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from exact.observation import Observation
 from exact.reflection.base import Kind, Surprise
 
 WORDS = 100
-"""The longest lesson."""
+"""Most words of a reflection."""
 STATE = 1200
-"""Characters of an observation that are kept and compared."""
+"""Characters of an observation that are stored and compared."""
 NAME = 60
-"""Characters of an element's name that are kept in a label."""
+"""Most characters of an element's name in a label."""
 
 _REFERENCE = re.compile(r'"(?:[^"\\]|\\.)*"|\[([\w:.-]+)\]')
 
@@ -38,11 +38,11 @@ def lesson(
     created: float = 0.0,
     tainted: bool = True,
 ) -> Reflection:
-    """The record of a lesson's text (cut to WORDS words) about a surprise in the state of `context`.
+    """Return the record of a reflection's text (cut to WORDS words) about a surprise in the state of `context`.
 
-    A policy lesson is of the state that the step was taken in; one for the value function is of what it had to judge: the state that came,
-    or where the step ended the episode the last one before. Its id is a digest of what it says and of the task without seed, so that saying
-    it again, also by a resumed run, adds nothing.
+    A reflection for the policy belongs to the state in which the step was taken. One for the value function belongs to the state that it
+    had to evaluate: the resulting state, or the last one before where the step ended the episode. The id is a digest of the text and of the
+    task without seed, so that the same reflection, also from a resumed run, is stored once.
     """
     step = surprise.step
     judged = surprise.after if kind == "value" and surprise.after is not None else step.observation
@@ -73,9 +73,9 @@ def lesson(
 
 
 def confidence(reflection: Reflection) -> float:
-    """How sure the outcome v behind a lesson is, in [0, 1]: |2 v - 1| where the agent judged it, 0 where it did not come to that.
+    """Return the certainty of the outcome v behind a reflection, in [0, 1]: |2 v - 1| where the agent evaluated it, 0 where it did not.
 
-    A benchmark's is sure. A lesson with neither outcome nor source, such as one written by hand, is as sure as who put it there: 1.
+    A benchmark's outcome has certainty 1. So has a reflection with neither outcome nor source, such as one written by hand.
     """
     if reflection.outcome is None:
         return 0.0 if reflection.outcome_source == "judge" else 1.0
@@ -83,20 +83,20 @@ def confidence(reflection: Reflection) -> float:
 
 
 def content_id(reflection: Reflection) -> str:
-    """Digest of what a reflection says and where it holds; not of when, by whom or in which run it was written."""
+    """Return the digest of a reflection's text and situation, independent of its time, author and run."""
     r = reflection
     said = msgspec.json.encode([r.kind, r.text, r.instruction, r.state, r.action, task_without_seed(r.task)])
     return hashlib.blake2b(said, digest_size=16).hexdigest()
 
 
 def outcome_id(reflection: Reflection) -> str:
-    """Another id for a reflection: of what it says and of how that ended."""
+    """Return the digest of a reflection's id and outcome."""
     r = reflection
     return hashlib.blake2b(msgspec.json.encode([r.id, r.outcome, r.outcome_source]), digest_size=16).hexdigest()
 
 
 def action_label(action: Action | str, observation: Observation) -> str:
-    """An action's canonical text with each element's role and name in place of its id: `click button "Submit"`.
+    """Return an action's canonical text with each element's role and name in place of its id: `click button "Submit"`.
 
     An id that the observation does not have stays. A name longer than NAME is cut; the name is data from the page.
     """
@@ -111,7 +111,7 @@ def action_label(action: Action | str, observation: Observation) -> str:
 
 
 def site(context: Context) -> str:
-    """The host that the state belongs to, without port; empty where there is none."""
+    """Return the host of the state, without port; empty where there is none."""
     for url in (context.observation.url, context.task.start):
         try:
             if host := urllib.parse.urlsplit(url).hostname:
@@ -122,12 +122,12 @@ def site(context: Context) -> str:
 
 
 def task_without_seed(id: str) -> str:
-    """A task's name for all its seeds: `miniwob/click-test?seed=3` -> `miniwob/click-test`."""
+    """Return the name of a task without its seed: `miniwob/click-test?seed=3` -> `miniwob/click-test`."""
     return id.partition("?seed=")[0]
 
 
 def shortened(text: str, limit: int = STATE) -> str:
-    """The first lines of a text that fit in `limit` characters; a first line that does not is cut. Idempotent."""
+    """Return the first lines of a text that fit in `limit` characters; a longer first line is cut. Idempotent."""
     if len(text) <= limit:
         return text
     cut = text.rfind("\n", 0, limit + 1)
@@ -135,12 +135,12 @@ def shortened(text: str, limit: int = STATE) -> str:
 
 
 def clipped(text: str, words: int) -> str:
-    """The first `words` words of a text, and a mark if there were more; one space between words."""
+    """Return the first `words` words of a text, with one space between them, and an ellipsis if there are more."""
     parts = text.split()
     return " ".join(parts) if len(parts) <= words else " ".join(parts[:words]) + "…"
 
 
 def quoted(text: str, limit: int) -> str:
-    """Text from a page as data: one line, a JSON string that it cannot leave, of at most `limit` characters of it."""
+    """Return text from a page as data: one line, as a JSON string of at most `limit` characters of it."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return json.dumps(line if len(line) <= limit else line[: limit - 1].rstrip() + "…", ensure_ascii=False)

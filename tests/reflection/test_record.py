@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact.context import Reflection
-from exact.reflection.lesson import STATE, action_label, confidence, content_id, lesson, quoted, shortened, site
+from exact.reflection.record import STATE, action_label, confidence, content_id, lesson, quoted, shortened, site
 
 
 def test_a_label_says_role_and_name_in_place_of_the_id(make: Any) -> None:

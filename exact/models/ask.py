@@ -26,18 +26,18 @@ _UNFINISHED = {
 T = TypeVar("T")
 
 
-async def ask(model: ChatModel, request: ChatRequest, parse: Callable[[str], T], *, seed: int, mend: bool = False) -> list[T]:
+async def ask(model: ChatModel, request: ChatRequest, parse: Callable[[str], T], *, seed: int, repair: bool = False) -> list[T]:
     """Return what the samples say, in order, as `read` does, without the choices."""
-    return [said for _, said in await read(model, request, parse, seed=seed, mend=mend)]
+    return [said for _, said in await read(model, request, parse, seed=seed, repair=repair)]
 
 
 async def read(
-    model: ChatModel, request: ChatRequest, parse: Callable[[str], T], *, seed: int, mend: bool = False
+    model: ChatModel, request: ChatRequest, parse: Callable[[str], T], *, seed: int, repair: bool = False
 ) -> list[tuple[Choice, T]]:
     """Return the choices that parse, in order, with their parsed values; at least one.
 
     `parse` raises ActionError or AnswerError, whose text goes back to the model. A sample that did not end by itself does not
-    parse, for its last line may be half a line. Only when no sample parses is the question asked again; with `mend` also once for the
+    parse, for its last line may be half a line. Only when no sample parses is the question asked again; with `repair` also once for the
     samples that do not, with the first one's error. Each attempt's
     `sampling.seed` is drawn from (`seed`, role, node, attempt, draw). Raises AnswerError when the last attempt gives nothing either, and
     ModelError; that too where the model was not heard each time, because its server gave no answer.
@@ -56,7 +56,7 @@ async def read(
                 found.append((choice, _parsed(choice, parse, sampling.max_tokens)))
             except (ActionError, AnswerError) as failed:
                 errors.append((choice.text, str(failed)))
-        if found and not (mend and errors and attempt == 0):
+        if found and not (repair and errors and attempt == 0):
             return found
         shown, error = errors[0] if errors else ("", "the server gave no answer")
         wanted = len(errors) if found else wanted

@@ -69,7 +69,7 @@ class LLMPolicy:
         )
         for more in itertools.count():
             request = self._request("", context, actions, samples=self._config.samples, more=more)
-            answers = await read(self._model, request, parse, seed=context.seed, mend=self._config.repair)
+            answers = await read(self._model, request, parse, seed=context.seed, repair=self._config.repair)
             weighted += [(chosen, self._weight(choice)) for choice, chosen in answers]
             if (more + 1) * self._config.samples >= self._config.most or unseen_share(
                 [chosen for chosen, _ in weighted]

@@ -36,7 +36,7 @@ class CachedSample(msgspec.Struct, frozen=True):
 
     choice: Choice
     model: str
-    """As the server names it."""
+    """Model name that the server gives."""
 
 
 class AnswerCache:

@@ -146,7 +146,7 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: int = 0
     output_tokens: int = 0
     whole: bool = False
-    """True: an answer was sent completely."""
+    """Flag of an answer that was sent completely."""
 
 
 class ScriptedServer:
@@ -172,7 +172,7 @@ class ScriptedServer:
         self.listed = 0
         """Number of requests for the list of models."""
         self.ill = False
-        """True: health checks and all other requests fail too."""
+        """Flag that makes health checks and all other requests fail too."""
 
     @property
     def input_tokens(self) -> int:

@@ -11,7 +11,7 @@ from exact.action import Action
 from exact.context import Context, Reflection
 from exact.observation import Element, Observation
 from exact.reflection.base import Kind, Surprise
-from exact.reflection.record import action_label, clipped, lesson, quoted
+from exact.reflection.record import action_label, clipped, quoted, reflection_record
 
 _QUOTE_LENGTH, _QUOTE_WORDS = 40, 4
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -31,7 +31,7 @@ class BuiltinReflector:
         came = outcome(before, surprise.after)
         sentence = _policy_sentence if kind == "policy" else _value_sentence
         seen = (before, surprise.after) if surprise.after else (before,)
-        return lesson(
+        return reflection_record(
             context,
             surprise,
             kind,

@@ -57,7 +57,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """Q of the action at the decision."""
     chosen_visits: int = 1
     expected: float | None = None
-    """That Q without the evaluation of the resulting state, which the search may have made before."""
+    """The same Q without the evaluation of the resulting state, which the search may have made before."""
     came: float | None = None
     """First evaluation of the resulting state; the outcome where the step was the last."""
     first: float | None = None

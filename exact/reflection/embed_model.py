@@ -1,4 +1,4 @@
-"""Vectors from a model behind an OpenAI-compatible endpoint, each text asked for once."""
+"""Embeddings by a model at an OpenAI-compatible endpoint, with a cache of vectors."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _WAIT = 30.0
 
 
 class ModelEmbedding:
-    """An Embedding that asks a model for what its cache has not. To be called from threads other than that of the model's event loop."""
+    """An Embedding that asks a model for texts that are not in its cache. Call it from other threads than that of the model's event
+    loop."""
 
     def __init__(self, model: EmbeddingModel, loop: asyncio.AbstractEventLoop, dimensions: int, cache: Path) -> None:
-        """`cache`: an SQLite file, which processes may share. Raises UsageError. See `opened`."""
+        """Take the cache, an SQLite file that processes may share. Raises UsageError. See `opened`."""
         self._model, self._loop, self.dimensions, self._path = model, loop, dimensions, cache
         self._lock = threading.Lock()
         try:
@@ -38,7 +39,7 @@ class ModelEmbedding:
 
     @classmethod
     async def opened(cls, model: EmbeddingModel, cache: Path) -> ModelEmbedding:
-        """With the length that the model's vectors have. Raises ModelError, UsageError."""
+        """Return an embedding with the length of the model's vectors. Raises ModelError, UsageError."""
         (vector,) = (await model.embed(["length"])).vectors
         return cls(model, asyncio.get_running_loop(), len(vector), cache)
 
@@ -47,7 +48,7 @@ class ModelEmbedding:
         return f"{self._model.name}:{self.dimensions}"
 
     def embed_all(self, texts: Sequence[str]) -> list[Vector]:
-        """A vector of length 1 for each text, or 0 for one without words. Raises ModelError."""
+        """Return a vector of length 1 for each text, or 0 for one without words. Raises ModelError."""
         wanted = dict.fromkeys(text for text in texts if text.strip())
         found = {text: vector for text in wanted if (vector := self._cached(text)) is not None}
         missing = [text for text in wanted if text not in found]
@@ -72,7 +73,7 @@ class ModelEmbedding:
         self._rows("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", self.name, _digest(text), vector.astype("<f4").tobytes())
 
     def _rows(self, statement: str, *arguments: object) -> list[tuple[bytes, ...]]:
-        """Raises ModelError."""
+        """Return the rows of texts. Raises ModelError."""
         try:
             with self._lock:
                 return self._cache.execute(statement, arguments).fetchall()

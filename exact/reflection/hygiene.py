@@ -84,7 +84,7 @@ _IN_QUOTES = _AROUND | {"sets rules for good"}
 
 
 def instructions(reflection: Reflection) -> list[str]:
-    """Why a reflection is to be quarantined; empty where it is an ordinary lesson. What it says of what was expected counts as well.
+    """Return the reasons to quarantine a reflection; empty for an ordinary one. Its text about the expectation counts as well.
 
     An address on the site that it was learned on is none. The goal and the action, which prompts show too, are not the lesson's own words:
     in them fewer rules count.
@@ -96,7 +96,7 @@ def instructions(reflection: Reflection) -> list[str]:
 
 
 def _broken(text: str, site: str, rules: frozenset[str]) -> list[str]:
-    """Those of some rules that a text breaks."""
+    """Return the names of the rules that a text breaks."""
     plain = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
     if site:
         plain = re.sub(rf"(?:\w+://)?(?<![\w.-]){re.escape(site)}(?![\w.-])(?::\d+)?[^\s\"]*", "the site", plain)

@@ -16,13 +16,13 @@ from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.prompts.library import render_prompt
 from exact.reflection.base import Kind, Surprise
-from exact.reflection.record import WORDS, action_label, clipped, lesson
+from exact.reflection.record import WORDS, action_label, clipped, reflection_record
 from exact.views.view import PREVIOUS_CHARACTERS, fit_observation
 
 T = TypeVar("T")
 
 _WHEN = re.compile(r"\b(?:when|if|where|whenever|once)\b", re.I)
-"""How a condition is said."""
+"""Matches the words of a condition."""
 _PART = re.compile(r"^[\s>*_#-]*(expected|real|lesson)[\s*_]*:[\s*_]*", re.I | re.M)
 
 
@@ -34,10 +34,10 @@ class Written(NamedTuple):
 
 
 class LLMReflector:
-    """Has a model say what a step should lead to before it sees what came, and then contrast the two: prompts `expectation`, `reflection`.
+    """A reflector that asks a model for the expected result of a step, and then to contrast it with the actual one.
 
-    What a judge expected it has said itself: for its lessons the first question is left out, and the second shows its reasons and asks for
-    the argument for the other verdict. The lessons are tainted: pages were in the prompts.
+    The prompts are `expectation` and `reflection`. A value function has stated its expectation: its reflections skip the first question,
+    and the second shows its reasons and asks for the opposite argument. Reflections are tainted, because pages were in the prompts.
     """
 
     def __init__(
@@ -49,18 +49,18 @@ class LLMReflector:
         observation_tokens: int = 5000,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`run` names the run in the lessons' provenance; `clock` gives Unix seconds; observations have at most so many tokens."""
+        """Take the run's name for provenance, a clock of Unix seconds, and the most tokens of an observation."""
         self._model, self._sampling, self._run, self._clock = model, sampling, run, clock
         self._tokens = observation_tokens
 
     async def reflect(self, context: Context, surprise: Surprise, kind: Kind) -> Reflection:
-        """The lesson of a surprise, for who chooses or who judges. Raises ModelError."""
+        """Return a reflection on a surprise, for the policy or the value function. Raises ModelError."""
         seen, hidden, behind = self._fitting(surprise)
         expected = clipped(surprise.expectation, WORDS)
         if kind == "policy":
             expected, _ = await self._asked("expectation", parse_expectation, context, msgspec.structs.replace(seen, after=None), hidden)
         written, prompt = await self._asked("reflection", parse_lesson, context, seen, hidden + behind, kind=kind, expectation=expected)
-        return lesson(
+        return reflection_record(
             context,
             surprise,
             kind,
@@ -76,7 +76,7 @@ class LLMReflector:
     async def _asked(
         self, name: str, parse: Callable[[str], T], context: Context, seen: Surprise, left_out: tuple[str, ...], **more: str
     ) -> tuple[T, str]:
-        """What a model answers to a prompt, and that prompt's id."""
+        """Return the model's parsed answer to a prompt, and the prompt's id."""
         prompt = render_prompt(name, context=context, surprise=seen, label=action_label, words=WORDS, **more)
         request = ChatRequest(
             messages=prompt.messages(), sampling=self._sampling, role="reflection", node=seen.node, prompt=prompt.id,
@@ -85,7 +85,7 @@ class LLMReflector:
         return (await ask(self._model, request, parse, seed=context.seed))[0], prompt.id
 
     def _fitting(self, surprise: Surprise) -> tuple[Surprise, tuple[str, ...], tuple[str, ...]]:
-        """The surprise with observations that fit, and what is not in the one and in the other."""
+        """Return the surprise with observations that fit, and notes on what was left out of each."""
         fits = partial(fit_observation, tokens=self._tokens, model=self._model.name, characters=PREVIOUS_CHARACTERS)
         before, notes = fits(surprise.step.observation)
         after, more = (None, ()) if surprise.after is None else fits(surprise.after)
@@ -94,7 +94,7 @@ class LLMReflector:
 
 
 def parse_expectation(text: str) -> str:
-    """What stands behind `Expected:`, or all of it where that is not there. Raises AnswerError: it is empty, double or too long."""
+    """Return the text after `Expected:`, or all of it without that mark. Raises AnswerError where it is empty, double or too long."""
     said = _parts(text)
     marked = [part for name, part in said if name == "expected"]
     if len(marked) > 1:
@@ -108,7 +108,7 @@ def parse_expectation(text: str) -> str:
 
 
 def parse_lesson(text: str) -> Written:
-    """The parts `Real:` and `Lesson:`, each once. Raises AnswerError: one is missing, double or empty, too long, or names no condition."""
+    """Return the parts `Real:` and `Lesson:`. Raises AnswerError where one is missing, double, empty or too long, or names no condition."""
     said = _parts(text)[1:]
     names = [name for name, _ in said if name != "expected"]
     if sorted(names) != ["lesson", "real"]:
@@ -124,7 +124,7 @@ def parse_lesson(text: str) -> Written:
 
 
 def _parts(text: str) -> list[tuple[str, str]]:
-    """Name and words of each part of an answer, in order; first, without a name, what stands before all."""
+    """Return name and text of each part of an answer, in order; first, without a name, the text before all parts."""
     said = text.rpartition("</think>")[2]
     marks = list(_PART.finditer(said))
     ends = [mark.start() for mark in marks] + [len(said)]

@@ -24,7 +24,7 @@ NAME = 60
 _REFERENCE = re.compile(r'"(?:[^"\\]|\\.)*"|\[([\w:.-]+)\]')
 
 
-def lesson(
+def reflection_record(
     context: Context,
     surprise: Surprise,
     kind: Kind,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact.context import Reflection
-from exact.reflection.record import STATE, action_label, confidence, content_id, lesson, quoted, shortened, site
+from exact.reflection.record import STATE, action_label, confidence, content_id, quoted, reflection_record, shortened, site
 
 
 def test_a_label_says_role_and_name_in_place_of_the_id(make: Any) -> None:
@@ -43,7 +43,7 @@ def test_shortening_twice_is_shortening_once(text: str) -> None:
 def test_a_lesson_is_cut_at_100_words_and_keeps_its_provenance(make: Any) -> None:
     page = make.page(make.element("1", "button", "Go"))
     context = make.context("Press Go", page, task="suite/a?seed=7")
-    written = lesson(context, make.surprise(page, node=5), "policy", "word " * 150, run="r1", model="m", created=3.0)
+    written = reflection_record(context, make.surprise(page, node=5), "policy", "word " * 150, run="r1", model="m", created=3.0)
     assert len(written.text.split()) == 100
     assert (written.task, written.site, written.node, written.run) == ("suite/a?seed=7", "127.0.0.1", 5, "r1")
     assert (written.action, written.action_label, written.outcome) == ("click [1]", 'click button "Go"', 0.1)
@@ -67,7 +67,7 @@ def test_the_site_is_the_host_without_port_and_empty_where_there_is_none(make: A
 def test_a_lesson_carries_the_fingerprint_of_the_state_that_it_is_of(make: Any) -> None:
     before, after = make.page(make.element("1", "button", "Go")), make.page(make.element("1", "button", "Gone"))
     seen = make.surprise(before, after=after)
-    written = {kind: lesson(make.context("Press Go", before), seen, kind, "Look.") for kind in ("policy", "value")}
+    written = {kind: reflection_record(make.context("Press Go", before), seen, kind, "Look.") for kind in ("policy", "value")}
     assert (written["policy"].fingerprint, written["value"].fingerprint) == (before.fingerprint, after.fingerprint)
     assert content_id(msgspec.structs.replace(written["policy"], fingerprint="")) == written["policy"].id
     assert written["policy"].state != written["value"].state

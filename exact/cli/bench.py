@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 from click.core import ParameterSource
 
-from exact.cli.counted import counted
+from exact.counted import counted
 from exact.errors import UsageError
 
 if TYPE_CHECKING:

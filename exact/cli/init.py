@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from exact.cli.counted import counted
+from exact.counted import counted
 from exact.errors import UsageError
 from exact.safety import is_web
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from exact.cli.counted import counted
 from exact.config import Config
+from exact.counted import counted
 from exact.runs.journal.events import AnyEvent
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import ResultLine, RunFolder

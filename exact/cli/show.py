@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exact.counted import counted
+
 if TYPE_CHECKING:
     from exact.context import Evaluation
     from exact.report.model.reading import Reading
@@ -84,8 +86,9 @@ def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[
     if not whole:
         yield from _state(node)
     below = "" if whole else "below it: "
-    yield f"  {below}{figures.states} states, {figures.evaluations} evaluations, {figures.depth} deep (mean {figures.mean_depth:.1f})"
-    yield f"  {figures.proposals} proposals, {_figure(figures.branching)} a state, {_percent(figures.unused)} never tried"
+    size = f"{counted(figures.states, 'state')}, {counted(figures.evaluations, 'evaluation')}"
+    yield f"  {below}{size}, {figures.depth} deep (mean {figures.mean_depth:.1f})"
+    yield f"  {counted(figures.proposals, 'proposal')}, {_figure(figures.branching)} a state, {_percent(figures.unused)} never tried"
     yield f"  visit entropy {_figure(figures.entropy)}, agreement of Q and V {_figure(figures.agreement)}"
     if whole:
         yield from (f"  {line}" for line in lines(travel(reading)))
@@ -99,7 +102,8 @@ def _state(node: Node) -> Iterator[str]:
     from exact.report.model.text import one_line
 
     kind = " end" if node.terminated else " blocked" if node.blocked else ""
-    yield f"  node {node.id}{kind}, depth {node.depth}, N {node.visits}, V {_figure(node.value)} of {node.evaluations} evaluations"
+    value = f"V {_figure(node.value)} of {counted(node.evaluations, 'evaluation')}"
+    yield f"  node {node.id}{kind}, depth {node.depth}, N {node.visits}, {value}"
     yield f"  fingerprint {one_line(node.fingerprint) or '-'}, observation {node.observation[:12] or '-'}"
     if node.closed:
         yield f"  closed: {one_line(node.closed)}"
@@ -115,7 +119,7 @@ def _evaluation(evaluation: Evaluation) -> Iterator[str]:
     yield f"  value {evaluation.value:.2f}: {one_line(evaluation.rationale) or '-'}"
     if len(evaluation.samples) > 1:
         parts = f"within {evaluation.within:.2f}, between {evaluation.between:.2f}, order effect {evaluation.order_effect:+.2f}"
-        yield f"  {len(evaluation.samples)} samples, {parts}"
+        yield f"  {counted(len(evaluation.samples), 'sample')}, {parts}"
     yield from (f"    {argument.side}, round {argument.round + 1}: {one_line(argument.text)}" for argument in evaluation.arguments)
     yield from (f"    {one_line(line)}" for line in evaluation.judges)
 

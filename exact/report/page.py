@@ -18,6 +18,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
+from exact.counted import counted
 from exact.report.model.data import Report
 
 _VENDOR = ("selection", "dispatch", "timer", "ease", "color", "interpolate", "transition", "drag", "zoom", "hierarchy")
@@ -108,5 +109,6 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["counted"] = counted
     environment.filters["figure"] = lambda value: "–" if value is None else f"{value:.2f}"
     return environment

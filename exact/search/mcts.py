@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from exact.context import Evaluation
+from exact.counted import counted
 from exact.search.base import Decision, Done, Need, Selection, Stepped, Wait
 from exact.search.rules.backup import back_up
 from exact.search.rules.exhaust import exhausted_value, is_exhausted, reopen, settle
@@ -105,7 +106,7 @@ class MCTS(Work):
             found = self._walk(tree)
             if found is not None:
                 return self._resample(tree) if isinstance(found, Wait) else found
-        return self._finish(tree, f"{tree.iterations} iterations")
+        return self._finish(tree, counted(tree.iterations, "iteration"))
 
     def decide(self, tree: Tree) -> Decision:
         """Return the final choice. An action that could not be searched wins if it clearly promises more than every searched one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from exact.action import Action
+from exact.counted import counted
 from exact.environments.base import Environment, ForkableFactory, Snapshot
 from exact.environments.check.base import TRIES, Broken, Skip, Subject
 from exact.errors import ActionError, EnvironmentFailure, ExactError
@@ -30,7 +31,7 @@ async def repeats(subject: Subject) -> str:
         path = await subject.set_out(environment, subject.steps, "repeat")
         if difference := await subject.retrace(environment, path):
             raise Broken(difference)
-    return f"{len(path)} actions alike"
+    return f"{counted(len(path), 'action')} alike"
 
 
 async def actions_round_trip(subject: Subject) -> str:
@@ -43,7 +44,7 @@ async def actions_round_trip(subject: Subject) -> str:
         for action in found:
             if environment.actions.parse(action.key) != action:
                 raise Broken(f"{action.key} parses to {environment.actions.parse(action.key)!r}")
-    return f"{len(found)} actions"
+    return counted(len(found), "action")
 
 
 async def elements_can_be_acted_on(subject: Subject) -> str:
@@ -141,7 +142,7 @@ async def branches_are_independent(subject: Subject) -> str:
         for environment, where in ((other, "in another environment"), (one, "after a reset")):
             if difference := await subject.retrace(environment, path):
                 raise Broken(f"what one environment did is seen {where}: {difference}")
-    return f"2 environments, {len(path)} actions each"
+    return f"2 environments, {counted(len(path), 'action')} each"
 
 
 async def forks_are_independent(subject: Subject) -> str:
@@ -165,7 +166,7 @@ async def forks_are_independent(subject: Subject) -> str:
             for untouched, what in ((other, "its sibling"), (environment, "the environment it branched from")):
                 if difference := await subject.follow(untouched, ahead):
                     raise Broken(f"what one branch did is seen in {what}: {difference}")
-    return f"2 branches, {len(ahead)} actions each"
+    return f"2 branches, {counted(len(ahead), 'action')} each"
 
 
 async def errors_are_typed(subject: Subject) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from exact.config import Config
+from exact.counted import counted
 from exact.report.model import data
 from exact.report.model.faults import committed_writes, held_back, simulated_writes, wrong
 from exact.report.model.money import costs, waste
@@ -105,7 +106,7 @@ def _facts(reading: Reading) -> tuple[data.Fact, ...]:
     states = sum(reading.merged(node) is node for node in state.tree.nodes)
     return (
         data.Fact(label="Committed actions", value=_count(len(state.committed)), note=_limit(reading.config.limits.actions)),
-        data.Fact(label="States seen", value=_count(states), note=f"{state.tree.iterations} iterations"),
+        data.Fact(label="States seen", value=_count(states), note=counted(state.tree.iterations, "iteration")),
         data.Fact(label="Transitions", value=_count(int(spent.get("transitions", 0))), note=f"{replayed} replayed" if replayed else ""),
         *_travelled(reading),
         data.Fact(label="Evaluations", value=_count(int(spent.get("evaluations", 0)))),
@@ -127,11 +128,13 @@ def _travelled(reading: Reading) -> tuple[data.Fact, ...]:
 def _setting(reading: Reading) -> tuple[data.Fact, ...]:
     config, opened = reading.config, reading.state.opened
     s = config.search
+    proposals = f"{counted(s.k, 'proposal')} a state"
+    size = f"{counted(s.iterations, 'iteration')} an action, {proposals}, {s.depth} deep"
     look = {
-        "mcts": f"Monte Carlo tree search (PUCT, c {s.c:g}): {s.iterations} iterations an action, {s.k} proposals a state, {s.depth} deep",
-        "greedy": f"one step ahead, {s.k} proposals a state",
+        "mcts": f"Monte Carlo tree search (PUCT, c {s.c:g}): {size}",
+        "greedy": f"one step ahead, {proposals}",
         "react": "ReAct: one proposal, no look-ahead",
-    }.get(s.algorithm, f"{s.algorithm}: {s.iterations} iterations an action, {s.k} proposals a state, {s.depth} deep")
+    }.get(s.algorithm, f"{s.algorithm}: {size}")
     policy = config.models.policy
     proposer = {"builtin": "the built-in policy (not a language model)", "random": "at random"}.get(
         config.policy.kind, f"a language model ({policy.model if policy else 'unnamed'})"

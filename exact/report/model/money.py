@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from exact.counted import counted
 from exact.report.model import data
 from exact.report.model.reading import Reading
 from exact.report.model.routes import travel
@@ -38,13 +39,9 @@ def waste(reading: Reading) -> Iterator[str]:
     if untried:
         yield f"{untried} of {len(edges)} proposed actions were never tried."
     if state.late:
-        yield f"{_counted(state.late, 'answer')} came too late to be used."
+        yield f"{counted(state.late, 'answer')} came too late to be used."
     if state.unaccounted:
-        yield f"{_counted(state.unaccounted, 'request')} to models were given up on; what they took is in no sum."
+        yield f"{counted(state.unaccounted, 'request')} to models were given up on; what they took is in no sum."
     moved = travel(reading)
     if (wasted := moved.prepared - moved.used) > 0:
-        yield f"{_counted(wasted, 'state')} of {moved.prepared} prepared ahead were not asked for."
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+        yield f"{counted(wasted, 'state')} of {moved.prepared} prepared ahead were not asked for."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from exact.context import Evaluation, Reflection
+from exact.counted import counted
 from exact.environments.base import SideEffect
 from exact.observation import Observation
 from exact.report.model import data
@@ -74,7 +75,7 @@ def _spent(calls: Sequence[ev.Called]) -> str:
     read, written = sum(c.usage.input_tokens for c in calls), sum(c.usage.output_tokens for c in calls)
     money = sum(c.usage.cost or 0.0 for c in calls)
     price = f"${money:.4f}" if all(c.usage.cost is not None for c in calls) else f"at least ${money:.4f}"
-    return f"{len(calls)} calls, {read:,} tokens in, {written:,} out, {price}, {sum(c.seconds for c in calls):.1f} s"
+    return f"{counted(len(calls), 'call')}, {read:,} tokens in, {written:,} out, {price}, {sum(c.seconds for c in calls):.1f} s"
 
 
 def _said(told: ev.Commanded) -> str:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from exact.config import Config
+from exact.counted import counted
 from exact.errors import ExactError, JournalError
 from exact.observation import Observation
 from exact.report.model.growth import Growth
@@ -184,6 +185,6 @@ def _result(result: Result) -> str:
         case Compared():
             return "compared " + ", ".join(f"{score:.3f}" for score in result.scores)
         case Rolled():
-            return f"was told a value of {result.evaluation.value:.3f} by a rollout of {result.steps} steps"
+            return f"was told a value of {result.evaluation.value:.3f} by a rollout of {counted(result.steps, 'step')}"
         case Diverged():
             return f"was led elsewhere from state {result.node}"

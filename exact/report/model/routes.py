@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from exact.counted import counted
 from exact.report.model.reading import Reading
 
 
@@ -74,9 +75,10 @@ def lines(travel: Travel) -> Iterator[str]:
         )
     if travel.snapshots:
         size = f", {travel.snapshot_bytes / 1e6:.0f} MB at most" if travel.snapshot_bytes else ""
-        yield f"{travel.snapshots} snapshots in {travel.snapshot_seconds:.1f} s{size}; {travel.environments} environments open at most"
+        opened = counted(travel.environments, "environment")
+        yield f"{counted(travel.snapshots, 'snapshot')} in {travel.snapshot_seconds:.1f} s{size}; {opened} open at most"
     for what, times in travel.severed:
         yield f"{times} of them only of the page: {what} would be cut off by a return"
     if travel.prepared:
         wasted = max(0, travel.prepared - travel.used)
-        yield f"{travel.prepared} states prepared ahead in {travel.prepared_seconds:.1f} s: {travel.used} used, {wasted} wasted"
+        yield f"{counted(travel.prepared, 'state')} prepared ahead in {travel.prepared_seconds:.1f} s: {travel.used} used, {wasted} wasted"

@@ -33,9 +33,12 @@ class Alias(NamedTuple):
 ROUTES = {"there": "reuse", "onward": "advance"}
 FIDELITIES = {"world": "full"}
 MISSING = {"world": "environment"}
+ITERATIONS = {f"1 iterations{rest}": f"1 iteration{rest}" for rest in ("", ": the budget pays for no more")}
+"""Reasons for the end of a search, which a resumed search must give again."""
 
 ALIASES = (
     Alias("asked", "answer.contests", now="reevaluates"),
+    Alias("asked", "answer.reason", values=ITERATIONS),
     Alias("told", "result.held", now="blocked"),
     Alias("told", "result.stepped.held", now="blocked"),
     Alias("arrived", "worlds", now="environments"),

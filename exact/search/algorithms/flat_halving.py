@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from exact.counted import counted
 from exact.search.base import Decision, Done, Need, Selection, Wait
 from exact.search.rules.final import most_likely
 from exact.search.rules.halving import Phase, begin, following
@@ -45,7 +46,7 @@ class FlatHalving(Work):
         if root.pending:
             return Wait()
         if tree.iterations + root.in_flight >= tree.allowed:
-            return _finish(tree, f"{tree.iterations} iterations")
+            return _finish(tree, counted(tree.iterations, "iteration"))
         if not root.expansions or (root.refused and root.expansions == 1):
             return self.select_state(tree, [], root, "proposals", draw=root.expansions)
         return self._pull(tree, root)
@@ -89,7 +90,7 @@ class FlatHalving(Work):
         left = tree.allowed if tree.affordable is None else min(tree.allowed, tree.affordable)
         left -= tree.iterations
         if left < 1:
-            return _finish(tree, f"{tree.iterations} iterations: the budget pays for no more")
+            return _finish(tree, f"{counted(tree.iterations, 'iteration')}: the budget pays for no more")
         ranked = [i for i, edge in enumerate(root.edges) if self._pullable(edge)]
         if not ranked:
             if not most_likely(root) and root.expansions <= self.retries:

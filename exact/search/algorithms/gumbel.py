@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
+from exact.counted import counted
 from exact.search.base import Done, Selection, Wait
 from exact.search.mcts import MCTS
 from exact.search.rules.draw import uniform
@@ -63,7 +64,7 @@ class Gumbel(MCTS):
             found = self._root(tree, root) or self._phase(tree, root)
             if found is not None:
                 return self._resample(tree) if isinstance(found, Wait) else found
-        return self._finish(tree, f"{tree.iterations} iterations")
+        return self._finish(tree, counted(tree.iterations, "iteration"))
 
     # --- the root
 
@@ -104,7 +105,7 @@ class Gumbel(MCTS):
         left = tree.allowed if tree.affordable is None else min(tree.allowed, tree.affordable)
         left -= tree.iterations
         if left < 1:
-            return self._finish(tree, f"{tree.iterations} iterations: the budget pays for no more")
+            return self._finish(tree, f"{counted(tree.iterations, 'iteration')}: the budget pays for no more")
         rank, visits = self._scores(tree, root), [edge.visits for edge in root.edges]
         ranked = sorted((i for i, edge in enumerate(root.edges) if not edge.closed), key=lambda i: -rank[i])
         if not ranked:

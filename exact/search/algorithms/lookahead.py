@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from exact.counted import counted
 from exact.search.base import Decision, Done, Selection, Stepped, Wait
 from exact.search.rules.answers import pooled_value
 from exact.search.rules.exhaust import reopen
@@ -41,7 +42,7 @@ class Lookahead(Work):
         if self.enough is not None and confirmed_end(tree, self.enough) is not None:
             return _finish(tree, "an end was good enough, and confirmed")
         if self._left(tree) < 1:
-            return _finish(tree, f"{tree.iterations} iterations")
+            return _finish(tree, counted(tree.iterations, "iteration"))
         if self.enough is not None and (end := unconfirmed_end(tree, self.enough)) is not None:
             return self.select_state(tree, path_to(tree, end), end, "value", draw=end.evaluations, confirms=True)
         return self._next(tree) or _finish(tree, "nothing is left to try")

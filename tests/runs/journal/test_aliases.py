@@ -12,7 +12,7 @@ from exact.runs.journal import events as ev
 from exact.runs.journal.aliases import ALIASES, RENAMED, current
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.store import ResultLine, read_lines
-from exact.search.base import Diverged, Selection, Stepped
+from exact.search.base import Diverged, Done, Selection, Stepped
 
 
 def journal(path: Path, schema: int, *lines: str) -> Path:
@@ -22,6 +22,7 @@ def journal(path: Path, schema: int, *lines: str) -> Path:
 
 
 OLD = (
+    '{"event":"asked","answer":{"type":"done","reason":"1 iterations"}}',
     '{"event":"asked","answer":{"type":"selection","id":1,"node":0,"needs":["value"],"contests":true}}',
     '{"event":"told","selection":1,"result":{"type":"stepped","fingerprint":"f","held":true}}',
     '{"event":"told","selection":1,"result":{"type":"diverged","node":0,"edge":1,"stepped":{"type":"stepped","fingerprint":"f","held":true}}}',
@@ -33,6 +34,7 @@ OLD = (
     '{"event":"finished","status":"failed","missing":"world"}',
 )
 NEW = (
+    ev.Asked(answer=Done("1 iteration")),
     ev.Asked(answer=Selection(id=1, node=0, needs=("value",), reevaluates=True)),
     ev.Told(selection=1, result=Stepped(fingerprint="f", blocked=True)),
     ev.Told(selection=1, result=Diverged(node=0, edge=1, stepped=Stepped(fingerprint="f", blocked=True))),

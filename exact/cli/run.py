@@ -109,11 +109,11 @@ def _tasks(patterns: tuple[str, ...]) -> tuple[Task, ...]:
 
 
 def _on_site(path: Path, url: str | None, goal: str | None, tasks: tuple[str, ...]) -> tuple[Task, ...]:
-    from exact.benchmarks.own import Entry, own_task, read_site
+    from exact.benchmarks.own import TaskEntry, own_task, read_site
 
     if not goal or tasks:
         raise UsageError('--site requires --goal and no TASK: exact run --site site.yaml --goal "Find the opening hours"')
-    return (own_task(read_site(path), Entry(id="goal", instruction=goal, start=url or ""), path.parent.absolute()),)
+    return (own_task(read_site(path), TaskEntry(id="goal", instruction=goal, start=url or ""), path.parent.absolute()),)
 
 
 def _own_tasks(path: Path, others: object) -> tuple[Task, ...]:

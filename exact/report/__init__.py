@@ -1,6 +1,5 @@
 """Reports: what a search did, as HTML pages that open offline."""
 
-from exact.report.build import build_index, build_report
-from exact.report.suite import build_suite
+from exact.report.build import build_index, build_report, build_suite
 
 __all__ = ["build_index", "build_report", "build_suite"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from exact.errors import JournalError, UsageError, no_space
@@ -80,6 +80,14 @@ def index_page(run: RunFolder, *, live: bool = False) -> str:
     """Return the text of a run's index page. `live`: links lead to the pages of the live view."""
     hrefs = [f"{number}/" for number in range(len(run.manifest.tasks))] if live else ()
     return suite_page(suite([run], hrefs=hrefs), live=live)
+
+
+def build_suite(runs: Sequence[RunFolder], out: Path) -> Path:
+    """Write the page of several runs. Raises UsageError for fewer than two."""
+    if len(runs) < 2:
+        raise UsageError("a comparison needs two runs: name another one")
+    write(out, suite_page(suite(runs, beside=out.parent)))
+    return out
 
 
 def write(path: Path, text: str) -> None:

@@ -11,10 +11,9 @@ from pathlib import Path
 import msgspec
 
 from exact.config import load_recorded
-from exact.errors import ExactError, UsageError
+from exact.errors import ExactError
 from exact.report.model.reading import Move, Reading
 from exact.report.model.text import in_words, one_line
-from exact.report.page import suite_page
 from exact.runs.journal.store import ResultLine, RunFolder
 from exact.task import Task
 
@@ -22,7 +21,7 @@ BINS = 5
 """Number of equal parts of [0, 1] into which own values are sorted."""
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     """Attempt in the table."""
 
     run: str
@@ -50,7 +49,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """Committed actions in words."""
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
+class FirstDifference(msgspec.Struct, frozen=True, kw_only=True):
     """First point at which two attempts at one task differ."""
 
     one: int
@@ -77,21 +76,21 @@ class Bin(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
-class Suite(msgspec.Struct, frozen=True, kw_only=True):
+class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     """Data of the page."""
 
     name: str
     runs: tuple[str, ...]
-    rows: tuple[Row, ...]
-    differences: tuple[Difference, ...]
+    rows: tuple[AttemptRow, ...]
+    differences: tuple[FirstDifference, ...]
     reliability: dict[str, tuple[Bin, ...]]
     """Reliability by run."""
 
 
-def suite(runs: Sequence[RunFolder], *, beside: Path | None = None, hrefs: Sequence[str] = ()) -> Suite:
+def suite(runs: Sequence[RunFolder], *, beside: Path | None = None, hrefs: Sequence[str] = ()) -> RunComparison:
     """Return the comparison of runs. `beside`: folder of the page, to which links are relative. `hrefs`: links of one run instead."""
     names = _names(runs)
-    rows, readings = list[Row](), dict[int, Reading]()
+    rows, readings = list[AttemptRow](), dict[int, Reading]()
     for name, run in zip(names, runs, strict=True):
         lines = {line.task: line for line in run.results()}
         for number, task in enumerate(run.manifest.tasks):
@@ -100,23 +99,13 @@ def suite(runs: Sequence[RunFolder], *, beside: Path | None = None, hrefs: Seque
             if reading is not None:
                 readings[len(rows)] = reading
             rows.append(_row(name, run, task, lines.get(task.id), href, reading))
-    return Suite(
+    return RunComparison(
         name=" against ".join(names),
         runs=tuple(names),
         rows=tuple(rows),
         differences=tuple(_differences(rows, readings)),
         reliability={name: _reliability([row for row in rows if row.run == name]) for name in names},
     )
-
-
-def build_suite(runs: Sequence[RunFolder], out: Path) -> Path:
-    """Write the page of several runs. Raises UsageError for fewer than two."""
-    from exact.report.build import write
-
-    if len(runs) < 2:
-        raise UsageError("a comparison needs two runs: name another one")
-    write(out, suite_page(suite(runs, beside=out.parent)))
-    return out
 
 
 def _reading(run: RunFolder, task: Task) -> Reading | None:
@@ -127,9 +116,9 @@ def _reading(run: RunFolder, task: Task) -> Reading | None:
         return None
 
 
-def _row(name: str, run: RunFolder, task: Task, line: ResultLine | None, href: str, reading: Reading | None) -> Row:
+def _row(name: str, run: RunFolder, task: Task, line: ResultLine | None, href: str, reading: Reading | None) -> AttemptRow:
     started = (run.task_folder(task) / "journal.jsonl").exists()
-    bare = Row(
+    bare = AttemptRow(
         run=name, agent=one_line(run.manifest.agent), task=one_line(task.id.partition("?seed=")[0]), seed=_seed(task, line),
         ending=ending(line, started), href=href, path=_path(reading) if reading is not None else (),
     )  # fmt: skip
@@ -176,7 +165,7 @@ def _path(reading: Reading) -> tuple[str, ...]:
     return tuple(in_words(root.edges[decided.decision.edges[0]].action, reading.seen(root)) for decided, root in done)
 
 
-def _differences(rows: Sequence[Row], readings: dict[int, Reading]) -> Iterable[Difference]:
+def _differences(rows: Sequence[AttemptRow], readings: dict[int, Reading]) -> Iterable[FirstDifference]:
     """Yield the differences between every two attempts at the same task and seed."""
     same: dict[tuple[str, int], list[int]] = defaultdict(list)
     for index in readings:
@@ -186,17 +175,19 @@ def _differences(rows: Sequence[Row], readings: dict[int, Reading]) -> Iterable[
             yield difference(one, other, readings[one].moves, readings[other].moves, rows[one].path, rows[other].path)
 
 
-def difference(one: int, other: int, left: Sequence[Move], right: Sequence[Move], path: Sequence[str], their: Sequence[str]) -> Difference:
+def difference(
+    one: int, other: int, left: Sequence[Move], right: Sequence[Move], path: Sequence[str], their: Sequence[str]
+) -> FirstDifference:
     """Return the first move at which two attempts differ, and the first committed action."""
     pairs = itertools.zip_longest(left, right, fillvalue=("nothing more", -1, -1))
     alike, (a, b) = next(((i, pair) for i, pair in enumerate(pairs) if pair[0][0] != pair[1][0]), (len(left), (("", -1, -1), ("", -1, -1))))
     steps = (i for i, (mine, theirs) in enumerate(itertools.zip_longest(path, their)) if mine != theirs)
-    return Difference(
+    return FirstDifference(
         one=one, other=other, alike=alike, iteration=max(a[2], b[2]), words=(a[0], b[0]), nodes=(a[1], b[1]), step=next(steps, None)
     )  # fmt: skip
 
 
-def _reliability(rows: Iterable[Row]) -> tuple[Bin, ...]:
+def _reliability(rows: Iterable[AttemptRow]) -> tuple[Bin, ...]:
     """Return own values against scores, in parts of equal width; empty parts are left out."""
     parts: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for row in rows:

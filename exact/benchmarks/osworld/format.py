@@ -21,25 +21,25 @@ INFEASIBLE = "infeasible"
 """Metric of infeasible tasks: solved by the action FAIL alone."""
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True):
+class _TaskPart(msgspec.Struct, frozen=True, kw_only=True):
     """Base of task file parts. Unknown keys are passed on."""
 
 
-class Step(_Part, frozen=True, kw_only=True):
-    """Step that sets the machine up, or prepares it for the evaluation."""
+class SetupStep(_TaskPart, frozen=True, kw_only=True):
+    """SetupStep that sets the machine up, or prepares it for the evaluation."""
 
     type: str
     """Method of the desktop's own controller: `download`, `launch`, `open`, `execute`, `sleep`, ..."""
     parameters: dict[str, Any] = {}
 
 
-class Getter(_Part, frozen=True, kw_only=True):
+class Getter(_TaskPart, frozen=True, kw_only=True):
     """Object that a metric reads: a file, a setting, the accessibility tree."""
 
     type: str
 
 
-class Evaluation(_Part, frozen=True, kw_only=True):
+class EvaluatorSpec(_TaskPart, frozen=True, kw_only=True):
     """Evaluator of a task."""
 
     func: str | tuple[str, ...]
@@ -49,16 +49,16 @@ class Evaluation(_Part, frozen=True, kw_only=True):
     options: dict[str, Any] | tuple[dict[str, Any] | None, ...] = {}
     conj: Literal["and", "or"] = "and"
     """Connective of several metrics."""
-    postconfig: tuple[Step, ...] = ()
+    postconfig: tuple[SetupStep, ...] = ()
 
 
-class OSWorldTask(_Part, frozen=True, kw_only=True):
+class OSWorldTask(_TaskPart, frozen=True, kw_only=True):
     """Task file."""
 
     id: str
     instruction: str
-    evaluator: Evaluation
-    config: tuple[Step, ...] = ()
+    evaluator: EvaluatorSpec
+    config: tuple[SetupStep, ...] = ()
     snapshot: str = ""
     """Name of a snapshot, which desktop_env ignores."""
     source: str | tuple[str, ...] = ""
@@ -113,7 +113,7 @@ def _absent(said: object) -> object:
     return [each or None for each in said] if isinstance(said, list) else said or None
 
 
-def _check(evaluator: Evaluation, where: str) -> None:
+def _check(evaluator: EvaluatorSpec, where: str) -> None:
     """Raise UsageError where metrics and getters do not fit together."""
     if evaluator.func == INFEASIBLE:
         return

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from exact.benchmarks.webarena.evaluate import Setting, evaluate, evaluators, roles
+from exact.benchmarks.webarena.evaluate import EvaluatorContext, evaluate, evaluators, roles
 from exact.benchmarks.webarena.format import TaskFile, at, parse
 from exact.benchmarks.webarena.helpers import ON_PAGES
 from exact.benchmarks.webarena.judges import Judges, opener
@@ -170,11 +170,11 @@ def _as_file(said: dict[str, Any]) -> TaskFile:
     return parse({**plain, "require_reset": False, "intent": "own", "eval": said}, "evaluate")
 
 
-def _setting(models: ModelsConfig | None, chat: Callable[[str], ChatModel] | None) -> Setting:
+def _setting(models: ModelsConfig | None, chat: Callable[[str], ChatModel] | None) -> EvaluatorContext:
     def nobody(role: str) -> ChatModel:
         raise UsageError(f"there is no model for {role}")
 
-    return Setting("visualwebarena", Addresses("", os.environ), Judges(opener(models, chat or nobody)), ON_PAGES)
+    return EvaluatorContext("visualwebarena", Addresses("", os.environ), Judges(opener(models, chat or nobody)), ON_PAGES)
 
 
 def _by_rules(task: Task, said: dict[str, Any], models: ModelsConfig | None, chat: Callable[[str], ChatModel] | None) -> Evaluator:

@@ -42,7 +42,7 @@ class SiteFile(Strict, frozen=True, kw_only=True):
     """Keys of `browser` in the configuration, for this site: log-in, mask, locale, ..."""
 
 
-class Entry(Strict, frozen=True, kw_only=True):
+class TaskEntry(Strict, frozen=True, kw_only=True):
     """Task of a site."""
 
     id: str
@@ -59,7 +59,7 @@ class Entry(Strict, frozen=True, kw_only=True):
 
 class _TaskFile(Strict, frozen=True, kw_only=True):
     site: str | SiteFile
-    tasks: tuple[Entry, ...]
+    tasks: tuple[TaskEntry, ...]
 
 
 def read_site(path: Path) -> SiteFile:
@@ -94,7 +94,7 @@ def _fitting(tasks: Sequence[tuple[str, Task]], pattern: str, path: Path) -> tup
     return found
 
 
-def own_task(site: SiteFile, task: Entry, where: Path, folder: Path | None = None) -> Task:
+def own_task(site: SiteFile, task: TaskEntry, where: Path, folder: Path | None = None) -> Task:
     """Return a task as runs store it, with everything that its environments need.
 
     `where`: the site file's folder; `folder`: the task file's.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from exact.benchmarks.ids import join, split
 from exact.benchmarks.sites.seeds import SERVED, interpreter, seed
-from exact.benchmarks.webarena.evaluate import Check, Setting, evaluate, evaluators
+from exact.benchmarks.webarena.evaluate import Check, EvaluatorContext, evaluate, evaluators
 from exact.benchmarks.webarena.format import TaskFile, at, read
 from exact.benchmarks.webarena.helpers import ON_PAGES
 from exact.benchmarks.webarena.judges import Judges
@@ -75,7 +75,7 @@ WAGTAIL = Application(
 )
 
 
-class Site:
+class SiteSuite:
     """Suite `trac` or `wagtail`: 30 tasks, numbered from 1."""
 
     def __init__(self, application: Application, *, path: Path | None = None) -> None:
@@ -172,18 +172,18 @@ class Site:
 
     def checks(self, number: str) -> tuple[Check, ...]:
         """Return the evaluators of a task."""
-        setting = Setting("visualwebarena", self._addresses, Judges(_nobody), ON_PAGES, quiet=0)
+        setting = EvaluatorContext("visualwebarena", self._addresses, Judges(_nobody), ON_PAGES, quiet=0)
         return evaluators(self.files[number], setting, str(self.path))
 
 
-def trac() -> Site:
+def trac() -> SiteSuite:
     """Return the suite of the issue tracker and wiki."""
-    return Site(TRAC)
+    return SiteSuite(TRAC)
 
 
-def wagtail() -> Site:
+def wagtail() -> SiteSuite:
     """Return the suite of the newspaper's content management."""
-    return Site(WAGTAIL)
+    return SiteSuite(WAGTAIL)
 
 
 def _number(task: Task) -> str:

@@ -11,8 +11,8 @@ from exact.errors import UsageError
 PAGE, LAST_URL = "__page__", "__last_url__"
 
 
-class Call(NamedTuple):
-    """Call of a task file; `__page__` among the arguments is the page, `__last_url__` in a text its address."""
+class HelperCall(NamedTuple):
+    """HelperCall of a task file; `__page__` among the arguments is the page, `__last_url__` in a text its address."""
 
     name: str
     arguments: tuple[object, ...]
@@ -22,7 +22,7 @@ Result = str | float
 Helper = Callable[..., Awaitable[Result]]
 
 
-def parse(text: str, known: Collection[str]) -> Call:
+def parse(text: str, known: Collection[str]) -> HelperCall:
     """Return the call after `func:`. Raises UsageError where it is no call, or of an unknown function."""
     source = text.strip().removeprefix("func:").strip()
     try:
@@ -34,7 +34,7 @@ def parse(text: str, known: Collection[str]) -> Call:
         raise UsageError(f"func: {source[:80]!r} cannot be read ({error}): write name('text', 3)") from error
     if node.func.id not in known:
         raise UsageError(f"func: {node.func.id!r} is no helper: known are {', '.join(sorted(known))}")
-    return Call(node.func.id, arguments)
+    return HelperCall(node.func.id, arguments)
 
 
 def _argument(node: ast.expr) -> object:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from exact.benchmarks.webarena import address, pictures, text
-from exact.benchmarks.webarena.calls import LAST_URL, PAGE, Call, Helper, Result, parse
+from exact.benchmarks.webarena.calls import LAST_URL, PAGE, Helper, HelperCall, Result, parse
 from exact.benchmarks.webarena.format import OR, Answers, Contents, Dialect, ImageQuery, Target, TaskFile, at
 from exact.benchmarks.webarena.judges import ROLE, VISION, Judges
 from exact.benchmarks.webarena.locate import answered, check, found, looking_at
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 
-class Setting(NamedTuple):
+class EvaluatorContext(NamedTuple):
     """Dependencies of evaluators besides the task file."""
 
     dialect: Dialect
@@ -40,7 +40,7 @@ Check = Callable[["Page", Outcome], Awaitable[str]]
 """Function that returns why an attempt falls short; empty where it does not."""
 
 
-def evaluators(task: TaskFile, setting: Setting, where: str = "task file") -> tuple[Check, ...]:
+def evaluators(task: TaskFile, setting: EvaluatorContext, where: str = "task file") -> tuple[Check, ...]:
     """Return one evaluator for each kind that the task names. Raises UsageError that names file, task and field."""
     with at(f"{where}: task {task.task_id}"):
         return tuple(_MAKERS[kind](task, setting) for kind in task.eval.eval_types)
@@ -64,7 +64,7 @@ async def evaluate(checks: tuple[Check, ...], page: Page, outcome: Outcome) -> S
     return Score(value=1.0, success=True)
 
 
-def _string_match(task: TaskFile, setting: Setting) -> Check:
+def _string_match(task: TaskFile, setting: EvaluatorContext) -> Check:
     wanted = task.eval.reference_answers
     assert wanted is not None
     _check_comparisons(wanted.required_values, "eval.reference_answers")
@@ -102,7 +102,7 @@ def _included(each: str, answer: str, dialect: Dialect, *, alone: bool) -> bool:
     return text.any_included(each, answer, dialect)
 
 
-async def _by_meaning(task: TaskFile, wanted: Answers, answer: str, setting: Setting) -> str:
+async def _by_meaning(task: TaskFile, wanted: Answers, answer: str, setting: EvaluatorContext) -> str:
     """Return what a judge finds missing in an answer."""
     references = wanted.fuzzy_match
     if references is None:
@@ -119,7 +119,7 @@ async def _by_meaning(task: TaskFile, wanted: Answers, answer: str, setting: Set
     return ""
 
 
-def _url_match(task: TaskFile, setting: Setting) -> Check:
+def _url_match(task: TaskFile, setting: EvaluatorContext) -> Check:
     wanted = _filled(task.eval.reference_url or "", setting, "eval.reference_url")
     rule = task.eval.url_note or address.DEFAULT[setting.dialect]
 
@@ -130,7 +130,7 @@ def _url_match(task: TaskFile, setting: Setting) -> Check:
     return check
 
 
-def _program_html(task: TaskFile, setting: Setting) -> Check:
+def _program_html(task: TaskFile, setting: EvaluatorContext) -> Check:
     targets = enumerate(task.eval.program_html or ())
     looks = tuple(_look(target, task, setting, f"eval.program_html[{number}]") for number, target in targets)
 
@@ -143,7 +143,7 @@ def _program_html(task: TaskFile, setting: Setting) -> Check:
     return check
 
 
-def _look(target: Target, task: TaskFile, setting: Setting, field: str) -> Check:
+def _look(target: Target, task: TaskFile, setting: EvaluatorContext, field: str) -> Check:
     """Return the check of one target on a page."""
     address_of = _address(target.url, setting, f"{field}.url")
     locate = _locator(target, setting, f"{field}.locator")
@@ -161,7 +161,7 @@ def _look(target: Target, task: TaskFile, setting: Setting, field: str) -> Check
     return check
 
 
-def _address(url: str, setting: Setting, field: str) -> Callable[[Page], Awaitable[str]]:
+def _address(url: str, setting: EvaluatorContext, field: str) -> Callable[[Page], Awaitable[str]]:
     """Return a function that gives the page to open: `last`, an address, or the result of a call."""
     if url.startswith("func:"):
         call = _call(_filled(url.replace(LAST_URL, "%LAST%"), setting, field).replace("%LAST%", LAST_URL), setting, field)
@@ -178,7 +178,7 @@ def _address(url: str, setting: Setting, field: str) -> Callable[[Page], Awaitab
     return same
 
 
-def _locator(target: Target, setting: Setting, field: str) -> Callable[[Page], Awaitable[Result | None]]:
+def _locator(target: Target, setting: EvaluatorContext, field: str) -> Callable[[Page], Awaitable[Result | None]]:
     if target.locator.startswith("func:"):
         call = _call(target.locator, setting, field)
 
@@ -196,7 +196,7 @@ def _locator(target: Target, setting: Setting, field: str) -> Callable[[Page], A
     return located
 
 
-def _call(said: str, setting: Setting, field: str) -> Call:
+def _call(said: str, setting: EvaluatorContext, field: str) -> HelperCall:
     """Return a call. Raises UsageError where it is none, or the helper takes other arguments."""
     with at(f"`{field}`"):
         call = parse(said, setting.helpers)
@@ -207,13 +207,13 @@ def _call(said: str, setting: Setting, field: str) -> Call:
     return call
 
 
-def _filled(text: str, setting: Setting, field: str) -> str:
+def _filled(text: str, setting: EvaluatorContext, field: str) -> str:
     """Return the text with addresses for the names of sites. Raises UsageError that names the field."""
     with at(f"`{field}`"):
         return setting.addresses.fill(text)
 
 
-async def _called(call: Call, page: Page, setting: Setting) -> Result:
+async def _called(call: HelperCall, page: Page, setting: EvaluatorContext) -> Result:
     arguments = [
         page if each is PAGE or each == PAGE else each.replace(LAST_URL, page.url) if isinstance(each, str) else each
         for each in call.arguments
@@ -224,7 +224,7 @@ async def _called(call: Call, page: Page, setting: Setting) -> Result:
         raise UsageError(f"func: {call.name} takes other arguments: {error}") from error
 
 
-async def _contents(wanted: Contents, seen: Result, task: TaskFile, setting: Setting) -> str:
+async def _contents(wanted: Contents, seen: Result, task: TaskFile, setting: EvaluatorContext) -> str:
     """Return what a part of a page lacks."""
     import html
 
@@ -244,7 +244,7 @@ async def _contents(wanted: Contents, seen: Result, task: TaskFile, setting: Set
     return await _meaning(wanted.fuzzy_match, said, task, setting)
 
 
-async def _meaning(wanted: str | None, said: str, task: TaskFile, setting: Setting) -> str:
+async def _meaning(wanted: str | None, said: str, task: TaskFile, setting: EvaluatorContext) -> str:
     if wanted is None:
         return ""
     for each in wanted.split(OR):
@@ -253,7 +253,7 @@ async def _meaning(wanted: str | None, said: str, task: TaskFile, setting: Setti
     return f"{one_line(said, 80)!r} does not mean {wanted!r}, says the judge"
 
 
-def _page_image_query(task: TaskFile, setting: Setting) -> Check:
+def _page_image_query(task: TaskFile, setting: EvaluatorContext) -> Check:
     queries = enumerate(task.eval.page_image_query or ())
     looks = tuple(_picture_look(query, setting, f"eval.page_image_query[{number}]") for number, query in queries)
 
@@ -266,7 +266,7 @@ def _page_image_query(task: TaskFile, setting: Setting) -> Check:
     return check
 
 
-def _picture_look(query: ImageQuery, setting: Setting, field: str) -> Check:
+def _picture_look(query: ImageQuery, setting: EvaluatorContext, field: str) -> Check:
     """Return the check of the pictures of a page."""
     address_of = _address(query.eval_image_url, setting, f"{field}.eval_image_url")
     with at(f"`{field}.eval_image_class`"):
@@ -310,7 +310,7 @@ def _check_comparisons(comparisons: tuple[str, ...] | None, field: str) -> None:
             text.fulfils(0.0, each)
 
 
-_MAKERS: Mapping[str, Callable[[TaskFile, Setting], Check]] = {
+_MAKERS: Mapping[str, Callable[[TaskFile, EvaluatorContext], Check]] = {
     "string_match": _string_match,
     "url_match": _url_match,
     "program_html": _program_html,

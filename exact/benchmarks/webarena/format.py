@@ -22,11 +22,11 @@ OR = " |OR| "
 Kind = Literal["string_match", "url_match", "program_html", "page_image_query"]
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class TaskPart(msgspec.Struct, frozen=True, kw_only=True):
     """Base of the parts of a task file; unknown keys are notes of its authors."""
 
 
-class Answers(Part, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Answers(TaskPart, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """References for the final answer; all that are given must hold."""
 
     exact_match: str | None = None
@@ -40,7 +40,7 @@ class Answers(Part, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """References that a model compares by meaning. `N/A`: the answer gives the reason why the task is infeasible."""
 
 
-class Contents(Part, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Contents(TaskPart, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """References for a part of a page; all that are given must hold."""
 
     exact_match: str | None = None
@@ -50,8 +50,8 @@ class Contents(Part, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fuzzy_match: str | None = None
 
 
-class Target(Part, frozen=True, kw_only=True):
-    """Part of a page to compare."""
+class Target(TaskPart, frozen=True, kw_only=True):
+    """TaskPart of a page to compare."""
 
     url: str
     """Page: `last`, an address, or `func:` with a call that returns one."""
@@ -62,26 +62,26 @@ class Target(Part, frozen=True, kw_only=True):
     """JavaScript to run before, such as a click that unfolds something."""
 
 
-class Question(Part, frozen=True, kw_only=True):
-    """Question to a vision model about each picture; one answer that contains `answer` suffices."""
+class PictureQuestion(TaskPart, frozen=True, kw_only=True):
+    """PictureQuestion to a vision model about each picture; one answer that contains `answer` suffices."""
 
     question: str
     answer: str
 
 
-class ImageQuery(Part, frozen=True, kw_only=True):
+class ImageQuery(TaskPart, frozen=True, kw_only=True):
     """Query about the pictures of a page."""
 
     eval_image_url: str
     eval_image_class: str
     """CSS selector that begins with a dot; empty for all pictures."""
-    eval_vqa: tuple[Question, ...] = ()
+    eval_vqa: tuple[PictureQuestion, ...] = ()
     eval_fuzzy_image_match: str = ""
     """Pictures, one of which must be similar; ` |OR| ` between them."""
     ssim_threshold: float = 0.8
 
 
-class Eval(Part, frozen=True, kw_only=True):
+class Eval(TaskPart, frozen=True, kw_only=True):
     """Evaluation of an attempt: every kind that is named must hold."""
 
     eval_types: tuple[Kind, ...]
@@ -94,14 +94,14 @@ class Eval(Part, frozen=True, kw_only=True):
     page_image_query: tuple[ImageQuery, ...] | None = None
 
 
-class Place(Part, frozen=True, kw_only=True):
+class TaskGeolocation(TaskPart, frozen=True, kw_only=True):
     """Geolocation of the browser, in degrees."""
 
     latitude: Annotated[float, msgspec.Meta(ge=-90, le=90)]
     longitude: Annotated[float, msgspec.Meta(ge=-180, le=180)]
 
 
-class TaskFile(Part, frozen=True, kw_only=True):
+class TaskFile(TaskPart, frozen=True, kw_only=True):
     """Task of a file."""
 
     task_id: int | str
@@ -111,7 +111,7 @@ class TaskFile(Part, frozen=True, kw_only=True):
     """File of upstream's log-in; its name says at which sites."""
     start_url: str
     """Start addresses; several with ` |AND| ` between them are tabs, the first of which is active."""
-    geolocation: Place | None
+    geolocation: TaskGeolocation | None
     require_reset: bool
     eval: Eval
     intent: str = ""

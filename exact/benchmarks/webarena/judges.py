@@ -36,7 +36,7 @@ Open = Callable[[str], ChatModel]
 """Function that returns the model of a role. Raises UsageError."""
 
 
-class Opinion(NamedTuple):
+class JudgeAnswer(NamedTuple):
     """Answer of a judging model."""
 
     holds: bool
@@ -54,17 +54,17 @@ class Judges:
         for role in roles:
             self._open(role)
 
-    async def means(self, answer: str, reference: str, question: str) -> Opinion:
+    async def means(self, answer: str, reference: str, question: str) -> JudgeAnswer:
         """Return whether an answer means what the reference says; partly is not enough."""
         parts = ((question, "question"), (reference, "reference"), (answer, "answer"))
         said = await self._ask(_MEANING, parts, ("correct", "partially correct", "incorrect"))
-        return Opinion(said == "correct", said)
+        return JudgeAnswer(said == "correct", said)
 
-    async def explains(self, reported: str, actual: str, task: str) -> Opinion:
+    async def explains(self, reported: str, actual: str, task: str) -> JudgeAnswer:
         """Return whether the reported reason why a task is infeasible is the actual one."""
         parts = ((task, "task"), (actual, "actual reason"), (reported, "reported reason"))
         said = await self._ask(_REASON, parts, ("same", "different"))
-        return Opinion(said == "same", said)
+        return JudgeAnswer(said == "same", said)
 
     async def sees(self, picture: bytes, question: str) -> str:
         """Return the vision model's answer about a picture, PNG."""

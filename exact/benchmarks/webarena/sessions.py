@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import urlsplit
 
-from exact.benchmarks.webarena.states import State, read, write
+from exact.benchmarks.webarena.states import StorageState, read, write
 from exact.benchmarks.webarena.variables import Addresses
 from exact.errors import EnvironmentFailure, UsageError
 
@@ -63,7 +63,7 @@ class Sessions:
         files are read and written. lasting: whether a log-in of one environment holds in others; not where each has a server of its own.
         """
         self._addresses, self._environ, self._forms, self._folder, self._lasting = addresses, environ, forms, folder, lasting
-        self._states: dict[str, State] = {}
+        self._states: dict[str, StorageState] = {}
 
     async def enter(self, context: BrowserContext, page: Page, file: str, sites: Sequence[str]) -> None:
         """Log in at some sites in a context. `file`: name of the storage state file, which need not exist.
@@ -77,7 +77,7 @@ class Sessions:
             if not (begun and await self._inside(page, site)):
                 await self._log_in(page, site)
         if known and self._lasting:
-            state = cast("State", await context.storage_state())
+            state = cast("StorageState", await context.storage_state())
             for site in known:
                 self._states.pop(site, None)  # the newest is the last
                 self._states[site] = state
@@ -89,7 +89,7 @@ class Sessions:
 
         The newest is restored last: each may hold older sessions of the others.
         """
-        path, states = self._path(file), list[State]()
+        path, states = self._path(file), list[StorageState]()
         if path and any(site not in self._states for site in sites) and (kept := read(path)):
             states.append(kept)
         for site, state in self._states.items():
@@ -142,7 +142,7 @@ class Sessions:
             why, variable = str(error).strip().splitlines()[0].removeprefix("Page.goto: "), self._addresses.variable(site)
             raise EnvironmentFailure(f"the site {site} does not answer at {url} ({why}): is {variable} right, and the site up?") from error
 
-    async def _put(self, context: BrowserContext, page: Page, state: State, which: str) -> None:
+    async def _put(self, context: BrowserContext, page: Page, state: StorageState, which: str) -> None:
         """Set cookies and the storage of origins. `which`: for the message. Raises EnvironmentFailure."""
         from playwright.async_api import Error
 

@@ -23,34 +23,34 @@ class Cookie(TypedDict):
     partitionKey: NotRequired[str]
 
 
-class Entry(TypedDict):
+class StorageEntry(TypedDict):
     name: str
     value: str
 
 
-class Kept(TypedDict):
+class OriginStorage(TypedDict):
     """Storage of one origin."""
 
     origin: str
-    localStorage: NotRequired[list[Entry]]
+    localStorage: NotRequired[list[StorageEntry]]
 
 
-class State(TypedDict):
+class StorageState(TypedDict):
     cookies: NotRequired[list[Cookie]]
-    origins: NotRequired[list[Kept]]
+    origins: NotRequired[list[OriginStorage]]
 
 
-def read(path: Path) -> State | None:
+def read(path: Path) -> StorageState | None:
     """Read a storage state; None where there is no such file. Raises UsageError."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=State)
+        return msgspec.json.decode(path.read_bytes(), type=StorageState)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:
         raise UsageError(f"the storage state {path} does not read ({error}): delete it, and it is made again") from error
 
 
-def write(path: Path, state: State) -> None:
+def write(path: Path, state: StorageState) -> None:
     """Write a storage state atomically, readable by its owner only."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from exact.benchmarks.ids import join, split
-from exact.benchmarks.webarena.evaluate import Check, Setting, evaluate, evaluators, roles
+from exact.benchmarks.webarena.evaluate import Check, EvaluatorContext, evaluate, evaluators, roles
 from exact.benchmarks.webarena.format import Dialect, TaskFile, at, read
 from exact.benchmarks.webarena.helpers import ON_PAGES
 from exact.benchmarks.webarena.judges import Judges, opener
@@ -142,7 +142,7 @@ class WebArena:
 
     def checks(self, number: str, judges: Judges) -> tuple[Check, ...]:
         """Return the evaluators of a task. Raises UsageError that names file, task and field."""
-        setting = Setting(self._release.name, self.addresses, judges, {**ON_PAGES, **Shop(self.addresses).helpers})
+        setting = EvaluatorContext(self._release.name, self.addresses, judges, {**ON_PAGES, **Shop(self.addresses).helpers})
         return evaluators(self.files[number], setting, str(self.path))
 
     async def _prepare(self, judges: Judges, beginning: Beginning) -> None:

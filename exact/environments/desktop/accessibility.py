@@ -24,7 +24,7 @@ _REGISTRY: Ref = ("org.a11y.atspi.Registry", "/org/a11y/atspi/accessible/root")
 _ACCESSIBLE, _CACHE = "org.a11y.atspi.Accessible", "org.a11y.atspi.Cache"
 
 
-class Node(NamedTuple):
+class AccessibleNode(NamedTuple):
     """Object of an application, as its cache has it."""
 
     ref: Ref
@@ -39,7 +39,7 @@ class Node(NamedTuple):
     """State bits; see `roles`."""
 
 
-class Question(NamedTuple):
+class ObjectCall(NamedTuple):
     """Call to one object."""
 
     ref: Ref
@@ -57,9 +57,9 @@ class Silent(EnvironmentFailure):
         self.names = frozenset(names)
 
 
-def property_of(ref: Ref, interface: str, name: str) -> Question:
+def property_of(ref: Ref, interface: str, name: str) -> ObjectCall:
     """Return the call that reads a property; the answer is `(signature, value)`."""
-    return Question(ref, "org.freedesktop.DBus.Properties", "Get", "ss", (f"org.a11y.atspi.{interface}", name))
+    return ObjectCall(ref, "org.freedesktop.DBus.Properties", "Get", "ss", (f"org.a11y.atspi.{interface}", name))
 
 
 class Accessibility:
@@ -89,7 +89,7 @@ class Accessibility:
     def close(self) -> None:
         self._bus.close()
 
-    def ask(self, questions: Sequence[Question], patience: float = PATIENCE) -> list[tuple[Any, ...] | None]:
+    def ask(self, questions: Sequence[ObjectCall], patience: float = PATIENCE) -> list[tuple[Any, ...] | None]:
         """Return the answers in order; None where an object is gone or has none.
 
         Raises Silent, and EnvironmentFailure if the bus is gone.
@@ -131,25 +131,25 @@ class Accessibility:
 
     def applications(self) -> list[str]:
         """Return the names on the bus in order of registration."""
-        (answer,) = self.ask([Question(_REGISTRY, _ACCESSIBLE, "GetChildren")])
+        (answer,) = self.ask([ObjectCall(_REGISTRY, _ACCESSIBLE, "GetChildren")])
         return [name for name, _ in answer[0]] if answer else []
 
-    def nodes(self, names: Sequence[str]) -> dict[str, list[Node]]:
+    def nodes(self, names: Sequence[str]) -> dict[str, list[AccessibleNode]]:
         """Return all objects of applications by name on the bus; none of an application that has ended. Raises Silent."""
-        answers = self.ask([Question((name, "/org/a11y/atspi/cache"), _CACHE, "GetItems") for name in names])
+        answers = self.ask([ObjectCall((name, "/org/a11y/atspi/cache"), _CACHE, "GetItems") for name in names])
         return {name: [_node(item) for item in answer[0]] if answer else [] for name, answer in zip(names, answers, strict=True)}
 
     def _wake(self) -> None:
         """Register for events: applications report nothing without a listener, and the events show when they are idle."""
         registry: Ref = ("org.a11y.atspi.Registry", "/org/a11y/atspi/registry")
         kinds = ("object:state-changed", "object:children-changed", "object:text-changed", "object:property-change", "window:")
-        self.ask([Question(registry, "org.a11y.atspi.Registry", "RegisterEvent", "s", (kind,)) for kind in kinds], 20.0)
+        self.ask([ObjectCall(registry, "org.a11y.atspi.Registry", "RegisterEvent", "s", (kind,)) for kind in kinds], 20.0)
         bus: Ref = ("org.freedesktop.DBus", "/org/freedesktop/DBus")
         rules = ("type='signal',interface='org.a11y.atspi.Event.Object'", "type='signal',interface='org.a11y.atspi.Event.Window'")
-        self.ask([Question(bus, "org.freedesktop.DBus", "AddMatch", "s", (rule,)) for rule in rules])
+        self.ask([ObjectCall(bus, "org.freedesktop.DBus", "AddMatch", "s", (rule,)) for rule in rules])
 
 
-def _node(item: tuple[Any, ...]) -> Node:
+def _node(item: tuple[Any, ...]) -> AccessibleNode:
     """Return a node from a cache item.
 
     An item is (object, application, parent, index, children, interfaces, name, role, description, states); older versions list the
@@ -157,10 +157,10 @@ def _node(item: tuple[Any, ...]) -> Node:
     """
     ref, _, parent, *middle, interfaces, name, role, _, states = item
     place = middle[0] if len(middle) == 2 else -1
-    return Node(ref, parent, place, frozenset(i.rpartition(".")[2] for i in interfaces), name, role, states[0] | states[1] << 32)
+    return AccessibleNode(ref, parent, place, frozenset(i.rpartition(".")[2] for i in interfaces), name, role, states[0] | states[1] << 32)
 
 
-def _message(question: Question) -> Message:
+def _message(question: ObjectCall) -> Message:
     ref, interface, method, signature, arguments = question
     return _call(ref, interface, method, signature, arguments)
 
@@ -171,9 +171,9 @@ def _call(ref: Ref, interface: str, method: str, signature: str = "", arguments:
     return new_method_call(DBusAddress(ref[1], bus_name=ref[0], interface=interface), method, signature or None, arguments)
 
 
-def grouped(nodes: Iterable[Node]) -> dict[Ref, list[Node]]:
+def grouped(nodes: Iterable[AccessibleNode]) -> dict[Ref, list[AccessibleNode]]:
     """Return the nodes by parent, in order."""
-    found: dict[Ref, list[Node]] = {}
+    found: dict[Ref, list[AccessibleNode]] = {}
     for parent, inside in itertools.groupby(sorted(nodes, key=lambda node: (node.parent, node.place)), key=lambda node: node.parent):
         found[parent] = list(inside)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 
 from exact.action import Action
-from exact.environments.desktop.accessibility import Question, property_of
+from exact.environments.desktop.accessibility import ObjectCall, property_of
 from exact.environments.desktop.reach import Body, Point, reach, there, told
 from exact.environments.desktop.roles import FIELDS
 from exact.environments.desktop.screen import BUTTONS, Screen
@@ -99,12 +99,12 @@ def _type(body: Body, text: str, field: Element | None = None) -> None:
         keyboard.type(text, body.rest)
         return
     ref, editable, plain = body.seen.refs[target.id], "org.a11y.atspi.EditableText", "org.a11y.atspi.Text"
-    caret, selected = body.bus.ask([property_of(ref, "Text", "CaretOffset"), Question(ref, plain, "GetSelection", "i", (0,))])
+    caret, selected = body.bus.ask([property_of(ref, "Text", "CaretOffset"), ObjectCall(ref, plain, "GetSelection", "i", (0,))])
     begin, end = (int(selected[0]), int(selected[1])) if selected and selected[1] > selected[0] else (0, 0)
     place = begin if end else int(caret[0][1]) if caret else 0
-    cut = [Question(ref, editable, "DeleteText", "ii", (begin, end))] if end else []
-    insert = Question(ref, editable, "InsertText", "isi", (place, text, len(text.encode())))
-    *_, done, _ = body.bus.ask([*cut, insert, Question(ref, plain, "SetCaretOffset", "i", (place + len(text),))])
+    cut = [ObjectCall(ref, editable, "DeleteText", "ii", (begin, end))] if end else []
+    insert = ObjectCall(ref, editable, "InsertText", "isi", (place, text, len(text.encode())))
+    *_, done, _ = body.bus.ask([*cut, insert, ObjectCall(ref, plain, "SetCaretOffset", "i", (place + len(text),))])
     if not (done and done[0]):
         keyboard.type(text, body.rest)
 
@@ -113,19 +113,19 @@ def _select(body: Body, action: Action) -> None:
     """Select through the list's interface, so that it need not be open."""
     holder, label = there(body.seen, action, action.elements[0]), str(action.args[1])
     ref = body.seen.refs[holder.id]
-    (inside,) = body.bus.ask([Question(ref, "org.a11y.atspi.Accessible", "GetChildren")])
+    (inside,) = body.bus.ask([ObjectCall(ref, "org.a11y.atspi.Accessible", "GetChildren")])
     options = [tuple(each) for each in inside[0]] if inside else []
     if holder.role == "combobox" and len(options) == 1:  # a menu, whose items are the options
-        (inside,) = body.bus.ask([Question((options[0][0], options[0][1]), "org.a11y.atspi.Accessible", "GetChildren")])
+        (inside,) = body.bus.ask([ObjectCall((options[0][0], options[0][1]), "org.a11y.atspi.Accessible", "GetChildren")])
         options = [tuple(each) for each in inside[0]] if inside else []
     properties = "org.freedesktop.DBus.Properties"
-    asked = [Question((at[0], at[1]), properties, "Get", "ss", ("org.a11y.atspi.Accessible", "Name")) for at in options]
+    asked = [ObjectCall((at[0], at[1]), properties, "Get", "ss", ("org.a11y.atspi.Accessible", "Name")) for at in options]
     names = [str(answer[0][1]) if answer else "" for answer in body.bus.ask(asked)]
     if label not in names:
         near = difflib.get_close_matches(label, names, n=1, cutoff=0.0)
         hint = f"did you mean {near[0]!r}? It has: {', '.join(map(repr, names[:20]))}" if near else "it has no options: click it"
         raise ActionError(f"{action}: {told(holder)} has no option {label!r}: {hint}")
-    (done,) = body.bus.ask([Question(ref, "org.a11y.atspi.Selection", "SelectChild", "i", (names.index(label),))])
+    (done,) = body.bus.ask([ObjectCall(ref, "org.a11y.atspi.Selection", "SelectChild", "i", (names.index(label),))])
     if not (done and done[0]):
         raise ActionError(f"{action}: {told(holder)} does not let an option be chosen this way: click it, then the option")
 

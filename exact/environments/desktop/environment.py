@@ -18,7 +18,7 @@ from exact.environments.desktop.roles import SHOWING
 from exact.environments.desktop.screen import Screen
 from exact.environments.desktop.session import Session
 from exact.environments.desktop.setup import Setup, declared, failure
-from exact.environments.desktop.tree import Seen, Tree
+from exact.environments.desktop.tree import DesktopTree, Seen
 from exact.errors import ActionError, EnvironmentFailure
 
 _WAIT = 1.0
@@ -53,7 +53,7 @@ class Desktop:
         except BaseException:
             self._session.stop()
             raise
-        self._tree = Tree(self._bus, self._veil)
+        self._tree = DesktopTree(self._bus, self._veil)
 
     def _manage(self) -> None:
         """Wait until there is a window manager."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from exact.action import Action
 from exact.environments.desktop.accessibility import Accessibility
 from exact.environments.desktop.roles import MENU, WINDOWS
-from exact.environments.desktop.screen import Screen, Window
+from exact.environments.desktop.screen import Screen, TopLevelWindow
 from exact.environments.desktop.tree import Seen
 from exact.errors import ActionError
 from exact.observation import Element
@@ -118,7 +118,7 @@ def _modal(seen: Seen, element: Element) -> Element | None:
     return next((each for each in own if seen.windows[each.id] != window), None)
 
 
-def _holds(window: Window, point: Point) -> bool:
+def _holds(window: TopLevelWindow, point: Point) -> bool:
     x, y, width, height = window.box
     return x <= point[0] < x + width and y <= point[1] < y + height
 

@@ -21,7 +21,7 @@ X_PROPERTY = 28
 """PropertyNotify of X.h."""
 
 
-class Window(NamedTuple):
+class TopLevelWindow(NamedTuple):
     """Top-level window of an application."""
 
     id: int
@@ -151,13 +151,13 @@ class Screen:
             found = self._root.query_pointer()
         return int(found.root_x), int(found.root_y)
 
-    def windows(self) -> list[Window]:
+    def windows(self) -> list[TopLevelWindow]:
         """Return the windows of applications, topmost last, without minimised ones."""
         with broken():
             ids = self._property(self._root, "_NET_CLIENT_LIST_STACKING")
             return [window for id in ids if (window := self._window(id))]
 
-    def activate(self, window: Window) -> None:
+    def activate(self, window: TopLevelWindow) -> None:
         """Bring a window to the front and give it the focus."""
         from Xlib import X
         from Xlib.protocol import event
@@ -196,7 +196,7 @@ class Screen:
         with broken():
             self._display.close()
 
-    def _window(self, id: int) -> Window | None:
+    def _window(self, id: int) -> TopLevelWindow | None:
         from Xlib.error import XError
 
         window = self._display.create_resource_object("window", id)
@@ -209,7 +209,7 @@ class Screen:
         if not seen:
             return None
         place = (-origin.x, -origin.y, shape.width, shape.height)
-        return Window(id, int(pid[0]) if pid else 0, bytes(title).decode("utf-8", "replace"), place)
+        return TopLevelWindow(id, int(pid[0]) if pid else 0, bytes(title).decode("utf-8", "replace"), place)
 
     def _property(self, window: Any, name: str) -> Any:
         from Xlib import X

@@ -11,7 +11,7 @@ import msgspec
 
 from exact.environments.browser.observe.describe import elements_text
 from exact.environments.desktop import roles
-from exact.environments.desktop.accessibility import Accessibility, Node, Question, Ref, grouped, property_of
+from exact.environments.desktop.accessibility import Accessibility, AccessibleNode, ObjectCall, Ref, grouped, property_of
 from exact.observation import Box, Element
 
 _LONGEST = 2000
@@ -53,16 +53,16 @@ class Seen(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """Node that becomes an element."""
+    """AccessibleNode that becomes an element."""
 
-    node: Node
+    node: AccessibleNode
     role: str
     depth: int
     window: str
     box: Box | None
 
 
-class Tree:
+class DesktopTree:
     """Observer of a desktop. Ids stay as long as their objects live; `forget` starts anew."""
 
     def __init__(self, accessibility: Accessibility, veil: Callable[[str], str]) -> None:
@@ -95,7 +95,7 @@ class Tree:
             caret=told.caret,
         )
 
-    def _whole(self, nodes: list[Node]) -> list[Node]:
+    def _whole(self, nodes: list[AccessibleNode]) -> list[AccessibleNode]:
         """Return the nodes with the parts of tables and lists, and with theirs where they have no name.
 
         Applications report such parts on request only.
@@ -110,11 +110,11 @@ class Tree:
             holders = [part for part in parts if not part.name.strip()]
         return nodes
 
-    def _parts(self, holders: list[Node], known: set[Ref]) -> list[Node]:
+    def _parts(self, holders: list[AccessibleNode], known: set[Ref]) -> list[AccessibleNode]:
         """Return the visible children of objects that are not known yet."""
         if not holders:
             return []
-        inside = self._bus.ask([Question(node.ref, "org.a11y.atspi.Accessible", "GetChildren") for node in holders])
+        inside = self._bus.ask([ObjectCall(node.ref, "org.a11y.atspi.Accessible", "GetChildren") for node in holders])
         wanted = [
             ((ref[0], ref[1]), holder.ref, at)
             for holder, answer in zip(holders, inside, strict=True)
@@ -126,10 +126,10 @@ class Tree:
         parts = [_cell(*where, *answer) for where, answer in zip(wanted, told, strict=True) if None not in answer]
         return [part for part in parts if part.states & roles.SHOWING]
 
-    def _boxes(self, nodes: list[Node]) -> dict[Ref, Box]:
+    def _boxes(self, nodes: list[AccessibleNode]) -> dict[Ref, Box]:
         """Return the boxes of all visible objects."""
         shown = [node.ref for node in nodes if node.states & roles.SHOWING and "Component" in node.interfaces]
-        answers = self._bus.ask([Question(ref, "org.a11y.atspi.Component", "GetExtents", "u", (_SCREEN,)) for ref in shown])
+        answers = self._bus.ask([ObjectCall(ref, "org.a11y.atspi.Component", "GetExtents", "u", (_SCREEN,)) for ref in shown])
         return {ref: Box(*map(float, answer[0])) for ref, answer in zip(shown, answers, strict=True) if answer}
 
     def _element(self, line: _Line, told: _Answers, at: int) -> Element:
@@ -152,7 +152,7 @@ class _Answers:
 
     def __init__(self, bus: Accessibility, lines: Sequence[_Line]) -> None:
         self._kinds: dict[tuple[int, str], int] = {}
-        questions: list[Question] = []
+        questions: list[ObjectCall] = []
         for at, line in enumerate(lines):
             for kind, question in _questions(line):
                 self._kinds[at, kind] = len(questions)
@@ -179,13 +179,13 @@ class _Answers:
         return line.node.name if line.role == "combobox" else None
 
 
-def _questions(line: _Line) -> Iterator[tuple[str, Question]]:
+def _questions(line: _Line) -> Iterator[tuple[str, ObjectCall]]:
     ref, interfaces = line.node.ref, line.node.interfaces
     if "Text" in interfaces and line.role in roles.FIELDS | roles.CAPTIONED:
-        yield "text", Question(ref, "org.a11y.atspi.Text", "GetText", "ii", (0, -1))
+        yield "text", ObjectCall(ref, "org.a11y.atspi.Text", "GetText", "ii", (0, -1))
         if line.node.states & roles.FOCUSED and line.role in roles.FIELDS:
             yield "caret", property_of(ref, "Text", "CaretOffset")
-            yield "selection", Question(ref, "org.a11y.atspi.Text", "GetSelection", "i", (0,))
+            yield "selection", ObjectCall(ref, "org.a11y.atspi.Text", "GetSelection", "i", (0,))
     elif "Value" in interfaces and line.role in ("slider", "progressbar", "meter", "spinbutton"):
         yield "number", property_of(ref, "Value", "CurrentValue")
 
@@ -194,25 +194,25 @@ _PARTS = frozenset(number for number, word in roles.ROLES.items() if word in ("o
 _LAID_OUT = frozenset(number for number, word in roles.ROLES.items() if word in roles.LAID_OUT)
 
 
-def _about(ref: Ref) -> list[Question]:
+def _about(ref: Ref) -> list[ObjectCall]:
     accessible = "org.a11y.atspi.Accessible"
     return [
         property_of(ref, "Accessible", "Name"),
-        *(Question(ref, accessible, method) for method in ("GetRole", "GetState", "GetInterfaces")),
+        *(ObjectCall(ref, accessible, method) for method in ("GetRole", "GetState", "GetInterfaces")),
     ]
 
 
-def _cell(ref: Ref, parent: Ref, place: int, name: Any, role: Any, states: Any, interfaces: Any) -> Node:
+def _cell(ref: Ref, parent: Ref, place: int, name: Any, role: Any, states: Any, interfaces: Any) -> AccessibleNode:
     kinds = frozenset(each.rpartition(".")[2] for each in interfaces[0])
-    return Node(ref, parent, place, kinds, str(name[0][1]), int(role[0]), states[0][0] | states[0][1] << 32)
+    return AccessibleNode(ref, parent, place, kinds, str(name[0][1]), int(role[0]), states[0][0] | states[0][1] << 32)
 
 
-def _lines(nodes: list[Node], boxes: dict[Ref, Box]) -> Iterator[_Line]:
+def _lines(nodes: list[AccessibleNode], boxes: dict[Ref, Box]) -> Iterator[_Line]:
     """Yield the elements of an application: what is visible, in reading order, without meaningless wrappers."""
     inside, known = grouped(nodes), {node.ref for node in nodes}
     tops = [node for parent, group in inside.items() if parent not in known for node in group]
 
-    def below(node: Node, depth: int, window: str, top: bool) -> Iterator[_Line]:
+    def below(node: AccessibleNode, depth: int, window: str, top: bool) -> Iterator[_Line]:
         if node.role != roles.APPLICATION:
             if not node.states & roles.SHOWING or node.role in (roles.TOOLTIP, roles.SEPARATOR):
                 return
@@ -230,10 +230,10 @@ def _lines(nodes: list[Node], boxes: dict[Ref, Box]) -> Iterator[_Line]:
         yield from below(top, 0, "", False)
 
 
-def _in_reading_order(nodes: list[Node], boxes: dict[Ref, Box]) -> list[Node]:
+def _in_reading_order(nodes: list[AccessibleNode], boxes: dict[Ref, Box]) -> list[AccessibleNode]:
     """Return the nodes row by row from the left; an application has them in order of creation. Nodes in one row overlap by half."""
     placed = sorted((node for node in nodes if node.ref in boxes), key=lambda node: boxes[node.ref].y)
-    rows: list[list[Node]] = []
+    rows: list[list[AccessibleNode]] = []
     for node in placed:
         first = boxes[rows[-1][0].ref] if rows else None
         here = boxes[node.ref]
@@ -244,7 +244,7 @@ def _in_reading_order(nodes: list[Node], boxes: dict[Ref, Box]) -> list[Node]:
     return [node for row in rows for node in sorted(row, key=lambda node: boxes[node.ref].x)]
 
 
-def _empty(node: Node, role: str, inside: dict[Ref, list[Node]]) -> bool:
+def _empty(node: AccessibleNode, role: str, inside: dict[Ref, list[AccessibleNode]]) -> bool:
     """Return whether a node says nothing: a status bar, an image or a text without a word, a scroll bar, a popup's window."""
     if role == "window" and not node.name:
         return not any(child.states & roles.SHOWING for child in inside.get(node.ref, ()))

@@ -62,7 +62,7 @@ class Counts:
         return self.opened - self.closed
 
 
-class Place(NamedTuple):
+class ToyPosition(NamedTuple):
     """Position of an environment."""
 
     state: str
@@ -70,16 +70,16 @@ class Place(NamedTuple):
     answer: str | None
 
 
-class Kept(NamedTuple):
+class ToySnapshot(NamedTuple):
     """Content of a snapshot."""
 
-    place: Place
+    place: ToyPosition
     tried: Mapping[tuple[str, str], int]
     """Number of times that each (state, link) had been taken: a fork continues the count."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class FactoryState:
     """State shared by the environments of one ToyFactory."""
 
     graph: ToyGraph
@@ -89,7 +89,7 @@ class Setting:
     latency: Callable[[], Awaitable[None]] | None
     wait: Callable[[Operation], Awaitable[None]] | None
     counts: Counts = field(default_factory=Counts)
-    kept: dict[str, Kept] = field(default_factory=dict)
+    kept: dict[str, ToySnapshot] = field(default_factory=dict)
     """Snapshots by id, until they are dropped."""
 
     async def pause(self, operation: Operation) -> None:
@@ -103,7 +103,7 @@ class Setting:
 class ToyEnvironment:
     """Toy environment to act in. `ToyFactory` opens it."""
 
-    def __init__(self, setting: Setting, *, simulation: bool, at: Kept | None = None) -> None:
+    def __init__(self, setting: FactoryState, *, simulation: bool, at: ToySnapshot | None = None) -> None:
         """Open the environment.
 
         at: the snapshot at which it begins without a reset.
@@ -114,10 +114,10 @@ class ToyEnvironment:
         self.capabilities = Capabilities(fidelity=setting.fidelity, isolated=setting.isolated, deterministic=deterministic)
         self.actions = TOY_ACTIONS
         self._number = setting.counts.opened
-        self._own = dict[str, Kept]()
+        self._own = dict[str, ToySnapshot]()
         """Snapshots that it can return to: it took them, and has not broken since."""
         self._taken = 0
-        self._place: Place | None = at.place if at else None
+        self._place: ToyPosition | None = at.place if at else None
         self._tried = dict(at.tried) if at else {}
         self._broken = "" if at else "not reset yet: call reset first"
         self._busy = self._closed = False
@@ -134,7 +134,7 @@ class ToyEnvironment:
             await self._setting.pause("reset")
             after = self._setting.faults.drift_after
             drift = 0 if after is None else max(0, self._counts.resets - after)
-            self._broken, self._place = "", Place(self._graph.start, drift, None)
+            self._broken, self._place = "", ToyPosition(self._graph.start, drift, None)
             return self._observed(self._place)
 
     async def step(self, action: Action) -> Transition:
@@ -158,7 +158,7 @@ class ToyEnvironment:
                 raise EnvironmentFailure("the episode has ended: take snapshots before that")
             await self._setting.pause("snapshot")
             id, self._taken = f"{self._number}.{self._taken}", self._taken + 1
-            self._own[id] = self._setting.kept[id] = Kept(place, dict(self._tried))
+            self._own[id] = self._setting.kept[id] = ToySnapshot(place, dict(self._tried))
             self._counts.snapshots += 1
             return Snapshot(id=id, fidelity="full", fingerprint=self._observed(place).fingerprint)
 
@@ -193,7 +193,7 @@ class ToyEnvironment:
             self._counts.closed += 1
             self._own.clear()
 
-    def _moved(self, place: Place, action: Action) -> Transition:
+    def _moved(self, place: ToyPosition, action: Action) -> Transition:
         if self._ended(place):
             raise ActionError(f"{action}: the episode has ended, nothing can be done")
         if action.name == "stop":
@@ -220,7 +220,7 @@ class ToyEnvironment:
             self._tried[state, link] = tried + 1
         return self._graph.next_state(state, link, tried)
 
-    def _written(self, place: Place, action: Action) -> tuple[SideEffect, ...]:
+    def _written(self, place: ToyPosition, action: Action) -> tuple[SideEffect, ...]:
         """Return the side effect of a write: blocked in a simulation, unless the environment can undo it."""
         url = f"toy://{self._graph.name}/{place.state}"
         if self._simulation and not self.capabilities.isolated:
@@ -229,10 +229,10 @@ class ToyEnvironment:
             self._counts.writes.append(f"{place.state}: {action}")
         return (SideEffect(kind="request", method="POST", url=url, status=200),)
 
-    def _ended(self, place: Place) -> bool:
+    def _ended(self, place: ToyPosition) -> bool:
         return place.answer is not None or self._graph.states[place.state].reward is not None
 
-    def _observed(self, place: Place) -> Observation:
+    def _observed(self, place: ToyPosition) -> Observation:
         state = self._graph.states[place.state]
         text = state.text + (f" (visit {place.drift})" if place.drift else "")
         shown = [("StaticText", text), *(("link", name) for name in state.edges)]
@@ -246,7 +246,7 @@ class ToyEnvironment:
             elements=elements,
         )
 
-    def _here(self) -> Place:
+    def _here(self) -> ToyPosition:
         if self._broken or self._place is None:
             raise EnvironmentFailure(f"the toy environment is {self._broken}")
         return self._place

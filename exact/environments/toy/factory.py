@@ -18,7 +18,7 @@ from exact.environments.base import Snapshot
 from exact.environments.toy.chance import bernoulli_bandit
 from exact.environments.toy.decision import DecisionTree
 from exact.environments.toy.decision_environment import decision_graph
-from exact.environments.toy.environment import TOY_ACTIONS, Counts, Faults, Kept, Operation, Setting, ToyEnvironment
+from exact.environments.toy.environment import TOY_ACTIONS, Counts, FactoryState, Faults, Operation, ToyEnvironment, ToySnapshot
 from exact.environments.toy.known import (
     WORLDS,
     ToyEdge,
@@ -83,7 +83,7 @@ class ToyFactory:
         Nothing waits without them.
         """
         seals = graph.isolated if isolated is None else isolated
-        self._setting = Setting(graph=graph, fidelity=fidelity, isolated=seals, faults=faults or Faults(), latency=latency, wait=wait)
+        self._setting = FactoryState(graph=graph, fidelity=fidelity, isolated=seals, faults=faults or Faults(), latency=latency, wait=wait)
         self.graph, self.counts = graph, self._setting.counts
 
     @contextlib.asynccontextmanager
@@ -115,7 +115,7 @@ class ToyFactory:
         self._setting.kept.pop(snapshot.id, None)
 
     @contextlib.asynccontextmanager
-    async def _around(self, simulation: bool, at: Kept | None) -> AsyncIterator[ToyEnvironment]:
+    async def _around(self, simulation: bool, at: ToySnapshot | None) -> AsyncIterator[ToyEnvironment]:
         self.counts.opened += 1
         self.counts.most_live = max(self.counts.most_live, self.counts.live)
         environment = ToyEnvironment(self._setting, simulation=simulation, at=at)

@@ -131,7 +131,7 @@ class CanvasPainter {
     pen.setLineDash(faint(item) ? [4, 3] : []);
     pen.lineWidth = isCommitted(item.node) ? 2.5 : status === "terminal" ? 1.75 : 1.25;
     pen.strokeStyle = this.view.found.has(item.key) ? paint.mark : isCommitted(item.node) ? paint.accent
-      : { drifted: paint.bad, failed: paint.bad, refused: paint.bad, held: paint.note, terminal: paint.ink }[status] ?? (faint(item) ? paint.quiet : paint.line);
+      : { drifted: paint.bad, failed: paint.bad, refused: paint.bad, blocked: paint.note, terminal: paint.ink }[status] ?? (faint(item) ? paint.quiet : paint.line);
     pen.stroke();
     pen.setLineDash([]);
     if (item !== this.view.cursor && item !== this.view.selected) return;

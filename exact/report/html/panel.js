@@ -78,7 +78,7 @@ function describe(node) {
 function heading(node, choice, parent) {
   const marks = [
     node.committed && tag("committed", "good"), node.current && tag("last state"), node.pending && tag("in flight"),
-    STATUS[node.status] && tag(STATUS[node.status], node.status), node.traces?.some(trace => trace.write) && tag("write sent", "held"),
+    STATUS[node.status] && tag(STATUS[node.status], node.status), node.traces?.some(trace => trace.write) && tag("write sent", "blocked"),
   ].filter(Boolean);
   return make("header", {},
     make("p", { class: "quiet" }, `State ${node.id}, ${plural(node.depth, "action")} from the start`,

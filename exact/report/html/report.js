@@ -14,7 +14,7 @@ const pictureOf = node => (node?.picture ? later("pictures")[node.picture] : und
 const CLOCK = { at: null };
 
 const STATUS = {
-  terminal: "end", held: "write held", "no-op": "no-op", drifted: "drifted", refused: "refused",
+  terminal: "end", blocked: "write blocked", "no-op": "no-op", drifted: "drifted", refused: "refused",
   failed: "failed", exhausted: "exhausted", pruned: "pruned", unlike: "not reached",
 };
 

@@ -14,7 +14,7 @@ from exact.errors import JournalError
 from exact.report.model import data
 from exact.report.model.head import head
 from exact.report.model.model import caps, marks
-from exact.report.model.nodes import lesson, remembered, state
+from exact.report.model.nodes import reflection_record, remembered, state
 from exact.report.model.pictures import coded
 from exact.report.model.reading import Reading
 from exact.report.model.steps import outside, steps, trouble
@@ -41,7 +41,7 @@ class Follower:
         self.journal = run.task_folder(task) / "journal.jsonl"
         self._reading = Reading(self.journal, load_recorded(run.path), run.blobs)
         self._texts = Texts()
-        self._states: dict[int, data.State] = {}
+        self._states: dict[int, data.TreeState] = {}
         self._changed: dict[int, int] = {}
         """Version at which each state changed last, by id; includes states that are gone."""
         self._known: dict[int, tuple[int, int]] = {0: (0, 0)}
@@ -69,7 +69,7 @@ class Follower:
             steps=committed,
             traces=outside(reading, tree),
             trouble=trouble(reading),
-            lessons=tuple(lesson(reflected.reflection) for reflected in reading.state.reflected),
+            lessons=tuple(reflection_record(reflected.reflection) for reflected in reading.state.reflected),
             timeline=reading.growth.timeline(),
             limits=caps(reading),
             marks=marks(reading, tree),
@@ -157,7 +157,7 @@ class Follower:
         return data.Report(
             head=top, remembered=remembered(reading, top.headline), nodes=(), steps=committed,
             traces=outside(reading, tree), trouble=trouble(reading),
-            lessons=tuple(lesson(reflected.reflection) for reflected in reading.state.reflected),
+            lessons=tuple(reflection_record(reflected.reflection) for reflected in reading.state.reflected),
             timeline=(), limits={}, marks={}, texts=(), pictures={},
         )  # fmt: skip
 

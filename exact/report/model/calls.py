@@ -14,17 +14,17 @@ from exact.report.model.text import LABEL, Texts, one_line
 from exact.runs.journal import events as ev
 
 
-def calls(reading: Reading, node: int, texts: Texts) -> tuple[data.Call, ...]:
+def calls(reading: Reading, node: int, texts: Texts) -> tuple[data.ModelCall, ...]:
     """Return the calls at a node in order. A missing blob is a warning, and its content is left out."""
     return tuple(_call(reading, called, texts) for called in reading.calls.get(node, ()))
 
 
-def _call(reading: Reading, called: ev.Called, texts: Texts) -> data.Call:
+def _call(reading: Reading, called: ev.Called, texts: Texts) -> data.ModelCall:
     answers, raw = _answers(reading, called, texts)
     s, u = called.sampling, called.usage
     cached = f" ({u.cached_tokens:,} cached)" if u.cached_tokens else ""
     money = "price unknown" if u.cost is None else f"${u.cost:.4f}"
-    return data.Call(
+    return data.ModelCall(
         role=one_line(called.role, LABEL),
         model=one_line(called.model, LABEL),
         prompt=one_line(called.prompt, LABEL),
@@ -47,29 +47,29 @@ def _blob(reading: Reading, name: str, kind: Any) -> Any:
         return None
 
 
-class _Part(msgspec.Struct):
+class _MessagePart(msgspec.Struct):
     text: str = ""
     image: str = ""
 
 
 class _Message(msgspec.Struct):
     role: str
-    parts: tuple[_Part, ...]
+    parts: tuple[_MessagePart, ...]
 
 
-def _request(reading: Reading, called: ev.Called, texts: Texts) -> tuple[data.Said, ...]:
+def _request(reading: Reading, called: ev.Called, texts: Texts) -> tuple[data.PromptTurn, ...]:
     messages: tuple[_Message, ...] = _blob(reading, called.request, tuple[_Message, ...]) or ()
-    return tuple(data.Said(role=one_line(m.role, LABEL), text=texts.add(_written(m))) for m in messages)
+    return tuple(data.PromptTurn(role=one_line(m.role, LABEL), text=texts.add(_written(m))) for m in messages)
 
 
 def _written(message: _Message) -> str:
     return "\n".join(part.text or f"[picture {part.image[:12]}]" for part in message.parts)
 
 
-def _answers(reading: Reading, called: ev.Called, texts: Texts) -> tuple[tuple[data.Said, ...], int | None]:
+def _answers(reading: Reading, called: ev.Called, texts: Texts) -> tuple[tuple[data.PromptTurn, ...], int | None]:
     answer: ChatAnswer | None = _blob(reading, called.answer, ChatAnswer)
     if answer is None:
         return (), None
-    return tuple(data.Said(role=one_line(choice.finish, LABEL), text=texts.add(choice.text)) for choice in answer.choices), texts.add(
+    return tuple(data.PromptTurn(role=one_line(choice.finish, LABEL), text=texts.add(choice.text)) for choice in answer.choices), texts.add(
         answer.raw
     )

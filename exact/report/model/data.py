@@ -12,8 +12,8 @@ import msgspec
 
 from exact.observation import Box
 
-Status = Literal["open", "terminal", "held", "no-op", "drifted", "refused", "failed", "exhausted", "pruned", "unlike"]
-"""Status of a state or an action. `held`: a write was blocked. `exhausted`: every action was tried. `pruned`: a viewer closed it.
+Status = Literal["open", "terminal", "blocked", "no-op", "drifted", "refused", "failed", "exhausted", "pruned", "unlike"]
+"""Status of a state or an action. `blocked`: a write was blocked. `exhausted`: every action was tried. `pruned`: a viewer closed it.
 `unlike`: the search had foreseen this state, and the committed step led to another one."""
 
 Mark = tuple[str, int, int, int, int]
@@ -22,11 +22,11 @@ Mark = tuple[str, int, int, int, int]
 Ending = Literal["solved", "unsolved", "judged", "failed", "stopped", "unfinished"]
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ReportPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Base of all report data."""
 
 
-class Fact(Part, frozen=True, kw_only=True):
+class Fact(ReportPart, frozen=True, kw_only=True):
     """Figure of the head."""
 
     label: str
@@ -34,7 +34,7 @@ class Fact(Part, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Write(Part, frozen=True, kw_only=True):
+class Write(ReportPart, frozen=True, kw_only=True):
     """Request that may have changed the outside."""
 
     request: str
@@ -46,7 +46,7 @@ class Write(Part, frozen=True, kw_only=True):
     undone: bool
 
 
-class Cost(Part, frozen=True, kw_only=True):
+class Cost(ReportPart, frozen=True, kw_only=True):
     """Cost of one role's model calls."""
 
     role: str
@@ -63,7 +63,7 @@ class Cost(Part, frozen=True, kw_only=True):
     unused_money: float = 0.0
 
 
-class Wrong(Part, frozen=True, kw_only=True):
+class WrongStep(ReportPart, frozen=True, kw_only=True):
     """Committed step at which an attempt went wrong, as far as its journal shows."""
 
     step: int
@@ -72,7 +72,7 @@ class Wrong(Part, frozen=True, kw_only=True):
     why: str
 
 
-class Head(Part, frozen=True, kw_only=True):
+class Head(ReportPart, frozen=True, kw_only=True):
     """Summary of the attempt."""
 
     task: str
@@ -95,15 +95,15 @@ class Head(Part, frozen=True, kw_only=True):
     """Writes of committed actions."""
     simulated: tuple[Write, ...] = ()
     """Writes that were sent while searching."""
-    held: int = 0
+    blocked: int = 0
     """Number of blocked writes."""
     costs: tuple[Cost, ...] = ()
     waste: tuple[str, ...] = ()
     """Sentences about results that were paid for and not used."""
-    wrong: Wrong | None = None
+    wrong: WrongStep | None = None
 
 
-class Trace(Part, frozen=True, kw_only=True):
+class Trace(ReportPart, frozen=True, kw_only=True):
     """Side effect, with where and when it happened."""
 
     kind: str
@@ -117,15 +117,15 @@ class Trace(Part, frozen=True, kw_only=True):
     """Node that the step led to, or at which it happened."""
 
 
-class Argument(Part, frozen=True, kw_only=True):
-    """Argument of one debater."""
+class DebateArgument(ReportPart, frozen=True, kw_only=True):
+    """DebateArgument of one debater."""
 
     side: str
     round: int
     text: int | None
 
 
-class Opinion(Part, frozen=True, kw_only=True):
+class StateEvaluation(ReportPart, frozen=True, kw_only=True):
     """Evaluation of a state."""
 
     value: float
@@ -136,13 +136,13 @@ class Opinion(Part, frozen=True, kw_only=True):
     within: float = 0.0
     between: float = 0.0
     """Disagreement between judges, as in exact.context.Evaluation."""
-    arguments: tuple[Argument, ...] = ()
+    arguments: tuple[DebateArgument, ...] = ()
     """Arguments in their order."""
     judges: tuple[str, ...] = ()
     """Evaluation by each judge."""
 
 
-class Choice(Part, frozen=True, kw_only=True):
+class ProposedAction(ReportPart, frozen=True, kw_only=True):
     """Proposed action of a state."""
 
     action: str
@@ -161,11 +161,11 @@ class Choice(Part, frozen=True, kw_only=True):
     """Iteration, N and 1,000 Q, repeated: how its figures grew."""
 
 
-class Route(Part, frozen=True, kw_only=True):
-    """Route by which a simulation environment reached a state."""
+class ArrivalRoute(ReportPart, frozen=True, kw_only=True):
+    """ArrivalRoute by which a simulation environment reached a state."""
 
     node: int
-    """State that the route led to: this one, or the one before, from which the action was then taken."""
+    """TreeState that the route led to: this one, or the one before, from which the action was then taken."""
     route: str
     verdict: str
     transitions: int = 0
@@ -174,7 +174,7 @@ class Route(Part, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
-class Lesson(Part, frozen=True, kw_only=True):
+class ReflectionRecord(ReportPart, frozen=True, kw_only=True):
     """Reflection with its provenance."""
 
     kind: str
@@ -188,32 +188,32 @@ class Lesson(Part, frozen=True, kw_only=True):
     tainted: bool
 
 
-class Shown(Part, frozen=True, kw_only=True):
+class RetrievedReflections(ReportPart, frozen=True, kw_only=True):
     """Reflections that were retrieved in a state."""
 
     kind: str
     memory: str
-    lessons: tuple[Lesson, ...]
+    lessons: tuple[ReflectionRecord, ...]
 
 
-class Remembered(Part, frozen=True, kw_only=True):
+class RecalledReflection(ReportPart, frozen=True, kw_only=True):
     """Earlier reflection that this attempt was shown."""
 
-    lesson: Lesson
+    lesson: ReflectionRecord
     nodes: tuple[int, ...]
     """States in which it was shown."""
     ending: str
     """Outcome of the attempt."""
 
 
-class Said(Part, frozen=True, kw_only=True):
+class PromptTurn(ReportPart, frozen=True, kw_only=True):
     """Turn of a prompt, or an answer."""
 
     role: str
     text: int | None = None
 
 
-class Call(Part, frozen=True, kw_only=True):
+class ModelCall(ReportPart, frozen=True, kw_only=True):
     """Answered model call."""
 
     role: str
@@ -223,12 +223,12 @@ class Call(Part, frozen=True, kw_only=True):
     sampling: str
     usage: str
     seconds: float
-    request: tuple[Said, ...] = ()
-    answers: tuple[Said, ...] = ()
+    request: tuple[PromptTurn, ...] = ()
+    answers: tuple[PromptTurn, ...] = ()
     raw: int | None = None
 
 
-class State(Part, frozen=True, kw_only=True):
+class TreeState(ReportPart, frozen=True, kw_only=True):
     """Node of the tree."""
 
     id: int
@@ -254,18 +254,18 @@ class State(Part, frozen=True, kw_only=True):
     """V: the first evaluation."""
     mean: float | None = None
     """Mean of all values backed up here and below."""
-    opinion: Opinion | None = None
+    opinion: StateEvaluation | None = None
     title: str = ""
     url: str = ""
     observation: int | None = None
     picture: str = ""
-    choices: tuple[Choice, ...] = ()
-    routes: tuple[Route, ...] = ()
+    choices: tuple[ProposedAction, ...] = ()
+    routes: tuple[ArrivalRoute, ...] = ()
     traces: tuple[Trace, ...] = ()
     note: str = ""
     """Further notes on the step that led here."""
-    shown: tuple[Shown, ...] = ()
-    calls: tuple[Call, ...] = ()
+    shown: tuple[RetrievedReflections, ...] = ()
+    calls: tuple[ModelCall, ...] = ()
     failures: tuple[str, ...] = ()
     seconds: float | None = None
     """Seconds that the step that led here took."""
@@ -275,7 +275,7 @@ class State(Part, frozen=True, kw_only=True):
     """Commands of viewers about it."""
 
 
-class Alternative(Part, frozen=True, kw_only=True):
+class ComparedAction(ReportPart, frozen=True, kw_only=True):
     """Statistics of one action at a decision."""
 
     words: str
@@ -285,14 +285,14 @@ class Alternative(Part, frozen=True, kw_only=True):
     chosen: bool = False
 
 
-class Step(Part, frozen=True, kw_only=True):
+class CommittedStep(ReportPart, frozen=True, kw_only=True):
     """Committed action."""
 
     number: int
     node: int
-    """State in which it was taken."""
+    """TreeState in which it was taken."""
     child: int | None
-    """State that it led to; None where it was refused or its result is not journalled."""
+    """TreeState that it led to; None where it was refused or its result is not journalled."""
     words: str
     reason: str
     stopped: str
@@ -303,10 +303,10 @@ class Step(Part, frozen=True, kw_only=True):
     outcome: str
     """Text about its outcome."""
     trouble: bool = False
-    alternatives: tuple[Alternative, ...] = ()
+    alternatives: tuple[ComparedAction, ...] = ()
 
 
-class Moment(Part, frozen=True, kw_only=True):
+class TimelinePoint(ReportPart, frozen=True, kw_only=True):
     """Figures of a search after one iteration."""
 
     t: float
@@ -321,7 +321,7 @@ class Moment(Part, frozen=True, kw_only=True):
     """Number of the commit that followed directly."""
 
 
-class Picture(Part, frozen=True, kw_only=True):
+class Picture(ReportPart, frozen=True, kw_only=True):
     """Screenshot."""
 
     src: str
@@ -331,21 +331,21 @@ class Picture(Part, frozen=True, kw_only=True):
     """Height in pixels of the original, in which boxes are given."""
 
 
-class Report(Part, frozen=True, kw_only=True):
+class Report(ReportPart, frozen=True, kw_only=True):
     """Report of one attempt at one task."""
 
     head: Head
-    nodes: tuple[State, ...]
-    steps: tuple[Step, ...]
+    nodes: tuple[TreeState, ...]
+    steps: tuple[CommittedStep, ...]
     traces: tuple[Trace, ...]
     """Writes that were sent, and everything that was blocked."""
     trouble: tuple[tuple[int, str, int], ...]
     """Failures and drifts: node, reason, count."""
-    lessons: tuple[Lesson, ...]
+    lessons: tuple[ReflectionRecord, ...]
     """Reflections written in this attempt."""
-    remembered: tuple[Remembered, ...]
+    remembered: tuple[RecalledReflection, ...]
     """Reflections shown in this attempt, in order."""
-    timeline: tuple[Moment, ...]
+    timeline: tuple[TimelinePoint, ...]
     limits: dict[str, float]
     """Limits of the task's budget by kind; kinds without a limit are left out."""
     marks: dict[int, tuple[Mark, ...]]

@@ -51,12 +51,12 @@ def simulated_writes(reading: Reading) -> tuple[data.Write, ...]:
     return tuple(found)
 
 
-def held_back(reading: Reading) -> int:
+def blocked_writes(reading: Reading) -> int:
     """Return the number of writes of the search that were blocked."""
     return sum(effect.is_blocked for acted in reading.state.acted.values() for effect in acted.effects)
 
 
-def wrong(reading: Reading, steps: tuple[data.Step, ...], ending: data.Ending) -> data.Wrong | None:
+def wrong(reading: Reading, steps: tuple[data.CommittedStep, ...], ending: data.Ending) -> data.WrongStep | None:
     """Return the step at which the attempt went wrong; None where there is none.
 
     It is the first step that the live environment refused or answered differently, else the one with the largest drop.
@@ -65,13 +65,13 @@ def wrong(reading: Reading, steps: tuple[data.Step, ...], ending: data.Ending) -
         return None
     for step in steps:
         if step.trouble:
-            return data.Wrong(step=step.number, node=step.node, words=step.words, why=f"It was {step.outcome}." if step.outcome else "")
+            return data.WrongStep(step=step.number, node=step.node, words=step.words, why=f"It was {step.outcome}." if step.outcome else "")
     fell = [step for step in steps if step.value is not None and step.came is not None and step.value - step.came >= DROP]
     if not fell:
         return None
     step = max(fell, key=lambda each: (each.value or 0.0) - (each.came or 0.0))
     why = f"{step.value:.2f} was expected of it, and {step.came:.2f} came: the furthest that any step fell short."
-    return data.Wrong(step=step.number, node=step.node, words=step.words, why=why)
+    return data.WrongStep(step=step.number, node=step.node, words=step.words, why=why)
 
 
 def _writes(effects: tuple[SideEffect, ...], words: str, node: int, fate: str, *, undone: bool) -> list[data.Write]:

@@ -17,7 +17,7 @@ class Growth:
     """Recorder of growth, called before and after the state applies each event."""
 
     def __init__(self) -> None:
-        self.moments: list[data.Moment] = []
+        self.moments: list[data.TimelinePoint] = []
         self.edges: dict[tuple[int, int], list[int]] = defaultdict(list)
         """Iteration, N and 1,000 Q, repeated; by node and edge."""
         self.touched: set[int] = {0}
@@ -49,7 +49,7 @@ class Growth:
         if tree.iterations != self._iterations:
             self._grown(state, event.t)
 
-    def timeline(self) -> tuple[data.Moment, ...]:
+    def timeline(self) -> tuple[data.TimelinePoint, ...]:
         """Return the moments, thinned out evenly where there are many; those before a commit and the last one are kept."""
         stride = 1
         while len(self.moments) > MOST * stride:
@@ -60,7 +60,7 @@ class Growth:
     def _mark(self, event: ev.Committed) -> None:
         if self.moments:
             moment = self.moments[-1]
-            self.moments[-1] = data.Moment(
+            self.moments[-1] = data.TimelinePoint(
                 t=moment.t, iteration=moment.iteration, root=moment.root, nodes=moment.nodes, spent=moment.spent, edges=moment.edges,
                 step=event.step + 1,
             )  # fmt: skip
@@ -71,7 +71,7 @@ class Growth:
         spent: dict[str, float] = {kind: round(amount, 6) for kind, amount in state.budget.spent.items() if amount}
         edges = tuple((i, edge.visits, round(edge.q, 3)) for i, edge in enumerate(tree.root.edges) if edge.visits)
         self.moments.append(
-            data.Moment(
+            data.TimelinePoint(
                 t=t,
                 iteration=tree.iterations,
                 root=tree.root.id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from exact.config import Config
 from exact.counted import counted
 from exact.report.model import data
-from exact.report.model.faults import committed_writes, held_back, simulated_writes, wrong
+from exact.report.model.faults import blocked_writes, committed_writes, simulated_writes, wrong
 from exact.report.model.money import costs, waste
 from exact.report.model.reading import Reading
 from exact.report.model.routes import lines, travel
@@ -20,7 +20,7 @@ _JUDGES = {
 }
 
 
-def head(reading: Reading, task: Task, committed: tuple[data.Step, ...] = (), *, oracle: bool = False) -> data.Head:
+def head(reading: Reading, task: Task, committed: tuple[data.CommittedStep, ...] = (), *, oracle: bool = False) -> data.Head:
     """Return what a reader should see first. `committed`: its steps. `oracle`: whether the values came from the benchmark's score."""
     ending, headline, sentence = _ending(reading)
     config = reading.config
@@ -38,7 +38,7 @@ def head(reading: Reading, task: Task, committed: tuple[data.Step, ...] = (), *,
         health=tuple(symptom.text for symptom in _health(reading)),
         committed=committed_writes(reading),
         simulated=simulated_writes(reading),
-        held=held_back(reading),
+        blocked=blocked_writes(reading),
         costs=costs(reading),
         waste=tuple(waste(reading)),
         wrong=wrong(reading, committed, ending),

@@ -8,7 +8,7 @@ from exact.config import Config, load_recorded
 from exact.observation import Box
 from exact.report.model import data
 from exact.report.model.head import head
-from exact.report.model.nodes import lesson, nodes, remembered
+from exact.report.model.nodes import nodes, reflection_record, remembered
 from exact.report.model.pictures import pictures
 from exact.report.model.reading import Reading
 from exact.report.model.steps import outside, steps, trouble
@@ -44,7 +44,7 @@ def report(
         steps=committed,
         traces=outside(reading, tree),
         trouble=trouble(reading),
-        lessons=tuple(lesson(reflected.reflection) for reflected in reading.state.reflected),
+        lessons=tuple(reflection_record(reflected.reflection) for reflected in reading.state.reflected),
         remembered=remembered(reading, top.headline),
         timeline=reading.growth.timeline(),
         limits=caps(reading),
@@ -60,7 +60,7 @@ def caps(reading: Reading) -> dict[str, float]:
     return {kind: float(limit) for kind, limit in found.items() if limit is not None}
 
 
-def marks(reading: Reading, tree: Iterable[data.State]) -> dict[int, tuple[data.Mark, ...]]:
+def marks(reading: Reading, tree: Iterable[data.TreeState]) -> dict[int, tuple[data.Mark, ...]]:
     """Return the boxes of all elements, once for each observation."""
     found: dict[int, tuple[data.Mark, ...]] = {}
     for state in tree:

@@ -22,19 +22,19 @@ _KINDS: dict[str, data.Status] = {
 """Status by the first word of a reason for closing."""
 
 
-def nodes(reading: Reading, texts: Texts) -> tuple[data.State, ...]:
+def nodes(reading: Reading, texts: Texts) -> tuple[data.TreeState, ...]:
     """Return all nodes in order of their ids. A node that another one represents is merged into that one."""
     return tuple(state(reading, node, texts) for node in reading.state.tree.nodes if reading.merged(node) is node)
 
 
-def state(reading: Reading, node: Node, texts: Texts) -> data.State:
+def state(reading: Reading, node: Node, texts: Texts) -> data.TreeState:
     """Return everything that is known of one node."""
     seen, now = reading.seen(node), reading.state
     status, reason = _status(node)
     came = now.effects.get(node.id)
     ids = _ids(reading, node)
     born, iteration = reading.born[ids[0]]
-    return data.State(
+    return data.TreeState(
         id=node.id,
         parent=node.parent.id if node.parent else None,
         via=node.via,
@@ -50,7 +50,7 @@ def state(reading: Reading, node: Node, texts: Texts) -> data.State:
         visits=node.visits,
         value=node.value,
         mean=_mean(node),
-        opinion=opinion(node.evaluation, texts),
+        opinion=state_evaluation(node.evaluation, texts),
         title=one_line(seen.title, LABEL) if seen else "",
         url=one_line(seen.url) if seen else "",
         observation=texts.add(seen.text) if seen else None,
@@ -101,7 +101,7 @@ def _status(node: Node) -> tuple[data.Status, str]:
     if edge is not None and edge.child is not node:
         return "unlike", "the committed step led to another state than the search had seen"
     if node.blocked:
-        return "held", "a write was held back, so what lies behind it is unknown"
+        return "blocked", "a write was blocked, so the state behind it is unknown"
     if node.terminated:
         return "terminal", "the episode ended: nothing after it is seen"
     return closing(node.closed)
@@ -113,11 +113,11 @@ def closing(reason: str) -> tuple[data.Status, str]:
     return _KINDS.get(kind, "failed") if reason else "open", one_line(rest or reason)
 
 
-def opinion(evaluation: Evaluation | None, texts: Texts) -> data.Opinion | None:
+def state_evaluation(evaluation: Evaluation | None, texts: Texts) -> data.StateEvaluation | None:
     """Return an evaluation in the report's form, its rationale among the long texts."""
     if evaluation is None:
         return None
-    return data.Opinion(
+    return data.StateEvaluation(
         value=evaluation.value,
         disagreement=evaluation.disagreement,
         samples=evaluation.samples,
@@ -125,15 +125,15 @@ def opinion(evaluation: Evaluation | None, texts: Texts) -> data.Opinion | None:
         order_effect=evaluation.order_effect,
         within=evaluation.within,
         between=evaluation.between,
-        arguments=tuple(data.Argument(side=said.side, round=said.round, text=texts.add(said.text)) for said in evaluation.arguments),
+        arguments=tuple(data.DebateArgument(side=said.side, round=said.round, text=texts.add(said.text)) for said in evaluation.arguments),
         judges=tuple(one_line(judge) for judge in evaluation.judges),
     )
 
 
-def _choice(edge: Edge, seen: Observation | None, texts: Texts, grew: Sequence[int]) -> data.Choice:
+def _choice(edge: Edge, seen: Observation | None, texts: Texts, grew: Sequence[int]) -> data.ProposedAction:
     status, reason = closing(edge.closed)
     named = [seen.element(id) for id in edge.action.elements] if seen else []
-    return data.Choice(
+    return data.ProposedAction(
         action=inert(edge.action.key, 4 * LINE),
         words=in_words(edge.action, seen),
         prior=edge.prior,
@@ -149,15 +149,15 @@ def _choice(edge: Edge, seen: Observation | None, texts: Texts, grew: Sequence[i
     )
 
 
-def _routes(reading: Reading, node: Node, ids: tuple[int, ...]) -> tuple[data.Route, ...]:
+def _routes(reading: Reading, node: Node, ids: tuple[int, ...]) -> tuple[data.ArrivalRoute, ...]:
     """Return how an environment first reached this state, and how environments returned to it."""
     came = reading.reached.get((node.parent.id, node.via)) if node.parent and reading.foreseen[node.parent.id, node.via] == ids[0] else None
     back = [arrival for id in ids for arrival in reading.arrivals.get(id, ())]
     return tuple(_route(arrival) for arrival in ([came, *back] if came else back))
 
 
-def _route(arrival: ev.Arrived) -> data.Route:
-    return data.Route(
+def _route(arrival: ev.Arrived) -> data.ArrivalRoute:
+    return data.ArrivalRoute(
         node=arrival.node,
         route=arrival.route,
         verdict=arrival.match,
@@ -201,13 +201,13 @@ def traces(effects: Iterable[SideEffect], phase: str, node: int) -> list[data.Tr
     ]
 
 
-def _shown(recalled: ev.Recalled) -> data.Shown:
-    return data.Shown(
-        kind=recalled.kind, memory=one_line(recalled.memory, LABEL), lessons=tuple(lesson(each) for each in recalled.reflections)
+def _shown(recalled: ev.Recalled) -> data.RetrievedReflections:
+    return data.RetrievedReflections(
+        kind=recalled.kind, memory=one_line(recalled.memory, LABEL), lessons=tuple(reflection_record(each) for each in recalled.reflections)
     )
 
 
-def remembered(reading: Reading, ending: str) -> tuple[data.Remembered, ...]:
+def remembered(reading: Reading, ending: str) -> tuple[data.RecalledReflection, ...]:
     """Return each reflection that was shown, once, with all states in which it was shown."""
     found = dict[str, Reflection]()
     where = dict[str, list[int]]()
@@ -216,10 +216,13 @@ def remembered(reading: Reading, ending: str) -> tuple[data.Remembered, ...]:
         for reflection in recalled.reflections:
             found.setdefault(reflection.id, reflection)
             where.setdefault(reflection.id, []).append(node.id)
-    return tuple(data.Remembered(lesson=lesson(each), nodes=tuple(dict.fromkeys(where[id])), ending=ending) for id, each in found.items())
+    return tuple(
+        data.RecalledReflection(lesson=reflection_record(each), nodes=tuple(dict.fromkeys(where[id])), ending=ending)
+        for id, each in found.items()
+    )
 
 
-def lesson(reflection: Reflection) -> data.Lesson:
+def reflection_record(reflection: Reflection) -> data.ReflectionRecord:
     """Return a reflection with its provenance in one line."""
     r = reflection
     by = f"by {r.model}{f' ({r.prompt})' if r.prompt else ''}" if r.model else "by the embedded reflector"
@@ -232,7 +235,7 @@ def lesson(reflection: Reflection) -> data.Lesson:
         by,
         outcome,
     ]
-    return data.Lesson(
+    return data.ReflectionRecord(
         kind=r.kind,
         text=inert(r.text, 4 * LINE),
         action=one_line(r.action_label or r.action, LABEL),

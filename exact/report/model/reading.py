@@ -175,7 +175,9 @@ def _result(result: Result) -> str:
         case Valued():
             return f"was told a value of {result.evaluation.value:.3f}"
         case Stepped():
-            return f"came to {'an end' if result.terminated else 'a held write' if result.blocked else f'a state {result.fingerprint[:8]}'}"
+            return (
+                f"came to {'an end' if result.terminated else 'a blocked write' if result.blocked else f'a state {result.fingerprint[:8]}'}"
+            )
         case Proposed():
             return "was proposed " + ", ".join(f"{one_line(p.action.key, 60)} ({p.prior:.2f})" for p in result.proposals)
         case Failure():

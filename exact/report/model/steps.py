@@ -12,15 +12,15 @@ from exact.runs.journal import events as ev
 from exact.search.tree import Node
 
 
-def steps(reading: Reading) -> tuple[data.Step, ...]:
+def steps(reading: Reading) -> tuple[data.CommittedStep, ...]:
     """Return every decision with its outcome."""
     return tuple(_step(reading, decided, committed, root) for decided, committed, root in reading.steps)
 
 
-def _step(reading: Reading, decided: ev.Decided, committed: ev.Committed | None, root: Node) -> data.Step:
+def _step(reading: Reading, decided: ev.Decided, committed: ev.Committed | None, root: Node) -> data.CommittedStep:
     seen, child, decision = reading.seen(root), reading.child(committed, root), decided.decision
     chosen = root.edges[decision.edges[0]]
-    return data.Step(
+    return data.CommittedStep(
         number=decided.step + 1,
         node=root.id,
         child=child.id if child else None,
@@ -32,7 +32,7 @@ def _step(reading: Reading, decided: ev.Decided, committed: ev.Committed | None,
         outcome=_outcome(committed),
         trouble=committed is None or bool(committed.refused) or committed.agrees is False,
         alternatives=tuple(
-            data.Alternative(
+            data.ComparedAction(
                 words=in_words(root.edges[a.edge].action, seen),
                 prior=a.prior,
                 visits=a.visits,
@@ -57,7 +57,7 @@ def _outcome(committed: ev.Committed | None) -> str:
     return f"done, as the search had seen it{ended}" if committed.agrees else f"done, but it led to another state than foreseen{ended}"
 
 
-def outside(reading: Reading, nodes: tuple[data.State, ...]) -> tuple[data.Trace, ...]:
+def outside(reading: Reading, nodes: tuple[data.TreeState, ...]) -> tuple[data.Trace, ...]:
     """Return all writes that were sent and all that was blocked, in order of nodes; then those of replays after a crash."""
     found = [trace for node in nodes for trace in node.traces]
     for rebuilt in reading.rebuilt:

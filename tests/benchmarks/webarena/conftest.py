@@ -14,7 +14,7 @@ import pytest
 
 from exact.benchmarks.visualwebarena import visualwebarena
 from exact.benchmarks.webarena import WebArena, parse
-from exact.benchmarks.webarena.evaluate import Check, Setting, evaluators
+from exact.benchmarks.webarena.evaluate import Check, EvaluatorContext, evaluators
 from exact.benchmarks.webarena.format import Dialect
 from exact.benchmarks.webarena.helpers import ON_PAGES
 from exact.benchmarks.webarena.judges import Judges
@@ -96,7 +96,9 @@ def checks(
 ) -> tuple[Check, ...]:
     """The evaluators of one evaluation; `fields`: others of its task."""
     addresses = Addresses("WA_", environ or LOOPBACK)
-    setting = Setting(dialect, addresses, judges or Judges(nobody), {**ON_PAGES, **Shop(addresses, environ or LOOPBACK).helpers}, quiet)
+    setting = EvaluatorContext(
+        dialect, addresses, judges or Judges(nobody), {**ON_PAGES, **Shop(addresses, environ or LOOPBACK).helpers}, quiet
+    )
     return evaluators(parse(item(eval=evaluation, **fields), "test.json"), setting, "test.json")
 
 

@@ -13,7 +13,7 @@ from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import form
 from exact.models.base import Sampling, Usage
 from exact.report.model import data
-from exact.report.model.faults import committed_writes, held_back, simulated_writes, wrong
+from exact.report.model.faults import blocked_writes, committed_writes, simulated_writes, wrong
 from exact.report.model.growth import Growth
 from exact.report.model.money import costs, waste
 from exact.report.model.reading import Reading
@@ -29,8 +29,8 @@ def reading_of(run: RunFolder) -> Reading:
     return Reading(run.task_folder(run.manifest.tasks[0]) / "journal.jsonl", load_recorded(run.path), run.blobs)
 
 
-def step(number: int, value: float | None, came: float | None, *, trouble: bool = False) -> data.Step:
-    return data.Step(
+def step(number: int, value: float | None, came: float | None, *, trouble: bool = False) -> data.CommittedStep:
+    return data.CommittedStep(
         number=number, node=number, child=None, words=f"go {number}", reason="", stopped="", value=value, came=came,
         outcome="refused by the real environment", trouble=trouble,
     )  # fmt: skip
@@ -51,7 +51,7 @@ READING: Reading = None  # type: ignore[assignment]
     ],
 )
 def test_the_step_that_went_wrong_is_the_one_that_broke_or_fell_furthest(
-    steps: list[data.Step], ending: data.Ending, found: int | None
+    steps: list[data.CommittedStep], ending: data.Ending, found: int | None
 ) -> None:
     said = wrong(READING, tuple(steps), ending)
     assert (said.step if said else None) == found
@@ -61,7 +61,7 @@ def test_committed_writes_stand_and_held_ones_were_not_sent(tmp_path: Path) -> N
     reading = reading_of(shop_run(tmp_path / "run"))
     (write,) = committed_writes(reading)
     assert write.request == "POST http://shop.test/pay (201)" and write.fate == "It stands." and not write.undone
-    assert simulated_writes(reading) == () and held_back(reading) == 2
+    assert simulated_writes(reading) == () and blocked_writes(reading) == 2
 
 
 @pytest.mark.parametrize(("speculation", "undone"), [("rollback", True), ("free", False)])
@@ -118,7 +118,7 @@ async def test_the_figures_of_every_action_end_where_the_tree_does(tmp_path: Pat
 
 def test_a_long_timeline_is_thinned_but_keeps_commits_and_the_end() -> None:
     growth = Growth()
-    growth.moments = [data.Moment(t=0.0, iteration=i, root=0, nodes=1, step=1 if i == 777 else None) for i in range(5000)]
+    growth.moments = [data.TimelinePoint(t=0.0, iteration=i, root=0, nodes=1, step=1 if i == 777 else None) for i in range(5000)]
     kept = [moment.iteration for moment in growth.timeline()]
     assert len(kept) <= 602 and 777 in kept and kept[-1] == 4999
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.report.model.data import Report, State, Status
+from exact.report.model.data import Report, Status, TreeState
 from exact.report.model.model import report
 from exact.runs.journal.store import ResultLine, RunFolder
 from exact.task import Score
@@ -16,7 +16,7 @@ def told(shop: RunFolder) -> Report:
     return report(shop, shop.manifest.tasks[0], screenshots=False)
 
 
-def of_status(told: Report, status: Status) -> list[State]:
+def of_status(told: Report, status: Status) -> list[TreeState]:
     return [node for node in told.nodes if node.status == status]
 
 
@@ -34,7 +34,7 @@ def test_a_refused_action_has_its_reason_and_no_state(told: Report) -> None:
 
 
 def test_every_kind_of_state_is_told_apart(told: Report) -> None:
-    assert of_status(told, "held") and of_status(told, "no-op") and of_status(told, "terminal")
+    assert of_status(told, "blocked") and of_status(told, "no-op") and of_status(told, "terminal")
     statuses = {choice.status for node in told.nodes for choice in node.choices}
     assert {"drifted", "refused", "failed", "no-op", "open"} <= statuses
 

@@ -14,7 +14,7 @@ import pytest
 from exact.action import Action
 from exact.config import Config
 from exact.environments.base import Transition
-from exact.environments.toy.environment import Place
+from exact.environments.toy.environment import ToyPosition
 from exact.environments.toy.factory import ToyEdge, ToyEnvironment, ToyFactory, ToyGraph, ToyState
 from exact.environments.toy.known import chain, deceptive_chain, form, maze
 from exact.runs.attempt.commit import PLANNED
@@ -145,7 +145,7 @@ def dated(patch: pytest.MonkeyPatch) -> None:
     """Have what comes of a write tell when it was written: the next time it is another state."""
     moved, ticks = ToyEnvironment._moved, itertools.count(1)
 
-    def later(environment: ToyEnvironment, place: Place, action: Action) -> Transition:
+    def later(environment: ToyEnvironment, place: ToyPosition, action: Action) -> Transition:
         transition = moved(environment, place, action)
         if not transition.effects or transition.terminated:
             return transition

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from exact.benchmarks.sites import Site, trac, wagtail
+from exact.benchmarks.sites import SiteSuite, trac, wagtail
 from exact.benchmarks.sites.seeds import interpreter, seed
 from exact.config import BrowserConfig
 from exact.environments.base import Fork
@@ -31,7 +31,7 @@ SAMPLE = {"trac": ("trac/21",), "wagtail": ("wagtail/17",)}
 
 
 @pytest.mark.parametrize("made", [trac, wagtail])
-async def test_reference_sequences_score_1_and_wrong_ones_0(made: type[Site], applications: None, executable: str) -> None:
+async def test_reference_sequences_score_1_and_wrong_ones_0(made: type[SiteSuite], applications: None, executable: str) -> None:
     """Every fourth; all are walked by `bench/sites.py --references`."""
     site = made()  # type: ignore[call-arg]
     async with site.environments(BESIDE) as environments:
@@ -39,7 +39,7 @@ async def test_reference_sequences_score_1_and_wrong_ones_0(made: type[Site], ap
 
 
 @pytest.mark.parametrize("made", [trac, wagtail])
-async def test_a_sample_scores_the_same_inside_gvisor(made: type[Site], applications: None, runsc: None, executable: str) -> None:
+async def test_a_sample_scores_the_same_inside_gvisor(made: type[SiteSuite], applications: None, runsc: None, executable: str) -> None:
     site = made()  # type: ignore[call-arg]
     async with site.environments(INSIDE) as environments:
         assert isinstance(environments, ForkingFactory)
@@ -154,7 +154,7 @@ class Visitor:
     ],
 )
 async def test_a_post_without_its_token_is_refused(
-    made: type[Site], form: str, fields: dict[str, str], shown: tuple[str, str], status: int, applications: None, executable: str
+    made: type[SiteSuite], form: str, fields: dict[str, str], shown: tuple[str, str], status: int, applications: None, executable: str
 ) -> None:
     site = made()  # type: ignore[call-arg]
     application = site._application

@@ -8,7 +8,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from exact.benchmarks import registry
-from exact.benchmarks.sites import Site, trac, wagtail
+from exact.benchmarks.sites import SiteSuite, trac, wagtail
 from exact.benchmarks.sites.seeds import interpreter
 from exact.benchmarks.sites.suite import TRAC, _reset
 from exact.environments.browser.observe.describe import fingerprint
@@ -20,17 +20,17 @@ from tests.benchmarks.sites.walk import REFERENCE, facts, said, stands, unsaid
 
 
 @pytest.fixture(params=[trac, wagtail])
-def site(request: pytest.FixtureRequest) -> Site:
-    made: Site = request.param()
+def site(request: pytest.FixtureRequest) -> SiteSuite:
+    made: SiteSuite = request.param()
     return made
 
 
-def test_each_site_has_thirty_tasks_whose_evaluators_can_be_made(site: Site) -> None:
+def test_each_site_has_thirty_tasks_whose_evaluators_can_be_made(site: SiteSuite) -> None:
     assert list(site.ids()) == [f"{site.name}/{number}" for number in range(1, 31)]
     assert all(site.checks(id.partition("/")[2]) for id in site.ids())
 
 
-def test_tasks_are_of_all_kinds(site: Site) -> None:
+def test_tasks_are_of_all_kinds(site: SiteSuite) -> None:
     lists = site.lists()
     assert sum(len(lists[name]) for name in ("easy", "medium", "hard")) == 30
     assert min(len(lists[name]) for name in ("easy", "medium", "hard")) >= 7
@@ -41,13 +41,13 @@ def test_tasks_are_of_all_kinds(site: Site) -> None:
     assert len({file.goal for file in files}) == 30
 
 
-def test_each_task_has_a_reference_and_a_wrong_sequence(site: Site) -> None:
+def test_each_task_has_a_reference_and_a_wrong_sequence(site: SiteSuite) -> None:
     for id in site.ids():
         sequences = REFERENCE[id]
         assert sequences["right"][-1][0] == sequences["wrong"][-1][0] == "stop" and sequences["right"] != sequences["wrong"]
 
 
-def test_what_each_reference_has_the_pages_say_holds_its_answer_or_tells_why_no_page_has_it(site: Site) -> None:
+def test_what_each_reference_has_the_pages_say_holds_its_answer_or_tells_why_no_page_has_it(site: SiteSuite) -> None:
     for id in site.ids():
         wanted, reference = site.files[id.partition("/")[2]].eval.reference_answers, REFERENCE[id]
         assert ("says" in reference) == (wanted is not None), id
@@ -104,7 +104,7 @@ def test_what_is_written_with_the_present_time_does_not_tell_states_apart(task: 
     assert seen(now) == seen(later) != seen(other)
 
 
-def test_no_reference_is_in_the_package(site: Site) -> None:
+def test_no_reference_is_in_the_package(site: SiteSuite) -> None:
     for path in site.path.parent.rglob("*.json"):
         assert "right" not in path.read_text("utf-8").split('"')
 
@@ -120,7 +120,7 @@ def test_a_site_that_a_task_file_of_ones_own_does_not_know_is_named_with_file_ta
     path = tmp_path / "mine.json"
     path.write_text(trac().path.read_text("utf-8").replace("__TRAC__/report/1", "__REDDIT__/report/1"), "utf-8")
     with pytest.raises(UsageError, match=r"mine\.json: task 6: `start_url`: the site reddit has no address"):
-        Site(TRAC, path=path).task("trac/6")
+        SiteSuite(TRAC, path=path).task("trac/6")
 
 
 def test_without_the_applications_the_way_to_get_them_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exact.action import Action
-from exact.benchmarks.sites import Site
+from exact.benchmarks.sites import SiteSuite
 from exact.benchmarks.webarena.evaluate import evaluate
 from exact.benchmarks.webarena.format import Answers
 from exact.benchmarks.webarena.text import OR
@@ -84,7 +84,7 @@ class Walk(NamedTuple):
     """What was seen, see `said`."""
 
 
-async def walk(environment: Environment, site: Site, id: str, steps: Sequence[Sequence[Any]]) -> Walk:
+async def walk(environment: Environment, site: SiteSuite, id: str, steps: Sequence[Sequence[Any]]) -> Walk:
     """The score of a sequence. A mere answer to a question is looked at without an environment."""
     checks = site.checks(id.partition("/")[2])
     if len(steps) == 1 and site.files[id.partition("/")[2]].eval.eval_types == ("string_match",):
@@ -110,7 +110,7 @@ async def walk(environment: Environment, site: Site, id: str, steps: Sequence[Se
 
 
 async def scores(
-    environments: EnvironmentFactory, site: Site, ids: Sequence[str], kinds: Sequence[str] = ("right", "wrong")
+    environments: EnvironmentFactory, site: SiteSuite, ids: Sequence[str], kinds: Sequence[str] = ("right", "wrong")
 ) -> dict[str, str]:
     """What is not as it should be: by task and kind, the verdict."""
     wrong: dict[str, str] = {}
@@ -125,6 +125,6 @@ async def scores(
     return wrong
 
 
-def _unsaid(site: Site, id: str, pages: Sequence[str]) -> str:
+def _unsaid(site: SiteSuite, id: str, pages: Sequence[str]) -> str:
     wanted, reference = site.files[id.partition("/")[2]].eval.reference_answers, REFERENCE[id]
     return unsaid(wanted, reference.get("says", ()), pages, reference.get("because", "")) if wanted else ""

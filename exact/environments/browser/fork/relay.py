@@ -20,6 +20,7 @@ from typing import Any
 from exact.environments.browser.fork.dial import Dial, dial_directly
 from exact.environments.browser.fork.egress import Egress
 from exact.environments.browser.fork.init_process import FRAME, LINE, OUTWARD
+from exact.environments.browser.fork.port import LoopbackPort
 from exact.environments.browser.network.interceptor import EVENTS
 from exact.environments.browser.page.connection import CdpConnection, CdpState
 from exact.environments.sandbox import Sandbox
@@ -58,11 +59,10 @@ class Relay:
         self._digests: dict[str, asyncio.Future[tuple[int, str]]] = {}
         self._writers: dict[int, asyncio.StreamWriter] = {}
         self._lines: dict[int, CdpConnection] = {}
-        self._conversations: set[asyncio.Task[None]] = set()
         self._open = asyncio.Event()
         self._open.set()
         self._sending, self._telling = asyncio.Lock(), asyncio.Lock()
-        self._port: socket.socket | None = None
+        self._port: LoopbackPort | None = None
         self._reading = asyncio.ensure_future(self._read())
 
     async def connect(self, *, path: str = "", seconds: float) -> str:
@@ -76,10 +76,8 @@ class Relay:
             await self._order("anew")
         else:
             await self._ready(seconds)
-        self._port = socket.create_server(("127.0.0.1", 0))
-        self._port.setblocking(False)
-        asyncio.get_running_loop().add_reader(self._port, self._accept, self._port)
-        self.address = f"ws://127.0.0.1:{self._port.getsockname()[1]}/{self._token}{self.path}"
+        self._port = LoopbackPort(self._serve, self._fail)
+        self.address = f"ws://127.0.0.1:{self._port.number}/{self._token}{self.path}"
         return self.address
 
     async def _ready(self, seconds: float) -> None:
@@ -145,13 +143,13 @@ class Relay:
         await self.egress.close()
         for line in (self.line, *self._lines.values()):
             line.fail("the environment was let go")
+        tasks = [self._reading]
         if self._port is not None:
-            asyncio.get_running_loop().remove_reader(self._port)
             self._port.close()
+            tasks += self._port.tasks
             self._port = None
         for writer in list(self._writers.values()):
             writer.transport.abort()
-        tasks = [*self._conversations, self._reading]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -287,25 +285,6 @@ class Relay:
             line.fail(f"the environment is gone: {self.lost}")
         for writer in self._writers.values():
             writer.transport.abort()
-
-    def _accept(self, port: socket.socket) -> None:
-        """Accept a connection. An asyncio.Server that is closed meanwhile would leave one open."""
-        try:
-            made, _ = port.accept()
-        except (BlockingIOError, ConnectionError):  # the client has left
-            return
-        except OSError as error:
-            asyncio.get_running_loop().remove_reader(port)
-            self._fail(f"no connection to it can be made: {error.strerror}")
-            return
-        task = asyncio.ensure_future(self._serve(made))
-        self._conversations.add(task)
-        task.add_done_callback(partial(self._parted, made))
-
-    def _parted(self, made: socket.socket, task: asyncio.Task[None]) -> None:
-        """Close the socket of a connection that was served, or was cancelled before that began."""
-        self._conversations.discard(task)
-        made.close()
 
     async def _serve(self, made: socket.socket) -> None:
         ident = next(_NUMBERS)

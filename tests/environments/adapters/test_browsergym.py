@@ -35,7 +35,7 @@ async def test_a_task_is_observed_acted_on_and_scored_by_browsergym(browsergym: 
         assert again.fingerprint == seen.fingerprint
 
 
-async def test_in_gvisor_a_branch_wins_and_its_sibling_loses_from_one_snapshot(browsergym: Path) -> None:
+async def test_in_gvisor_a_fork_wins_and_its_sibling_loses_from_one_snapshot(browsergym: Path) -> None:
     try:
         find_runsc()
     except EnvironmentFailure as error:
@@ -74,7 +74,7 @@ async def test_other_benchmarks_load_by_the_same_route_and_say_what_they_lack(id
             pass
 
 
-def test_a_name_that_is_none_is_told_the_nearest() -> None:
+def test_a_name_that_is_none_is_reported_the_nearest() -> None:
     with pytest.raises(UsageError, match=r"did you mean 'browsergym/miniwob\.click-test'"):
         registry.task("browsergym/miniwob.clik-test")
     with pytest.raises(UsageError, match="did you mean 'webarena'"):

@@ -119,7 +119,7 @@ async def test_it_keeps_the_contract_of_environments(libwebarena: Path) -> None:
     assert [each for each in found if not each.passed or each.skipped] == []
 
 
-async def test_in_gvisor_branches_of_a_snapshot_fill_baskets_of_their_own(libwebarena: Path) -> None:
+async def test_in_gvisor_forks_of_a_snapshot_fill_baskets_of_their_own(libwebarena: Path) -> None:
     try:
         find_runsc()
     except EnvironmentFailure as error:

@@ -102,7 +102,7 @@ async def test_a_waiter_that_gives_up_is_passed_over_and_a_cancelled_lease_comes
         assert (pool.waiting, pool.open_environments) == (0, 1)
 
 
-async def test_a_environment_that_was_granted_to_a_waiter_in_the_moment_it_gave_up_goes_to_the_next() -> None:
+async def test_an_environment_that_was_granted_to_a_waiter_in_the_moment_it_gave_up_goes_to_the_next() -> None:
     order, gate, never, until = Order(), asyncio.Event(), asyncio.Event(), asyncio.Event()
     until.set()
     async with Pool(ToyFactory(chain(3)), PoolLimits(environments=1)) as pool:
@@ -116,7 +116,7 @@ async def test_a_environment_that_was_granted_to_a_waiter_in_the_moment_it_gave_
         assert order == ["a", "c"] and tasks[1].cancelled()
 
 
-async def test_a_environment_that_dies_while_leased_is_replaced_by_a_reset_and_never_leased_again() -> None:
+async def test_an_environment_that_dies_while_leased_is_replaced_by_a_reset_and_never_leased_again() -> None:
     inner = ToyFactory(chain(3), faults=Faults(fail_every=1))
     async with Pool(inner, PoolLimits(environments=1)) as pool:
         async with pool.open(simulation=True) as environment:
@@ -178,7 +178,7 @@ class Weighed(ToyFactory):
     bytes = 7
 
 
-async def test_branches_are_leased_like_other_environments_and_let_go_after_it() -> None:
+async def test_forks_are_leased_like_other_environments_and_let_go_after_it() -> None:
     inner = Weighed(form(3))
     async with Pool(inner, PoolLimits(environments=2)) as pool:
         environments = pool.share("tree")
@@ -206,7 +206,7 @@ async def test_branches_are_leased_like_other_environments_and_let_go_after_it()
         (PoolLimits(memory=10), ResourceUsage(memory=30), 1),
     ],
 )
-async def test_no_environment_is_opened_for_which_there_is_no_room(limits: PoolLimits, each: ResourceUsage, most: int) -> None:
+async def test_no_environment_is_opened_for_which_there_is_no_space(limits: PoolLimits, each: ResourceUsage, most: int) -> None:
     inner, order, until = ToyFactory(chain(3)), Order(), asyncio.Event()
 
     def gauge() -> ResourceUsage:
@@ -266,7 +266,7 @@ async def test_a_pool_that_closes_waits_for_its_leases_and_tells_who_waits() -> 
 
 
 @pytest.mark.parametrize(("outcome", "opened"), [("refused", 1), ("cancelled", 2)])
-async def test_a_environment_whose_snapshot_was_cancelled_is_not_leased_again(
+async def test_an_environment_whose_snapshot_was_cancelled_is_not_leased_again(
     monkeypatch: pytest.MonkeyPatch, outcome: str, opened: int
 ) -> None:
     async def snapshot(environment: ToyEnvironment) -> Snapshot:
@@ -284,7 +284,7 @@ async def test_a_environment_whose_snapshot_was_cancelled_is_not_leased_again(
     assert inner.counts.opened == opened
 
 
-async def test_a_environment_that_does_not_open_leaves_its_place_to_the_next() -> None:
+async def test_an_environment_that_does_not_open_leaves_its_slot_to_the_next() -> None:
     class Failing(ToyFactory):
         failing = True
 
@@ -318,7 +318,7 @@ async def test_a_pool_keeps_the_contract_of_the_environments_in_it() -> None:
     assert [finding for finding in found if not finding.passed] == []
 
 
-def test_what_descendants_use_is_told() -> None:
+def test_what_descendants_use_is_reported() -> None:
     before = measure_usage()
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         after = measure_usage()

@@ -110,7 +110,7 @@ async def test_the_end_of_the_stream_fails_the_calls_under_way() -> None:
         assert near.lost and not near.busy
 
 
-async def test_the_reply_to_a_cancelled_call_is_dropped_and_the_channel_goes_on() -> None:
+async def test_the_reply_to_a_cancelled_call_is_dropped_and_the_channel_continues() -> None:
     async with channel() as (near, far):
         first = asyncio.ensure_future(near.call("step", {}))
         await far.heard()

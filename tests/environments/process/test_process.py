@@ -127,7 +127,7 @@ os.setsid = setsid
 """
 
 
-async def test_a_warden_that_begins_late_ends_what_left_the_guests_group_all_the_same(tmp_path: Path) -> None:
+async def test_a_supervisor_that_begins_late_ends_what_left_the_guests_group_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(LATE)
     async with WorkerFactory(EnvironmentSpec(f"{FOREIGN}:Counter", env={"PYTHONPATH": str(tmp_path)})).open(simulation=True) as environment:
         await environment.reset(Task(id="count", instruction=""))

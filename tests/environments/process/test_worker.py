@@ -132,7 +132,7 @@ async def test_before_the_first_reset_nothing_can_be_done_and_unknown_actions_ar
         ("exit", "SystemExit: 3"),
     ],
 )
-async def test_what_does_not_fit_the_contract_is_said_and_the_guest_goes_on(what: str, message: str) -> None:
+async def test_what_does_not_fit_the_contract_is_said_and_the_guest_continues(what: str, message: str) -> None:
     async with counter() as environment:
         pid = environment.pid
         with pytest.raises(EnvironmentFailure, match=message):
@@ -141,7 +141,7 @@ async def test_what_does_not_fit_the_contract_is_said_and_the_guest_goes_on(what
         assert await count(environment) == "1" and environment.pid == pid
 
 
-async def test_a_sync_method_that_gives_something_to_await_is_told_how_to_be_written() -> None:
+async def test_a_sync_method_that_gives_something_to_await_is_reported_how_to_be_written() -> None:
     with pytest.raises(EnvironmentFailure, match="write `async def step`"):
         async with counter("Confused") as environment:
             await count(environment)
@@ -291,7 +291,7 @@ async def test_other_interpreters_serve_environments_or_are_too_old() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="told by /proc")
-async def test_the_processor_time_of_a_guest_is_told() -> None:
+async def test_the_processor_time_of_a_guest_is_reported() -> None:
     async with counter() as environment:
         before = environment.processor
         await do(environment, "work")

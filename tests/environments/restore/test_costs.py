@@ -55,11 +55,11 @@ def test_a_snapshot_pays_only_where_it_saves_more_than_it_costs(returns: float, 
 
 
 @given(seconds)
-def test_a_state_that_nobody_comes_back_to_is_not_kept(way: float) -> None:
+def test_a_state_that_is_not_returned_to_gets_no_snapshot(way: float) -> None:
     assert not Costs().pays(0, way)
 
 
-def test_where_opening_a_environment_was_slow_snapshots_are_assumed_to_be_slow_until_one_was_taken() -> None:
+def test_where_opening_an_environment_was_slow_snapshots_are_assumed_to_be_slow_until_one_was_taken() -> None:
     costs = Costs(cores=64)
     costs.add("open", 8.0)
     assert (costs.of("snapshot"), costs.of("restore"), costs.of("fork")) == pytest.approx((1.6, 2.4, 3.2))

@@ -1,4 +1,4 @@
-"""Places in environments that fork, on a clock that only the environments' operations move."""
+"""Slots with environments that fork, on a clock that only the environments' operations move."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ TASK = toy_task("chain")
 
 
 class Site:
-    """Environments of a chain whose operations take so many seconds each, and places in them."""
+    """Environments of a chain whose operations take so many seconds each, and slots for them."""
 
-    def __init__(self, seconds: Mapping[str, float] = SANDBOX, places: int = 1, n: int = 12, **environments: Any) -> None:
+    def __init__(self, seconds: Mapping[str, float] = SANDBOX, slots: int = 1, n: int = 12, **environments: Any) -> None:
         self.now, self._seconds = 0.0, seconds
         self.environments = self.kind(chain(n), wait=self._wait, **environments)
-        self.shelf, self.costs = SnapshotStore(self.environments), Costs(cores=64)
+        self.store, self.costs = SnapshotStore(self.environments), Costs(cores=64)
         for name, each in seconds.items():
             self.costs.add(name, each)  # type: ignore[arg-type]
-        self.places = [Slot(self.environments, TASK, store=self.shelf, costs=self.costs, clock=lambda: self.now) for _ in range(places)]
+        self.slots = [Slot(self.environments, TASK, store=self.store, costs=self.costs, clock=lambda: self.now) for _ in range(slots)]
 
     kind: type[ToyFactory] = ToyFactory
 
@@ -50,11 +50,11 @@ class Site:
                 found.append(Waypoint(action, seen.fingerprint if seen else ""))
         return found
 
-    async def kept_at(self, depth: int) -> None:
-        """A snapshot there, taken by the first place, which then goes elsewhere."""
-        await self.places[0].arrive(await self.path(depth))
-        assert await self.places[0].snapshot_if_worth(returns=5) is not None
-        await self.places[0].arrive(await self.path(0))
+    async def snapshot_at(self, depth: int) -> None:
+        """A snapshot there, taken by the first slot, which then goes elsewhere."""
+        await self.slots[0].arrive(await self.path(depth))
+        assert await self.slots[0].snapshot_if_worth(returns=5) is not None
+        await self.slots[0].arrive(await self.path(0))
 
 
 @asynccontextmanager
@@ -62,8 +62,8 @@ async def site(*args: Any, **more: Any) -> AsyncIterator[Site]:
     """Checked to have closed all it opened."""
     found = Site(*args, **more)
     yield found
-    for place in found.places:
-        await place.close()
+    for slot in found.slots:
+        await slot.close()
     assert found.environments.counts.live == 0
 
 
@@ -72,55 +72,55 @@ def summary(arrival: Arrival) -> tuple[str, str, int]:
 
 
 async def test_who_took_a_snapshot_restores_it_and_others_fork_it() -> None:
-    async with site(places=2) as here:
-        await here.kept_at(6)
-        one, other = here.places
+    async with site(slots=2) as here:
+        await here.snapshot_at(6)
+        one, other = here.slots
         assert summary(await one.arrive(await here.path(6))) == ("restore", "exact", 0)
         assert summary(await other.arrive(await here.path(6))) == ("fork", "exact", 0)
         assert (here.environments.counts.restores, here.environments.counts.forks, here.environments.counts.live) == (1, 1, 2)
 
 
 async def test_below_a_snapshot_only_the_rest_is_replayed() -> None:
-    async with site(places=2) as here:
-        await here.kept_at(6)
-        assert summary(await here.places[0].arrive(await here.path(8))) == ("restore+replay", "exact", 2)
-        assert summary(await here.places[1].arrive(await here.path(7))) == ("fork+replay", "exact", 1)
+    async with site(slots=2) as here:
+        await here.snapshot_at(6)
+        assert summary(await here.slots[0].arrive(await here.path(8))) == ("restore+replay", "exact", 2)
+        assert summary(await here.slots[1].arrive(await here.path(7))) == ("fork+replay", "exact", 1)
 
 
-async def test_a_environment_on_the_way_goes_on_and_one_beyond_it_does_not() -> None:
+async def test_an_environment_on_the_way_continues_and_one_beyond_it_does_not() -> None:
     async with site() as here:
-        await here.places[0].arrive(await here.path(3))
-        assert summary(await here.places[0].arrive(await here.path(5))) == ("advance", "exact", 2)
-        assert summary(await here.places[0].arrive(await here.path(4))) == ("replay", "exact", 4)
+        await here.slots[0].arrive(await here.path(3))
+        assert summary(await here.slots[0].arrive(await here.path(5))) == ("advance", "exact", 2)
+        assert summary(await here.slots[0].arrive(await here.path(4))) == ("replay", "exact", 4)
 
 
 async def test_where_replay_is_cheaper_it_is_chosen_and_nothing_is_kept() -> None:
     async with site({**SANDBOX, "reset": 0.05, "step": 0.05}) as here:
-        await here.places[0].arrive(await here.path(5))
-        assert await here.places[0].snapshot_if_worth(returns=5) is None
-        assert summary(await here.places[0].arrive(await here.path(4))) == ("replay", "exact", 4)
+        await here.slots[0].arrive(await here.path(5))
+        assert await here.slots[0].snapshot_if_worth(returns=5) is None
+        assert summary(await here.slots[0].arrive(await here.path(4))) == ("replay", "exact", 4)
         assert here.environments.counts.snapshots == 0
 
 
 async def test_costs_that_are_measured_change_the_route() -> None:
     async with site({"reset": 1.0, "step": 1.0, "snapshot": 0.1, "restore": 0.5, "fork": 0.5}) as here:
-        await here.kept_at(3)
-        assert (await here.places[0].arrive(await here.path(3))).route == "restore"
+        await here.snapshot_at(3)
+        assert (await here.slots[0].arrive(await here.path(3))).route == "restore"
         here._seconds = {"reset": 0.01, "step": 0.01, "restore": 9.0}
         for _ in range(40):
-            await here.places[0].arrive(await here.path(2))
-            await here.places[0].arrive(await here.path(1))
-        await here.places[0].arrive(await here.path(1, off=True))
-        assert (await here.places[0].arrive(await here.path(3))).route == "replay"
+            await here.slots[0].arrive(await here.path(2))
+            await here.slots[0].arrive(await here.path(1))
+        await here.slots[0].arrive(await here.path(1, off=True))
+        assert (await here.slots[0].arrive(await here.path(3))).route == "replay"
 
 
 async def test_an_image_that_gave_way_to_others_falls_through_to_the_next_route() -> None:
     async with site() as here:
-        await here.kept_at(6)
-        await here.kept_at(3)
-        here.environments.drop(next(kept.snapshot for index, kept in here.shelf.along(await here.path(6))))
-        assert summary(await here.places[0].arrive(await here.path(6))) == ("restore+replay", "exact", 3)
-        assert len(here.shelf) == 1
+        await here.snapshot_at(6)
+        await here.snapshot_at(3)
+        here.environments.drop(next(kept.snapshot for index, kept in here.store.along(await here.path(6))))
+        assert summary(await here.slots[0].arrive(await here.path(6))) == ("restore+replay", "exact", 3)
+        assert len(here.store) == 1
 
 
 class Damaged(ToyFactory):
@@ -138,23 +138,23 @@ class DamagedSite(Site):
 
 
 async def test_a_damaged_image_falls_through_to_the_next_route_and_is_not_tried_again() -> None:
-    here = DamagedSite(places=2)
-    await here.kept_at(6)
-    arrival = await here.places[1].arrive(await here.path(6))
+    here = DamagedSite(slots=2)
+    await here.snapshot_at(6)
+    arrival = await here.slots[1].arrive(await here.path(6))
     assert (summary(arrival), arrival.failed) == (("replay", "exact", 6), ("fork",))
-    assert len(here.shelf) == 0 and here.environments.counts.live == 2
-    await here.places[0].close(), await here.places[1].close()
+    assert len(here.store) == 0 and here.environments.counts.live == 2
+    await here.slots[0].close(), await here.slots[1].close()
     assert here.environments.counts.live == 0
 
 
 async def test_a_damaged_image_that_was_the_only_way_is_a_fault_of_the_infrastructure_and_no_drift() -> None:
-    here = DamagedSite(places=2)
-    await here.kept_at(6)
+    here = DamagedSite(slots=2)
+    await here.snapshot_at(6)
     with pytest.raises(EnvironmentFailure, match="is damaged"):
-        await here.places[1].arrive(await here.path(6), since=6)
-    arrival = await here.places[1].arrive(await here.path(6), since=6)
+        await here.slots[1].arrive(await here.path(6), since=6)
+    arrival = await here.slots[1].arrive(await here.path(6), since=6)
     assert arrival.match == "drifted" and "no snapshot leads here" in arrival.reason, "the image is gone for good"
-    await here.places[0].close(), await here.places[1].close()
+    await here.slots[0].close(), await here.slots[1].close()
     assert here.environments.counts.live == 0
 
 
@@ -173,20 +173,20 @@ class ElsewhereSite(Site):
 
 
 async def test_a_fork_that_stands_elsewhere_is_never_acted_in() -> None:
-    here = ElsewhereSite(places=2)
-    await here.kept_at(6)
-    arrival = await here.places[1].arrive(await here.path(7))
+    here = ElsewhereSite(slots=2)
+    await here.snapshot_at(6)
+    arrival = await here.slots[1].arrive(await here.path(7))
     assert (summary(arrival), arrival.failed) == (("replay", "exact", 7), ("fork+replay",))
-    await here.places[0].close(), await here.places[1].close()
+    await here.slots[0].close(), await here.slots[1].close()
 
 
 async def test_a_step_that_may_not_be_repeated_is_not() -> None:
-    async with site(places=2) as here:
-        await here.kept_at(6)
-        arrival = await here.places[1].arrive(await here.path(7), since=7)
+    async with site(slots=2) as here:
+        await here.snapshot_at(6)
+        arrival = await here.slots[1].arrive(await here.path(7), since=7)
         assert (arrival.match, arrival.transitions) == ("drifted", 0) and "not repeated" in arrival.reason
-        assert (await here.places[1].arrive(await here.path(6), since=6)).route == "fork"
-        assert (await here.places[1].arrive(await here.path(8), since=6)).route == "advance", "what came after the write may be repeated"
+        assert (await here.slots[1].arrive(await here.path(6), since=6)).route == "fork"
+        assert (await here.slots[1].arrive(await here.path(8), since=6)).route == "advance", "what came after the write may be repeated"
 
 
 async def test_of_routes_that_a_budget_does_not_pay_for_a_dearer_one_with_fewer_steps_is_taken() -> None:
@@ -195,55 +195,55 @@ async def test_of_routes_that_a_budget_does_not_pay_for_a_dearer_one_with_fewer_
             raise BudgetExceeded("search", "transitions", 3, wanted=steps)
 
     async with site({**SANDBOX, "step": 0.01, "reset": 0.01, "snapshot": 0.0, "restore": 0.001}) as here:
-        await here.kept_at(6)
+        await here.snapshot_at(6)
         here.costs.add("restore", 100.0), here.costs.add("fork", 300.0)
-        assert (await here.places[0].arrive(await here.path(6), reserve=at_most)).route == "restore"
+        assert (await here.slots[0].arrive(await here.path(6), reserve=at_most)).route == "restore"
         with pytest.raises(BudgetExceeded):
-            await here.places[0].arrive(await here.path(4), reserve=at_most)
+            await here.slots[0].arrive(await here.path(4), reserve=at_most)
 
 
 async def test_no_snapshot_is_taken_of_a_state_that_has_one_or_whose_environment_is_busy() -> None:
     async with site() as here:
-        await here.kept_at(6)
-        await here.places[0].arrive(await here.path(6))
-        assert await here.places[0].snapshot_if_worth(returns=5) is None
-        await here.places[0].act(TOY_ACTIONS.action("go", "on"))
-        environment = here.places[0]._environment
+        await here.snapshot_at(6)
+        await here.slots[0].arrive(await here.path(6))
+        assert await here.slots[0].snapshot_if_worth(returns=5) is None
+        await here.slots[0].act(TOY_ACTIONS.action("go", "on"))
+        environment = here.slots[0]._environment
         environment.obstacle = "a page is loading"  # type: ignore[union-attr]
-        assert await here.places[0].snapshot_if_worth(returns=5) is None
+        assert await here.slots[0].snapshot_if_worth(returns=5) is None
         environment.obstacle = ""  # type: ignore[union-attr]
-        assert await here.places[0].snapshot_if_worth(returns=5) is not None
+        assert await here.slots[0].snapshot_if_worth(returns=5) is not None
 
 
 async def test_of_two_who_stand_at_a_state_one_takes_the_snapshot() -> None:
-    async with site(places=2) as here:
-        for each in here.places:
+    async with site(slots=2) as here:
+        for each in here.slots:
             await each.arrive(await here.path(6))
-        taken = await asyncio.gather(*(each.snapshot_if_worth(returns=5) for each in here.places))
+        taken = await asyncio.gather(*(each.snapshot_if_worth(returns=5) for each in here.slots))
         assert [snapshot is not None for snapshot in taken] == [True, False]
 
 
 async def test_a_snapshot_that_fails_leaves_the_environment_where_it_stood() -> None:
     async with site() as here:
-        await here.places[0].arrive(await here.path(12))
-        assert here.places[0].is_at(await here.path(12))
-        assert await here.places[0].snapshot_if_worth(returns=5) is None, "the episode has ended"
-        assert here.places[0].opened
+        await here.slots[0].arrive(await here.path(12))
+        assert here.slots[0].is_at(await here.path(12))
+        assert await here.slots[0].snapshot_if_worth(returns=5) is None, "the episode has ended"
+        assert here.slots[0].opened
 
 
 async def test_what_is_not_below_the_root_is_dropped_and_what_leads_there_stays() -> None:
     async with site() as here:
         for depth in (3, 5, 8):
-            await here.kept_at(depth)
-        here.shelf.retain_below(await here.path(5))
-        assert len(here.shelf) == 3
-        here.shelf.retain_below(await here.path(6, off=True))
-        assert [index for index, _ in here.shelf.along(await here.path(9))] == [5, 3]
+            await here.snapshot_at(depth)
+        here.store.retain_below(await here.path(5))
+        assert len(here.store) == 3
+        here.store.retain_below(await here.path(6, off=True))
+        assert [index for index, _ in here.store.along(await here.path(9))] == [5, 3]
 
 
-async def test_a_place_that_is_cancelled_in_a_fork_leaves_no_environment() -> None:
-    async with site(places=2) as here:
-        await here.kept_at(6)
+async def test_a_slot_that_is_cancelled_in_a_fork_leaves_no_environment() -> None:
+    async with site(slots=2) as here:
+        await here.snapshot_at(6)
         hanging = asyncio.Event()
 
         async def hang(operation: Operation) -> None:
@@ -251,39 +251,39 @@ async def test_a_place_that_is_cancelled_in_a_fork_leaves_no_environment() -> No
             await asyncio.sleep(3600)
 
         here.environments._setting.__dict__["wait"] = hang
-        moving = asyncio.ensure_future(here.places[1].arrive(await here.path(6)))
+        moving = asyncio.ensure_future(here.slots[1].arrive(await here.path(6)))
         await hanging.wait()
         moving.cancel()
         await asyncio.gather(moving, return_exceptions=True)
-        assert here.environments.counts.live == 1 and not here.places[1].opened
+        assert here.environments.counts.live == 1 and not here.slots[1].opened
 
 
 @given(st.data())
 async def test_whatever_is_kept_dropped_or_broken_a_healthy_environment_arrives_where_it_was_sent(data: st.DataObject) -> None:
-    here = Site(places=2, n=6)
+    here = Site(slots=2, n=6)
     for _ in range(data.draw(st.integers(1, 12))):
-        place, depth = data.draw(st.sampled_from(here.places)), data.draw(st.integers(0, 6))
+        slot, depth = data.draw(st.sampled_from(here.slots)), data.draw(st.integers(0, 6))
         path = await here.path(depth)
-        arrival = await place.arrive(path)
-        assert arrival.match == "exact" and place.is_at(path)
+        arrival = await slot.arrive(path)
+        assert arrival.match == "exact" and slot.is_at(path)
         assert arrival.transitions <= depth
         match data.draw(st.sampled_from(["keep", "drop", "close", "nothing"])):
             case "keep":
-                await place.snapshot_if_worth(returns=data.draw(st.integers(0, 5)))
+                await slot.snapshot_if_worth(returns=data.draw(st.integers(0, 5)))
             case "drop" if here.environments._setting.kept:
                 here.environments._setting.kept.pop(data.draw(st.sampled_from(sorted(here.environments._setting.kept))))
             case "close":
-                await place.close()
-    for place in here.places:
-        await place.close()
+                await slot.close()
+    for slot in here.slots:
+        await slot.close()
     assert here.environments.counts.live == 0
 
 
 async def test_a_drift_of_resets_does_not_matter_to_whoever_has_a_snapshot() -> None:
-    async with site(faults=Faults(drift_after=2), places=2) as here:
-        await here.kept_at(6)
-        assert summary(await here.places[1].arrive(await here.path(6))) == ("fork", "exact", 0)
-        assert (await here.places[1].arrive(await here.path(2))).match == "drifted"
+    async with site(faults=Faults(drift_after=2), slots=2) as here:
+        await here.snapshot_at(6)
+        assert summary(await here.slots[1].arrive(await here.path(6))) == ("fork", "exact", 0)
+        assert (await here.slots[1].arrive(await here.path(2))).match == "drifted"
 
 
 def test_boxes_are_environments_too() -> None:
@@ -300,9 +300,9 @@ class Ticking(ToyFactory):
         async with super().open(simulation=simulation) as environment:
             real = environment._observed
 
-            def observed(place: Any) -> Any:
+            def observed(slot: Any) -> Any:
                 Ticking.looks += 1
-                return msgspec.structs.replace(real(place), volatile=str(Ticking.looks))
+                return msgspec.structs.replace(real(slot), volatile=str(Ticking.looks))
 
             environment._observed = observed  # type: ignore[method-assign]
             yield environment
@@ -314,20 +314,20 @@ class TickingSite(Site):
 
 async def test_a_state_that_differs_in_volatile_parts_only_is_equivalent() -> None:
     here = TickingSite()
-    first = await here.places[0].arrive(await here.path(3))
-    await here.places[0].arrive(await here.path(0))
-    again = await here.places[0].arrive(await here.path(3))
+    first = await here.slots[0].arrive(await here.path(3))
+    await here.slots[0].arrive(await here.path(0))
+    again = await here.slots[0].arrive(await here.path(3))
     assert [each.match for each in (first, again)] == ["exact", "equivalent"] and again.arrived
-    await here.places[0].close()
+    await here.slots[0].close()
 
 
 async def test_a_snapshot_that_left_the_server_behind_is_gone_once_something_was_written_outside() -> None:
-    here = Site(places=1)
-    await here.kept_at(6)
-    (kept,) = [kept for _, kept in here.shelf.along(await here.path(6))]
-    here.shelf.drop_outdated()
-    assert len(here.shelf) == 1
-    here.shelf.add(kept._replace(snapshot=msgspec.structs.replace(kept.snapshot, fidelity="client")))
-    here.shelf.drop_outdated()
-    assert len(here.shelf) == 0
-    await here.places[0].close()
+    here = Site(slots=1)
+    await here.snapshot_at(6)
+    (kept,) = [kept for _, kept in here.store.along(await here.path(6))]
+    here.store.drop_outdated()
+    assert len(here.store) == 1
+    here.store.add(kept._replace(snapshot=msgspec.structs.replace(kept.snapshot, fidelity="client")))
+    here.store.drop_outdated()
+    assert len(here.store) == 0
+    await here.slots[0].close()

@@ -23,7 +23,7 @@ def names(found: list[RestoreRoute[str]]) -> list[str]:
 RESET: Start[str] = Start("reset", 0)
 
 
-def test_a_environment_that_stands_there_is_cheapest_of_all() -> None:
+def test_an_environment_that_stands_there_is_cheapest_of_all() -> None:
     assert names(find_routes([RESET, Start("restore", 3, "s"), Start("reuse", 3)], 3, costs(step=1)))[0] == "reuse"
 
 
@@ -42,7 +42,7 @@ def test_from_the_nearest_snapshot_the_rest_is_replayed() -> None:
     assert (best.name, best.start.snapshot, best.steps, best.seconds) == ("fork+replay", "near", 2, 2.5)
 
 
-def test_a_environment_on_the_way_goes_on_from_where_it_is() -> None:
+def test_an_environment_on_the_way_continues_from_where_it_is() -> None:
     assert names(find_routes([RESET, Start("reuse", 2)], 3, costs(reset=1, step=1))) == ["advance", "replay"]
 
 

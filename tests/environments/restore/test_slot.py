@@ -1,4 +1,4 @@
-"""A place is brought to a state, and says whether it is that state."""
+"""A slot is brought to a state and reports whether it arrived."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class EnvironmentFactory:
 
     @asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[Any]:
-        assert simulation, "nothing else is opened by a place"
+        assert simulation, "nothing else is opened by a slot"
         self.open_now += 1
         try:
             yield Typed(self.shows, self.deterministic, self.log)
@@ -79,13 +79,13 @@ class EnvironmentFactory:
             self.open_now -= 1
 
 
-def place(environments: EnvironmentFactory) -> Slot:
+def slot(environments: EnvironmentFactory) -> Slot:
     return Slot(environments, TASK)
 
 
-async def test_a_state_is_reached_by_reset_and_replay_and_then_held() -> None:
+async def test_a_state_is_reached_by_reset_and_replay_and_then_reused() -> None:
     environments = EnvironmentFactory()
-    here = place(environments)
+    here = slot(environments)
     arrival = await here.arrive(path("ab"))
     assert (arrival.route, arrival.match, arrival.transitions, arrival.resets) == ("replay", "exact", 2, 1)
     assert (await here.arrive(path("ab"))).route == "reuse"
@@ -95,7 +95,7 @@ async def test_a_state_is_reached_by_reset_and_replay_and_then_held() -> None:
 
 async def test_it_stands_where_it_acted() -> None:
     environments = EnvironmentFactory()
-    here = place(environments)
+    here = slot(environments)
     await here.arrive(path("a"))
     await here.act(go("b"))
     assert here.is_at(path("ab")) and not here.is_at(path("a"))
@@ -104,14 +104,14 @@ async def test_it_stands_where_it_acted() -> None:
     await here.close()
 
 
-async def test_the_end_of_an_episode_is_a_place_to_arrive_at() -> None:
-    here = place(EnvironmentFactory())
+async def test_the_end_of_an_episode_can_be_reached() -> None:
+    here = slot(EnvironmentFactory())
     assert (await here.arrive(path("ab."))).match == "exact"
     await here.close()
 
 
 async def test_another_reset_state_is_a_drift_and_no_outcome() -> None:
-    here = place(EnvironmentFactory(lambda resets, text: text or f"start {resets}"))
+    here = slot(EnvironmentFactory(lambda resets, text: text or f"start {resets}"))
     arrival = await here.arrive(path("ab"))
     assert (arrival.match, arrival.resets, arrival.divergence) == ("drifted", 2, None)
     assert "after reset" in arrival.reason
@@ -119,14 +119,14 @@ async def test_another_reset_state_is_a_drift_and_no_outcome() -> None:
 
 
 async def test_a_refusal_on_the_way_is_a_drift() -> None:
-    here = place(EnvironmentFactory())
+    here = slot(EnvironmentFactory())
     arrival = await here.arrive([*path("a"), Waypoint(go("!"), "a!")])
     assert (arrival.match, arrival.divergence) == ("drifted", None)
     await here.close()
 
 
 async def test_a_healthy_environment_that_goes_elsewhere_every_time_has_diverged() -> None:
-    here = place(EnvironmentFactory(lambda resets, text: text.replace("ab", "aX")))
+    here = slot(EnvironmentFactory(lambda resets, text: text.replace("ab", "aX")))
     arrival = await here.arrive(path("abc"))
     assert (arrival.match, arrival.resets, arrival.transitions) == ("diverged", 2, 4)
     assert arrival.divergence is not None
@@ -134,22 +134,22 @@ async def test_a_healthy_environment_that_goes_elsewhere_every_time_has_diverged
     await here.close()
 
 
-async def test_a_environment_that_goes_elsewhere_once_has_not_diverged() -> None:
-    here = place(EnvironmentFactory(lambda resets, text: text.replace("ab", "aX") if resets == 1 else text))
+async def test_an_environment_that_goes_elsewhere_once_has_not_diverged() -> None:
+    here = slot(EnvironmentFactory(lambda resets, text: text.replace("ab", "aX") if resets == 1 else text))
     arrival = await here.arrive(path("abc"))
     assert (arrival.match, arrival.resets) == ("exact", 2)
     await here.close()
 
 
-async def test_a_environment_that_should_not_vary_but_does_has_drifted() -> None:
-    here = place(EnvironmentFactory(lambda resets, text: text.replace("ab", f"a{resets}")))
+async def test_an_environment_that_should_not_vary_but_does_has_drifted() -> None:
+    here = slot(EnvironmentFactory(lambda resets, text: text.replace("ab", f"a{resets}")))
     arrival = await here.arrive(path("abc"))
     assert (arrival.match, arrival.divergence) == ("drifted", None)
     await here.close()
 
 
-async def test_of_a_environment_that_varies_one_replay_is_enough() -> None:
-    here = place(EnvironmentFactory(lambda resets, text: text.replace("ab", f"a{resets}"), deterministic=False))
+async def test_of_an_environment_that_varies_one_replay_is_enough() -> None:
+    here = slot(EnvironmentFactory(lambda resets, text: text.replace("ab", f"a{resets}"), deterministic=False))
     arrival = await here.arrive(path("abc"))
     assert (arrival.match, arrival.resets) == ("diverged", 1)
     assert arrival.divergence is not None and arrival.divergence.fingerprint == "a1"
@@ -157,7 +157,7 @@ async def test_of_a_environment_that_varies_one_replay_is_enough() -> None:
 
 
 async def test_an_end_that_came_early_is_an_outcome_too() -> None:
-    here = place(EnvironmentFactory(lambda resets, text: "" if text == "ab" else text))
+    here = slot(EnvironmentFactory(lambda resets, text: "" if text == "ab" else text))
     arrival = await here.arrive(path("abc"))
     assert arrival.match == "diverged" and arrival.divergence is not None
     assert arrival.divergence.transition.terminated and arrival.divergence.fingerprint == ""
@@ -165,7 +165,7 @@ async def test_an_end_that_came_early_is_an_outcome_too() -> None:
 
 
 async def test_no_further_replay_is_made_where_it_may_not_be() -> None:
-    here = place(EnvironmentFactory(lambda resets, text: text.replace("ab", "aX")))
+    here = slot(EnvironmentFactory(lambda resets, text: text.replace("ab", "aX")))
     budget = Budget({"transitions": 5})
     arrival = await here.arrive(path("abc"), reserve=lambda steps: budget.reserve({}).__enter__().add({"transitions": steps}))
     assert (arrival.match, arrival.resets) == ("drifted", 1)
@@ -174,7 +174,7 @@ async def test_no_further_replay_is_made_where_it_may_not_be() -> None:
 
 async def test_steps_are_counted_until_the_environment_broke() -> None:
     environments = EnvironmentFactory()
-    here = place(environments)
+    here = slot(environments)
     with pytest.raises(EnvironmentFailure):
         await here.arrive([*path("ab"), Waypoint(go("?"), "ab?")])
     assert (here.take_step_count(), here.take_step_count(), environments.open_now) == (3, 0, 0)
@@ -184,9 +184,9 @@ async def test_steps_are_counted_until_the_environment_broke() -> None:
     assert (here.take_step_count(), environments.open_now) == (2, 0)
 
 
-async def test_a_environment_that_was_interrupted_in_a_step_is_not_used_again() -> None:
+async def test_an_environment_that_was_interrupted_in_a_step_is_not_used_again() -> None:
     environments = EnvironmentFactory()
-    here = place(environments)
+    here = slot(environments)
     await here.arrive(path("a"))
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
@@ -197,9 +197,9 @@ async def test_a_environment_that_was_interrupted_in_a_step_is_not_used_again() 
     await here.close()
 
 
-async def test_environments_change_places_with_where_they_stand() -> None:
+async def test_slots_exchange_their_environments() -> None:
     environments = EnvironmentFactory()
-    one, other = place(environments), place(environments)
+    one, other = slot(environments), slot(environments)
     await one.arrive(path("a"))
     await other.arrive(path("b"))
     theirs: SlotContent = other.exchange(one.exchange(SlotContent(*_standing(other))))
@@ -210,5 +210,5 @@ async def test_environments_change_places_with_where_they_stand() -> None:
     assert environments.open_now == 0
 
 
-def _standing(place: Slot) -> Any:
-    return place._stack, place._environment, place._path
+def _standing(slot: Slot) -> Any:
+    return slot._stack, slot._environment, slot._path

@@ -1,4 +1,4 @@
-"""Verdicts on arrivals."""
+"""Comparison of states."""
 
 import pytest
 

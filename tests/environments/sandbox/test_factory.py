@@ -47,7 +47,7 @@ async def add(environment: SandboxedWorker, number: int = 0) -> str:
     return seen.text.split('"')[1]
 
 
-async def test_branches_of_a_snapshot_go_on_from_it_and_know_nothing_of_each_other() -> None:
+async def test_forks_of_a_snapshot_continue_from_it_and_know_nothing_of_each_other() -> None:
     async with counting() as (environments, environment):
         await add(environment, 1)
         taken = await environment.snapshot()
@@ -82,14 +82,14 @@ async def test_an_environment_that_can_observe_is_asked_after_a_restore() -> Non
     ("name", "names"),
     [("lights:Lights", CHECKS), ("toys:without_snapshots", ("resets alike", "repeats", "branches are independent", "errors are typed"))],
 )
-async def test_a_environment_without_snapshots_of_its_own_passes_every_check(name: str, names: Iterable[str]) -> None:
+async def test_an_environment_without_snapshots_of_its_own_passes_every_check(name: str, names: Iterable[str]) -> None:
     factory = EnvironmentSpec(name, paths=(PROCESS / "guests", LIGHTS.parent, ROOT))
     async with sandboxed_factory(factory) as environments:
         found = await check(environments, toy_task("form"), quick=True, names=names)
     assert [finding for finding in found if not finding.passed or finding.skipped] == []
 
 
-async def test_what_a_step_writes_is_gone_with_its_branch_and_after_a_reset() -> None:
+async def test_what_a_step_writes_is_gone_with_its_fork_and_after_a_reset() -> None:
     async with (
         sandboxed_factory(EnvironmentSpec(f"{PROCESS / 'foreign.py'}:Writing")) as environments,
         environments.open(simulation=True) as environment,
@@ -160,7 +160,7 @@ async def pause(environment: SandboxedWorker) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_environment_that_nobody_uses_is_paused_and_goes_on_when_asked() -> None:
+async def test_an_environment_that_is_idle_is_paused_and_continues_when_asked() -> None:
     async with counting(idle=0.0) as (_, environment):
         await pause(environment)
         assert await add(environment, 1) == "2"

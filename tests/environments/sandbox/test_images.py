@@ -20,7 +20,7 @@ def kept(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_the_least_recently_used_image_makes_room(tmp_path: Path) -> None:
+def test_the_least_recently_used_image_is_evicted(tmp_path: Path) -> None:
     images = ImageStore(limit=20)
     first, second = image(tmp_path, "first"), image(tmp_path, "second")
     images.add(first)
@@ -60,7 +60,7 @@ def test_the_newest_is_kept_although_it_is_larger_than_the_limit(tmp_path: Path)
     assert folder_size(tmp_path / "large") == 10
 
 
-def test_where_room_gets_scarce_the_least_recently_used_is_to_be_packed_but_not_the_newest(tmp_path: Path) -> None:
+def test_where_space_gets_scarce_the_least_recently_used_is_to_be_packed_but_not_the_newest(tmp_path: Path) -> None:
     images = ImageStore(limit=100)
     images.add(image(tmp_path, "pinned", 20), pinned=True)
     first = image(tmp_path, "first", 20)
@@ -83,7 +83,7 @@ def test_what_grows_again_makes_others_go(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pinned", [False, True])
-def test_an_image_that_is_dropped_while_it_is_held_goes_when_nobody_holds_it(tmp_path: Path, pinned: bool) -> None:
+def test_an_image_that_is_dropped_while_it_is_used_goes_afterwards(tmp_path: Path, pinned: bool) -> None:
     images = ImageStore(limit=20)
     images.add(one := image(tmp_path, "one"), pinned=pinned)
     with images.use(one):

@@ -71,7 +71,7 @@ def test_what_is_damaged_is_said_and_not_unpacked(tmp_path: Path, harm: str) -> 
     assert {path.name for path in mine.glob("pages*")} == {"pages.img.packed"}
 
 
-def test_where_there_is_no_room_an_image_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_is_no_space_an_image_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = image(tmp_path / "mine", os.urandom(10 * pack.PAGE))
     before = content(mine)
     limited = f"ulimit -f 8; exec {sys.executable} {pack.__file__} {mine}"

@@ -53,7 +53,7 @@ def test_the_one_that_is_named_is_taken_or_none(place: Path, monkeypatch: pytest
         find_runsc()
 
 
-def test_without_one_the_way_to_one_is_told(place: Path) -> None:
+def test_without_one_the_way_to_one_is_reported(place: Path) -> None:
     with pytest.raises(EnvironmentFailure, match="no runsc found: run shells/setup"):
         find_runsc()
 

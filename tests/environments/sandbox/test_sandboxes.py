@@ -17,7 +17,7 @@ from tests.processes import pipes
 from .conftest import ask
 
 
-async def test_a_branch_goes_on_from_the_checkpoint_and_the_original_from_where_it_was(sandboxes: Sandboxes, counter: GuestSpec) -> None:
+async def test_a_fork_continues_from_the_checkpoint_and_the_original_from_where_it_was(sandboxes: Sandboxes, counter: GuestSpec) -> None:
     original = await sandboxes.start(counter)
     assert await ask(original, "len(seen)") == "1"
     image = await sandboxes.checkpoint(original)
@@ -29,7 +29,7 @@ async def test_a_branch_goes_on_from_the_checkpoint_and_the_original_from_where_
         assert await ask(original, "len(seen)") == "3"
 
 
-async def test_a_branch_can_be_checkpointed_in_turn(sandboxes: Sandboxes, counter: GuestSpec) -> None:
+async def test_a_fork_can_be_checkpointed_in_turn(sandboxes: Sandboxes, counter: GuestSpec) -> None:
     sandbox = await sandboxes.start(counter)
     for depth in range(1, 4):
         assert await ask(sandbox, "len(seen)") == str(depth)
@@ -121,7 +121,9 @@ async def test_a_truncated_image_is_not_restored_and_harms_nothing_else(sandboxe
     assert await ask(original, "len(seen)") == "2"
 
 
-async def test_a_checkpoint_for_which_there_is_no_room_fails_and_the_environment_goes_on(sandboxes: Sandboxes, counter: GuestSpec) -> None:
+async def test_a_checkpoint_for_which_there_is_no_space_fails_and_the_environment_continues(
+    sandboxes: Sandboxes, counter: GuestSpec
+) -> None:
     sandbox = await sandboxes.start(counter)
     await ask(sandbox, "0")
     with pytest.raises(EnvironmentFailure, match="checkpoint failed"):
@@ -139,7 +141,7 @@ async def test_images_are_private_and_gone_afterwards(runsc: str, counter: Guest
     assert not room.exists() and not sandbox.alive
 
 
-async def test_when_the_disk_is_full_the_checkpoint_fails_its_files_go_and_the_environment_goes_on(
+async def test_when_the_disk_is_full_the_checkpoint_fails_its_files_go_and_the_environment_continues(
     sandboxes: Sandboxes, counter: GuestSpec, tmp_path: Path
 ) -> None:
     sandbox = await sandboxes.start(counter)
@@ -167,7 +169,7 @@ async def test_a_worker_can_start_its_guest_in_a_sandbox(sandboxes: Sandboxes, c
     await guest.end()
 
 
-async def test_images_are_packed_when_room_gets_scarce_and_are_restored_all_the_same(runsc: str, counter: GuestSpec) -> None:
+async def test_images_are_packed_when_space_gets_scarce_and_are_restored_all_the_same(runsc: str, counter: GuestSpec) -> None:
     async with open_sandboxes(limit=LIMIT) as sandboxes:
         sandbox = await sandboxes.start(counter)
         await ask(sandbox, "0")

@@ -52,7 +52,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("application", ["rows.py", "flask_rows.py"])
-def test_a_user_without_rights_has_five_branches_and_goes_back_with_server_and_form(runsc: str, application: str) -> None:
+def test_a_user_without_rights_has_five_forks_and_goes_back_with_server_and_form(runsc: str, application: str) -> None:
     packages = []
     if application.startswith("flask"):
         flask = pytest.importorskip("flask", reason="flask is not installed: pip install 'exact-agent[test]'")

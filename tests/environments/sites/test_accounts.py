@@ -36,7 +36,7 @@ async def test_who_waits_longest_gets_the_next_one() -> None:
     assert order == [0, 2, 3] and (await accounts.lease()).name == "ann"
 
 
-async def test_a_branch_that_gives_up_while_it_is_served_passes_its_log_in_on() -> None:
+async def test_a_fork_that_gives_up_while_it_is_served_passes_its_log_in_on() -> None:
     accounts = Accounts([ANN], ENVIRON)
     login = await accounts.lease()
     waiting = [asyncio.ensure_future(accounts.lease()) for _ in range(2)]

@@ -41,7 +41,7 @@ async def add(environment: ForkingEnvironment, row: str) -> str:
     return environment.observation.elements[0].name
 
 
-async def test_rows_of_one_branch_are_absent_in_its_sibling_and_the_half_typed_form_is_back(outside: Outside, cluster: str) -> None:
+async def test_rows_of_one_fork_are_absent_in_its_sibling_and_the_half_typed_form_is_back(outside: Outside, cluster: str) -> None:
     async with forking(CONFIG, PageSetup(), outside=outside) as environments, environments.open(simulation=True) as environment:
         await environment.reset(TASK)
         assert (environment.capabilities.fidelity, environment.capabilities.isolated) == ("full", True)
@@ -63,7 +63,7 @@ async def test_rows_of_one_branch_are_absent_in_its_sibling_and_the_half_typed_f
     assert databases(cluster) == set()
 
 
-async def test_branches_that_act_at_once_do_not_see_each_other(outside: Outside) -> None:
+async def test_forks_that_act_at_once_do_not_see_each_other(outside: Outside) -> None:
     async with forking(CONFIG, PageSetup(), outside=outside) as environments, environments.open(simulation=True) as environment:
         await environment.reset(TASK)
         snapshot = await environment.snapshot()

@@ -141,7 +141,7 @@ def notes(tmp_path: Path) -> tuple[Path, SiteStates]:
     return file, SiteStates(Site(base="http://site.test", **hooks))
 
 
-async def test_branches_that_take_turns_each_find_what_they_left(notes: tuple[Path, SiteStates]) -> None:
+async def test_forks_that_take_turns_each_find_what_they_left(notes: tuple[Path, SiteStates]) -> None:
     file, states = notes
     stilled: list[str] = []
 
@@ -168,7 +168,7 @@ async def test_branches_that_take_turns_each_find_what_they_left(notes: tuple[Pa
     assert [each.name for each in file.parent.iterdir()] == ["site"]
 
 
-async def test_the_site_is_left_as_the_live_branch_left_it(notes: tuple[Path, SiteStates]) -> None:
+async def test_the_site_is_left_as_the_live_fork_left_it(notes: tuple[Path, SiteStates]) -> None:
     file, states = notes
 
     async def still() -> None: ...
@@ -184,7 +184,7 @@ async def test_the_site_is_left_as_the_live_branch_left_it(notes: tuple[Path, Si
     assert file.read_text() == "lasting"
 
 
-async def test_a_live_branch_acts_in_the_site_itself_though_it_forks(notes: tuple[Path, SiteStates]) -> None:
+async def test_a_live_fork_acts_in_the_site_itself_though_it_forks(notes: tuple[Path, SiteStates]) -> None:
     _, turns = notes
     states = SiteStates(msgspec.structs.replace(turns.site, fork=SAY))
 

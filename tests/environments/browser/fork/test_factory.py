@@ -98,7 +98,7 @@ async def test_a_snapshot_does_not_keep_what_the_page_has_let_go_of(environment:
     assert await heap() < before - 5e6
 
 
-async def test_rows_of_one_branch_are_absent_in_its_sibling_and_the_half_typed_form_is_back(
+async def test_rows_of_one_fork_are_absent_in_its_sibling_and_the_half_typed_form_is_back(
     environment: ForkingEnvironment, environments: ForkingFactory
 ) -> None:
     snapshot = await half_typed(environment)
@@ -305,7 +305,7 @@ async def test_a_snapshot_that_was_dropped_is_gone(environment: ForkingEnvironme
     assert "Rows: none" in (await environment.reset(TASK)).text
 
 
-async def test_a_environment_that_nobody_uses_is_paused_and_goes_on_when_asked(runsc: str) -> None:
+async def test_an_environment_that_is_idle_is_paused_and_continues_when_asked(runsc: str) -> None:
     async with forking(CONFIG, SETUP, services=[SERVICE], idle=0.0) as environments, environments.open(simulation=True) as environment:
         await environment.reset(TASK)
         for _ in range(2):

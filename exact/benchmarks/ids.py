@@ -15,7 +15,7 @@ def split(id: str) -> tuple[str, int]:
     """Return an id without its seed, and the seed (0 where absent). Raises UsageError where the id names several."""
     name, seeds = split_pattern(id)
     if len(seeds) != 1:
-        raise UsageError(f"{id!r} names {len(seeds)} seeds where one is wanted: write {name}?seed={seeds[0]}")
+        raise UsageError(f"{id!r} names {len(seeds)} seeds, but one is needed: write {name}?seed={seeds[0]}")
     return name, seeds[0]
 
 
@@ -26,7 +26,7 @@ def split_pattern(pattern: str) -> tuple[str, list[int]]:
         return name, [0]
     match = _SEEDS.fullmatch(query)
     if not match:
-        raise UsageError(f"cannot read {query!r} in {pattern!r}: write ?seed=3, ?seed=1..3 or ?seed=1,4")
+        raise UsageError(f"invalid seeds {query!r} in {pattern!r}: write ?seed=3, ?seed=1..3 or ?seed=1,4")
     seeds: dict[int, None] = {}
     for part in match[1].split(","):
         first, _, last = part.partition("..")

@@ -108,5 +108,5 @@ def _names(suite: Suite, pattern: str) -> list[str]:
         return [pattern]
     found = [id for id in suite.ids() if fnmatch.fnmatchcase(id, pattern)]
     if not found:
-        raise UsageError(f"no task matches {pattern!r}: `exact tasks list {prefix}` names them")
+        raise UsageError(f"no task matches {pattern!r}: `exact tasks list {prefix}` prints the ids")
     return found

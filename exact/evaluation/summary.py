@@ -59,7 +59,7 @@ class AgentSummary(NamedTuple):
     failed: int
     """Number of attempts that an infrastructure failure ended, after all reruns. They have no score and are in no share."""
     missing: dict[str, int]
-    """Number of attempts by `Line.missing`: `answer` is among the scored attempts, the others are among the failed ones."""
+    """Number of attempts by `ResultLine.missing`: `answer` is among the scored attempts, the others are among the failed ones."""
     replays: dict[str, int]
     """Number of replays that differed from their attempts, by `Replay.verdict`. Failed replays are counted in `failed`."""
     reruns: int

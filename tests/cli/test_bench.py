@@ -33,7 +33,7 @@ def told(capsys: pytest.CaptureFixture[str], *args: str) -> str:
     return capsys.readouterr().err
 
 
-def test_a_benchmark_runs_is_gone_on_with_compared_and_rescored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_benchmark_runs_is_resumed_compared_and_rescored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "bench")
     assert main(["bench", *SMALL, "--set", "search.commit_by=fork", "--parallel", "2", "--out", out]) == 0
     table = capsys.readouterr().out
@@ -50,7 +50,7 @@ def test_a_benchmark_runs_is_gone_on_with_compared_and_rescored(tmp_path: Path, 
 
 
 def own_tasks(folder: Path, url: str) -> str:
-    """A file of two tasks: one has an evaluator, of the other only the agent itself judges."""
+    """Write a file of two tasks: one with an evaluator, one that only the agent itself evaluates."""
     folder.mkdir()
     (folder / "judge.py").write_text("async def visited(page, outcome):\n    return await page.title() in ('Here', 'There')\n")
     judged = {"id": "judged", "goal": 'Click "There"', "url": url, "evaluate": "judge.py:visited"}
@@ -105,11 +105,11 @@ def test_own_tasks_are_read_before_anything_is_written(tmp_path: Path, capsys: p
     assert "do not go into one" in told(capsys, "bench", file, "miniwob/click-test", *rest)
     assert "did you mean 'judged'?" in told(capsys, "bench", f"{file}#jugded", *rest)
     assert "two tasks are named own/judged?seed=0" in told(capsys, "bench", file, f"{file}#judged", *rest)
-    assert "cannot read 'seed=0..x'" in told(capsys, "bench", file, "--seeds", "0..x", *rest)
+    assert "invalid seeds 'seed=0..x'" in told(capsys, "bench", file, "--seeds", "0..x", *rest)
     assert not (tmp_path / "bench").exists()
 
 
-def test_verdicts_of_own_rules_are_one_model_s_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_own_rules_are_evaluated_by_one_model_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = {"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": ["three"]}}
     (tmp_path / "tasks.yaml").write_text(json.dumps([{"id": "a", "goal": "Count.", "url": "http://127.0.0.1:9/", "evaluate": rules}]))
     (tmp_path / "one.yaml").write_text("models: {parts: {evaluator: {model: m}}}\n")
@@ -157,7 +157,7 @@ class Judged(MiniWob):
         return self
 
 
-def test_verdicts_of_several_models_are_refused_before_anything_is_written(
+def test_evaluators_with_several_models_are_refused_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "one.yaml").write_text("models: {parts: {evaluator: {model: m}, evaluator.vision: {model: v}}}\n")
@@ -170,12 +170,12 @@ def test_verdicts_of_several_models_are_refused_before_anything_is_written(
     assert not (tmp_path / "b").exists()
 
 
-def test_too_few_environments_for_one_attempt_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_few_environments_for_one_attempt_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     args = ("bench", "miniwob/click-test", "-a", "mcts", "--environments", "1", "-o", str(tmp_path / "b"))
     assert "one attempt may need 6" in told(capsys, *args)
 
 
-def test_a_benchmark_is_not_gone_on_with_as_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_benchmark_is_not_resumed_as_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from tests.evaluation.toys import toy_bench
 
     folder = toy_bench(tmp_path / "bench")
@@ -184,7 +184,7 @@ def test_a_benchmark_is_not_gone_on_with_as_another(tmp_path: Path, capsys: pyte
     assert "already holds a benchmark" in told(capsys, "bench", "miniwob/click-test", "--agent", "react", "--out", out)
 
 
-def test_a_benchmark_that_other_code_goes_on_with_says_so_in_one_line(
+def test_a_benchmark_resumed_by_other_code_says_so_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from exact.evaluation.folder import BenchFolder

@@ -68,10 +68,10 @@ def test_no_curve_is_fitted_to_judgements_that_went_through_one(run: Path, tmp_p
     assert "value.calibration" in capsys.readouterr().err and not (tmp_path / "again.json").exists()
 
 
-def test_label_draws_states_and_keeps_their_outcomes(
+def test_label_draws_states_and_saves_their_outcomes(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each state is gone to in a fresh environment, and none twice, however often more are asked for, and with whatever seed."""
+    """Each state is restored in a fresh environment, and none twice, for any number of labels and any seed."""
     environment, opened = maze(), []
 
     class Counted(ToyFactory):

@@ -24,7 +24,7 @@ def config(server: ScriptedServer) -> ModelConfig:
 
 @pytest.fixture
 def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A stand-in for a browser that tells a version."""
+    """Write a stand-in for a browser that prints a version."""
     program = tmp_path / "browser"
     program.write_text("#!/bin/sh\necho Chromium 1.2.3\n")
     program.chmod(0o755)
@@ -111,7 +111,7 @@ async def test_a_model_without_pictures_is_asked_without() -> None:
     assert (report.error, report.images, report.logprobs, report.json) == ("", "refused", True, False)
 
 
-async def test_a_model_that_gives_one_choice_a_call_is_told_so() -> None:
+async def test_a_model_that_gives_one_choice_a_call_is_reported() -> None:
     def one(question: Question, times: int) -> Status | None:
         return Status(400, "n must be 1", param="n") if question.n > 1 else None
 

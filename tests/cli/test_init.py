@@ -34,7 +34,7 @@ def test_what_is_written_is_read(tmp_path: Path, where: str, login: str) -> None
     assert config.models.policy is not None and config.limits.money == 1.0
 
 
-def test_init_asks_opens_the_page_writes_the_files_and_ends_with_a_verdict(httpserver: HTTPServer, executable: str, tmp_path: Path) -> None:
+def test_init_asks_opens_the_page_writes_the_files_and_ends_with_a_summary(httpserver: HTTPServer, executable: str, tmp_path: Path) -> None:
     httpserver.expect_request("/").respond_with_data("<title>Hours</title><a href=/>Home</a>", content_type="text/html")
     url = httpserver.url_for("/")
     done = CliRunner().invoke(init, [str(tmp_path / "own")], input=f"{url}\nelsewhere\nnone\n\nFind the hours.\n", standalone_mode=False)
@@ -80,11 +80,11 @@ def test_a_file_is_no_folder_for_the_files(tmp_path: Path, capsys: pytest.Captur
     assert main(["init", str(tmp_path / "a"), *given]) == 2 and "is a file" in capsys.readouterr().err
 
 
-def test_the_verdict_says_what_is_explored() -> None:
+def test_the_summary_says_what_is_explored() -> None:
     assert search_summary("full", True).endswith("writes are explored and rolled back")
 
 
-def test_a_log_in_is_kept_for_its_user_alone(httpserver: HTTPServer, executable: str, tmp_path: Path) -> None:
+def test_a_log_in_is_saved_for_its_user_alone(httpserver: HTTPServer, executable: str, tmp_path: Path) -> None:
     httpserver.expect_request("/in").respond_with_response(Response(status=302, headers={"Location": "/home", "Set-Cookie": "session=s1"}))
     httpserver.expect_request("/home").respond_with_data("<script>localStorage.theme = 'dark'</script>Home", content_type="text/html")
     path = tmp_path / "logins" / "site.json"
@@ -94,7 +94,7 @@ def test_a_log_in_is_kept_for_its_user_alone(httpserver: HTTPServer, executable:
     assert state["cookies"][0]["value"] == "s1" and state["origins"][0]["localStorage"] == [{"name": "theme", "value": "dark"}]
 
 
-def test_a_log_in_is_kept_out_of_runs_and_says_when_it_did_not_happen(
+def test_a_log_in_is_not_saved_in_runs_and_says_when_it_did_not_happen(
     httpserver: HTTPServer, executable: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     httpserver.expect_request("/").respond_with_data("Here", content_type="text/html")

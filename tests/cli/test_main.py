@@ -17,7 +17,7 @@ Run = Callable[[BaseException | None], int]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command that raises what it is given."""
+    """Return a function that runs a command which raises the given error."""
 
     def run(error: BaseException | None) -> int:
         @click.command()

@@ -34,7 +34,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) 
     return shown.out if code == 0 else shown.err
 
 
-def test_the_kept_are_listed_newest_first_with_their_use(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reflections_are_listed_newest_first_with_their_use(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = said(capsys, "list", path).splitlines()
     assert first.startswith("bbbbbbbb") and "Count the stars." in first
     assert "1+ 0- of 1" in second

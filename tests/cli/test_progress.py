@@ -31,7 +31,7 @@ def end(run: RunFolder, task: Task, status: str, score: float | None = None) -> 
     return line
 
 
-def test_of_attempts_made_again_the_last_one_counts(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_rerun_attempts_the_last_one_counts(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     for task in TASKS:
         end(run, task, "failed")
     with RunProgress(run, Config(), as_json=False) as progress:
@@ -49,7 +49,7 @@ def test_only_a_whole_solution_gets_a_tick(run: RunFolder, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_on_a_terminal_it_tells_nodes_best_value_money_and_time_and_else_it_is_quiet(
+def test_on_a_terminal_it_shows_nodes_best_value_money_and_time_and_else_it_is_quiet(
     terminal: bool, run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said, state = io.StringIO(), AttemptState(Config())

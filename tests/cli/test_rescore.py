@@ -24,7 +24,7 @@ from tests.evaluation.toys import WORLD, run, settings, toy_bench
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchFolder:
-    """Three attempts that ended, and toy environments to take them again in."""
+    """Run three attempts, and open toy environments for their replays."""
 
     @asynccontextmanager
     async def opened(task: Task, *rest: object, **options: object) -> AsyncIterator[EnvironmentFactory]:
@@ -67,7 +67,7 @@ def test_an_evaluator_that_raises_ends_no_other(
     assert said[0].startswith("! mcts toy/maze?seed=0: ") and said[0].endswith(str(error)) and len(said) == 3
 
 
-def test_what_came_is_told_though_something_breaks_it_off(
+def test_results_are_printed_though_something_breaks_it_off(
     bench: BenchFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def interrupted(environments: EnvironmentFactory, task: Task, state: AttemptState, blobs: Blobs) -> Replay:

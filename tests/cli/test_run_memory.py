@@ -14,7 +14,7 @@ from exact.runs.runner import Runner
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-def test_lessons_of_the_same_task_are_left_out_of_a_benchmark_unless_they_are_allowed(
+def test_reflections_of_the_same_task_are_left_out_of_a_benchmark_unless_they_are_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allowed: bool
 ) -> None:
     made: list[Runner] = []

@@ -27,13 +27,15 @@ ASKING = parse(
         "limits": {"actions": 4},
     }
 )
-"""A search whose policy and judge are a language model's."""
+"""Return a search whose policy and value function are language models."""
 AGENTS = (settings("react", "react"), ASKING, settings("mcts"), settings("promoting", commit_by="fork"))
 
 
 def answers(question: Question, sample: int) -> str:
-    """A policy that names the links in turn, or stops where one was refused, and a judge who goes by what it reads. Both have to be asked
-    twice: who is killed in between has paid for an answer of which nothing has come yet."""
+    """Answer as a policy that names the links in turn and stops after a refused one, or as a value function that reads the page.
+
+    Both need two calls, so that a kill between them loses a paid answer.
+    """
     told, last = question.messages[1][1], question.messages[-1][1]
     if "Answer again" not in last:
         return "Let me think."
@@ -46,7 +48,7 @@ def answers(question: Question, sample: int) -> str:
 
 
 class Slow(ScriptedModel):
-    """Takes a while to answer, so that it may be killed before it has."""
+    """A model that answers slowly, so that a kill can come first."""
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
         await asyncio.sleep(LATENCY)
@@ -54,7 +56,7 @@ class Slow(ScriptedModel):
 
 
 def models(config: Config, opened: object) -> dict[str, ChatModel]:
-    """What stands in for the models that a configuration names."""
+    """Return stand-ins for the models of a configuration."""
     model = Slow(answers, price=Price(input=2.5, output=10.0))
     return {"policy": model, "value": model}
 

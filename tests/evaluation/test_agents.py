@@ -16,7 +16,7 @@ def test_every_agent_known_by_name_can_be_made_and_needs_no_model(name: str) -> 
     assert config.name == name and config.policy.kind in ("builtin", "random") and config.limits.actions == 15
 
 
-def test_only_the_oracle_is_told_the_verdict_and_only_rmcts_remembers() -> None:
+def test_only_the_oracle_is_shown_the_score_and_only_rmcts_remembers() -> None:
     assert [name for name in AGENTS if agent_config(name).value.kind == "oracle"] == ["oracle"]
     assert [name for name in AGENTS if agent_config(name).reflection.kind != "none"] == ["rmcts"]
 

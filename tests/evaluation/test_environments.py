@@ -15,7 +15,7 @@ from tests.evaluation.toys import WORLD
 
 
 class Opening:
-    """Counts which kinds are open."""
+    """A factory that counts the open kinds."""
 
     def __init__(self) -> None:
         self.opened, self.live = list[str](), set[str]()
@@ -63,7 +63,7 @@ async def test_a_kind_is_asked_once_whether_it_keeps_what_is_done_and_the_enviro
             assert made.counts.opened == 1
 
 
-async def test_kinds_that_nobody_uses_are_closed_but_for_the_last_few() -> None:
+async def test_kinds_without_users_are_closed_but_for_the_last_few() -> None:
     opening = Opening()
     async with pooled(opening) as environments:
         for seed in range(KEPT + 3):

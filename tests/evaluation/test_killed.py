@@ -26,7 +26,7 @@ def start(folder: Path, fidelity: str = "full") -> subprocess.Popen[bytes]:
 
 
 def kill_after(process: subprocess.Popen[bytes], folder: Path, lines: int) -> bool:
-    """Kill once the journals hold that many lines; False if it ended before."""
+    """Kill the process once the journals have that many lines. Return False where it ended before."""
     while process.poll() is None:
         if sum(path.read_bytes().count(b"\n") for path in folder.glob("agents/*/tasks/*/journal.jsonl")) >= lines:
             process.kill()
@@ -37,8 +37,7 @@ def kill_after(process: subprocess.Popen[bytes], folder: Path, lines: int) -> bo
 
 
 def timeless(folder: Path) -> list[dict[str, Any]]:
-    """Lines of results.jsonl but for how long they took, and for how often a search had to walk to a state: its environments died with
-    it."""
+    """Return the lines of results.jsonl without durations and restores, which depend on the environments that died with the process."""
     return [{**line, "seconds": 0} | ({"transitions": 0, "restores": 0} if line["agent"] != "react" else {}) for line in lines(folder)]
 
 
@@ -47,7 +46,7 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 
 
 def resumed(folder: BenchFolder, line: dict[str, Any]) -> int:
-    """How often an attempt was gone on with."""
+    """Return how often an attempt was resumed."""
     task = next(task for task in folder.plan.tasks if task.id == line["task"])
     events = read_journal(folder.agent(line["agent"])[0].task_folder(task) / "journal.jsonl")
     return sum(isinstance(event, ev.Resumed) for event in events)

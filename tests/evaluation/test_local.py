@@ -19,7 +19,7 @@ def judged(name: str, model: str, policy: str = "p") -> Config:
     return replace(settings(name, "react"), models=ModelsConfig(**models))  # type: ignore[arg-type]
 
 
-async def test_agents_share_environments_whose_verdicts_are_asked_of_the_same_model(tmp_path: Path) -> None:
+async def test_agents_share_environments_whose_evaluators_ask_the_same_model(tmp_path: Path) -> None:
     folder, opened = toy_bench(tmp_path / "bench", judged("a", "x"), judged("b", "y"), judged("c", "x", "other"), seeds=1), list[str]()
 
     @asynccontextmanager

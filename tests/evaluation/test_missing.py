@@ -1,4 +1,4 @@
-"""A missing answer, a page that cannot be reached and a judge that is out are three results: in each line, and in tables."""
+"""A missing answer, an unreachable page and an unavailable evaluator model are three different results, in each line and in tables."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tests.evaluation.toys import WORLD, run, settings, toy_bench
 
 
 async def benchmark(path: Path, error: InfrastructureError | None = None, at: Operation = "evaluate", **more: object) -> BenchFolder:
-    """One attempt, to which this happens as often as it is made."""
+    """Run one attempt, in which this error occurs in every try."""
 
     async def wait(operation: Operation) -> None:
         if operation == at and error is not None:
@@ -40,7 +40,7 @@ def only(folder: BenchFolder) -> Result:
         (EnvironmentFailure("the shop is down"), "environment"),
     ],
 )
-async def test_what_a_verdict_lacked_is_told(error: InfrastructureError, missing: str, tmp_path: Path) -> None:
+async def test_what_an_evaluation_lacked_is_recorded(error: InfrastructureError, missing: str, tmp_path: Path) -> None:
     folder = await benchmark(tmp_path / "bench", error)
     result = only(folder)
     assert (result.status, result.score, result.missing) == ("failed", None, missing)

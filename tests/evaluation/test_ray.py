@@ -26,7 +26,7 @@ async def test_attempts_on_ray_come_to_the_results_of_this_process(tmp_path: Pat
 
 
 @pytest.mark.filterwarnings("ignore")
-async def test_lanes_write_to_one_memory_at_once_and_no_lesson_is_lost(tmp_path: Path) -> None:
+async def test_lanes_write_to_one_memory_at_once_and_no_reflection_is_lost(tmp_path: Path) -> None:
     shared = tmp_path / "memory.sqlite"
     folder = toy_bench(tmp_path / "bench", *(learning(f"agent{n}", shared) for n in range(4)))
     async with RayEngine(folder.path, lanes=4, hang=60, make="tests.evaluation.toys:learning_lane") as engine:
@@ -40,7 +40,7 @@ async def test_lanes_write_to_one_memory_at_once_and_no_lesson_is_lost(tmp_path:
 
 
 @pytest.mark.filterwarnings("ignore")
-async def test_a_process_that_stands_still_is_killed_and_its_attempt_made_again(tmp_path: Path) -> None:
+async def test_a_process_that_hangs_is_killed_and_its_attempt_rerun(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", seeds=1)
     async with RayEngine(folder.path, lanes=2, hang=30, make="tests.evaluation.toys:blocking_lane") as engine:
         await Schedule(folder=folder, engine=engine, parallel=2).run()
@@ -49,7 +49,7 @@ async def test_a_process_that_stands_still_is_killed_and_its_attempt_made_again(
 
 
 @pytest.mark.filterwarnings("ignore")
-async def test_a_process_that_dies_is_replaced_and_its_attempt_made_again(tmp_path: Path) -> None:
+async def test_a_process_that_dies_is_replaced_and_its_attempt_rerun(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", seeds=1)
     async with RayEngine(folder.path, lanes=1, hang=60, make="tests.evaluation.toys:dying_lane") as engine:
         await Schedule(folder=folder, engine=engine, parallel=1).run()
@@ -58,7 +58,7 @@ async def test_a_process_that_dies_is_replaced_and_its_attempt_made_again(tmp_pa
 
 
 @pytest.mark.filterwarnings("ignore")
-async def test_an_error_of_an_agent_is_no_death_of_its_lane_and_not_made_again(tmp_path: Path) -> None:
+async def test_an_error_of_an_agent_is_no_death_of_its_lane_and_is_not_rerun(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", settings("react", "react"), seeds=1)
     async with RayEngine(folder.path, lanes=1, hang=60, make="tests.evaluation.toys:broken_lane") as engine:
         await Schedule(folder=folder, engine=engine, parallel=1).run()

@@ -1,4 +1,4 @@
-"""What a lane of Ray says of an error, and what is raised of it here. Needs no Ray."""
+"""Errors on their way from a lane of Ray. The tests do not need Ray."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KINDS = (UsageError, UncertainCommit, InfrastructureError, EnvironmentFailure, M
 
 
 async def said(path: Path, error: ExactError, monkeypatch: pytest.MonkeyPatch) -> ExactError:
-    """What becomes of an error that is raised in a lane."""
+    """Return the outcome of an error that is raised in a lane."""
 
     async def broken(self: LocalEngine, agent: str, task: Task) -> Replay:
         raise error
@@ -69,7 +69,7 @@ _SAID: ContextVar[str] = ContextVar("said", default="nothing")
 
 
 class Saying:
-    """An engine that sets a variable while it is open, as prompts of one's own do."""
+    """An engine that sets a context variable while it is open, as a user's own prompts do."""
 
     async def __aenter__(self) -> Saying:
         self._token = _SAID.set("something")
@@ -114,7 +114,7 @@ def given(folder: object, number: int, text: str) -> Saying:
     raise ValueError(f"{number} {text}")
 
 
-async def test_environments_that_cannot_be_opened_are_told_to_every_call(tmp_path: Path) -> None:
+async def test_environments_that_cannot_be_opened_are_reported_to_every_call(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", seeds=1)
     lane, task = Lane(str(folder.path), "no_such_module_at_all:lane"), msgspec.json.encode(folder.plan.tasks[0])
     for _ in range(2):

@@ -22,7 +22,7 @@ async def ended(path: Path, **search: object) -> BenchFolder:
     return folder
 
 
-async def test_what_was_promoted_is_scored_by_a_replay_and_the_promoted_environment_stands_beside(tmp_path: Path) -> None:
+async def test_what_was_promoted_is_scored_by_a_replay_and_the_promoted_environment_is_shown_beside(tmp_path: Path) -> None:
     (result,) = (await ended(tmp_path / "bench", commit_by="fork")).results()
     assert result.promoted and (result.replay, result.score) == ("same", result.live_score)
 
@@ -86,14 +86,14 @@ async def test_what_is_still_to_be_replayed_counts_as_unfinished(tmp_path: Path)
         open_side(folder.agent_path("mcts"))
 
 
-async def test_a_replay_that_broke_is_made_when_the_benchmark_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_replay_that_broke_is_made_when_the_benchmark_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
         folder = await broken_replays(tmp_path / "bench", broken)
     await run(folder)
     assert [(each.status, each.replay, each.attempts) for each in folder.results()] == [("scored", "same", 1)] * 2
 
 
-async def test_a_replay_that_was_cut_off_is_made_when_the_benchmark_is_gone_on_with(tmp_path: Path) -> None:
+async def test_a_replay_that_was_cut_off_is_made_when_the_benchmark_is_resumed(tmp_path: Path) -> None:
     folder = await ended(tmp_path / "bench", commit_by="fork")
     whole = (folder.path / "results.jsonl").read_bytes()
     (folder.agent_path("mcts") / "replays.jsonl").unlink()

@@ -1,4 +1,4 @@
-"""Attempts side by side: all of them, in order, bounded, and none chosen for its score."""
+"""The schedule runs all attempts concurrently, in order and within limits, and selects none by its score."""
 
 import asyncio
 from collections import Counter, deque
@@ -21,7 +21,7 @@ from tests.evaluation.toys import WORLD, run, settings, toy_bench, toy_engine
 
 
 class Scripted:
-    """An engine whose attempts end as they are told to, one ending after the other."""
+    """An engine whose attempts end as scripted, one after the other."""
 
     def __init__(self, *endings: ResultLine | Exception, turns: int = 3) -> None:
         self.endings, self.turns, self.most, self.order = list(endings), turns, 0, list[tuple[str, str]]()
@@ -78,7 +78,7 @@ async def test_results_are_flushed_in_order_though_attempts_end_in_another(tmp_p
 
 
 @pytest.mark.parametrize("error", [ModelError("no answer"), EnvironmentFailure("no page"), InfrastructureError("a lane died"), Hung(9.0)])
-async def test_an_infrastructure_failure_is_made_again_and_both_attempts_are_recorded(tmp_path: Path, error: InfrastructureError) -> None:
+async def test_an_infrastructure_failure_is_rerun_and_both_attempts_are_recorded(tmp_path: Path, error: InfrastructureError) -> None:
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1)
     (result,) = await scripted(folder, Scripted(error, line(0.0)))
     assert (result.score, result.attempts) == (0.0, 2)
@@ -86,7 +86,7 @@ async def test_an_infrastructure_failure_is_made_again_and_both_attempts_are_rec
     assert told == [(1, "failed", str(error), error.missing), (2, "scored", "", "")]
 
 
-async def test_what_may_have_been_committed_is_not_made_again(tmp_path: Path) -> None:
+async def test_what_may_have_been_committed_is_not_rerun(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1)
     (result,) = await scripted(folder, engine := Scripted(UncertainCommit("a crash in a real step")))
     assert (result.status, result.attempts, len(engine.order)) == ("failed", 1, 1)
@@ -99,7 +99,7 @@ async def test_reruns_are_bounded_and_a_failure_has_no_score(tmp_path: Path) -> 
     assert result.attempts == 2 and folder.gather() == {("mcts", result.task): result}, "the table counts the reruns that were made"
 
 
-async def test_what_hangs_is_made_again_once_however_many_reruns_there_are(tmp_path: Path) -> None:
+async def test_what_hangs_is_rerun_once_however_many_reruns_there_are(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1, reruns=3)
     (result,) = await scripted(folder, engine := Scripted(ModelError("out"), *[Hung(9.0)] * 9))
     assert (result.status, result.attempts, len(engine.order)) == ("failed", 3, 3)
@@ -112,7 +112,7 @@ async def test_a_score_is_never_tried_for_again(tmp_path: Path) -> None:
     assert len(engine.order) == 2, "no best-of"
 
 
-async def test_a_failed_attempt_is_made_again_when_the_benchmark_is_gone_on_with(tmp_path: Path) -> None:
+async def test_a_failed_attempt_is_rerun_when_the_benchmark_is_resumed(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=2, reruns=0)
     await scripted(folder, Scripted(line(None, "failed"), line(1.0)))
     results = await scripted(folder, engine := Scripted(line(1.0)))
@@ -120,7 +120,7 @@ async def test_a_failed_attempt_is_made_again_when_the_benchmark_is_gone_on_with
     assert all(each.status == "scored" for each in folder.results())
 
 
-async def test_an_error_of_an_agent_ends_its_attempt_alone_and_its_traceback_is_kept(tmp_path: Path) -> None:
+async def test_an_error_of_an_agent_ends_its_attempt_alone_and_its_traceback_is_logged(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=3)
     results = await scripted(folder, Scripted(ZeroDivisionError("by nothing")))
     assert sorted(each.status for each in results) == ["failed", "scored", "scored"]
@@ -197,7 +197,7 @@ async def test_no_attempt_begins_where_there_is_no_room_and_one_always_does(tmp_
     assert engine.most == 1 and len(engine.order) == 6
 
 
-async def test_a_hung_attempt_is_killed_with_its_environment_and_made_again_once(tmp_path: Path) -> None:
+async def test_a_hung_attempt_is_killed_with_its_environment_and_rerun_once(tmp_path: Path) -> None:
     hanging = [True]
 
     async def wait(operation: Operation) -> None:
@@ -218,7 +218,7 @@ async def test_environments_that_break_are_replaced_and_attempts_come_to_their_e
     assert all(each.status == "scored" for each in folder.results())
 
 
-async def test_an_attempt_whose_environment_breaks_stands_in_attempts_each_time(tmp_path: Path) -> None:
+async def test_an_attempt_whose_environment_breaks_is_listed_in_attempts_each_time(tmp_path: Path) -> None:
     breaking = ["once", "twice", "thrice"]
 
     async def wait(operation: Operation) -> None:
@@ -234,7 +234,7 @@ async def test_an_attempt_whose_environment_breaks_stands_in_attempts_each_time(
     assert all(each.status == "scored" for each in folder.results())
 
 
-async def test_an_attempt_whose_environment_broke_in_a_step_that_may_have_written_is_not_made_again(tmp_path: Path) -> None:
+async def test_an_attempt_whose_environment_broke_in_a_step_that_may_have_written_is_not_rerun(tmp_path: Path) -> None:
     steps = 0
 
     async def wait(operation: Operation) -> None:
@@ -249,7 +249,7 @@ async def test_an_attempt_whose_environment_broke_in_a_step_that_may_have_writte
     assert attempt.status == "failed" and "(the site hung up): look at the site" in attempt.reason
 
 
-async def test_an_attempt_is_told_what_broke_its_environment(tmp_path: Path) -> None:
+async def test_an_attempt_reports_what_broke_its_environment(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", seeds=3, reruns=9)
     await run(folder, ToyFactory(WORLD, faults=Faults(fail_every=5)))
     failed = [each.reason for each in folder.attempts() if each.status == "failed"]

@@ -39,7 +39,7 @@ def test_a_failure_of_the_infrastructure_is_in_no_share() -> None:
     assert (found.success.mean, found.scored, found.failed, found.reruns) == (1.0, 2, 1, 1)
 
 
-def test_a_verdict_of_the_agents_own_is_in_no_share() -> None:
+def test_the_agents_own_evaluation_is_in_no_share() -> None:
     found = summarise("a", [result("a", 0, 0.0), result("a", 1, None, status="judged", value=0.9)])
     assert (found.success.mean, found.judged) == (0.0, 1)
 
@@ -56,7 +56,7 @@ def test_a_cost_that_is_not_known_is_not_a_number_and_never_solved_at_it() -> No
     assert "0.5" not in success_curve(plan("a"), [lines[0]], "cost")
 
 
-def test_an_oracle_is_called_one_wherever_it_stands() -> None:
+def test_an_oracle_is_called_one_everywhere() -> None:
     lines = [result("best", 0, 1.0, oracle=True, transitions=3), result("react", 0, 0.0)]
     text = render_markdown(plan("react", "best"), lines)
     named = [line for line in text.splitlines() if line.startswith("| best")]
@@ -66,7 +66,7 @@ def test_an_oracle_is_called_one_wherever_it_stands() -> None:
     assert 'Gain over best <span class="oracle">' in render_page(plan("best", "react"), lines, "")
 
 
-def test_an_oracle_that_no_environment_told_anything_is_called_void() -> None:
+def test_an_oracle_that_no_environment_reported_to_is_called_void() -> None:
     void = [result("best", 0, 1.0, oracle=True, told=0), result("best", 1, None, oracle=True)]
     told = [result("best", 0, 1.0, oracle=True, told=0), result("best", 1, 1.0, oracle=True, told=2)]
     unknown = [result("best", 0, 1.0, oracle=True)]
@@ -150,7 +150,7 @@ def test_replays_that_led_elsewhere_are_counted_where_there_are_any() -> None:
     assert "not the same" not in render_markdown(plan("a"), lines[:1]) + render_page(plan("a"), lines[:1], "")
 
 
-def test_a_page_tells_what_a_table_does() -> None:
+def test_a_page_shows_what_a_table_does() -> None:
     lines = [result("a", 0, 0.5), result("a", 1, None, status="judged", value=0.9)]
     remembering = msgspec.structs.replace(plan("a"), same_task=True)
     html = render_page(remembering, lines, "")
@@ -161,7 +161,7 @@ def test_a_page_tells_what_a_table_does() -> None:
     assert ">Score</th>" not in whole and "lessons" not in whole
 
 
-def test_what_each_session_was_made_by_is_told() -> None:
+def test_what_each_session_was_made_by_is_recorded() -> None:
     first = {"exact": "1", "commit": "abc"}
     later = (
         BenchSession(versions={"exact": "1", "commit": "def"}, begun="tomorrow", agents=("b",)),
@@ -186,7 +186,7 @@ def test_a_session_by_changed_code_is_never_taken_for_one_by_the_same() -> None:
         assert "Resumed: commit abc+changes." in text and "unchanged" not in text
 
 
-async def test_a_benchmark_gone_on_with_records_by_what_and_says_what_is_other(tmp_path: Path) -> None:
+async def test_a_benchmark_resumed_records_by_what_and_says_what_is_other(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", settings("react", "react"), seeds=1)
     plain = msgspec.json.decode((folder.path / "bench.json").read_bytes())
     del plain["later"]

@@ -70,7 +70,7 @@ def toy_engine(
 async def run(
     folder: BenchFolder, environments: ToyFactory | None = None, *, parallel: int = 3, hang: float | None = None, **more: object
 ) -> Schedule:
-    """All that is left of a benchmark."""
+    """Run the attempts that are left of a benchmark."""
     async with toy_engine(folder, environments or ToyFactory(WORLD), hang=hang) as engine:
         schedule = Schedule(folder=folder, engine=engine, parallel=parallel, **more)  # type: ignore[arg-type]
         await schedule.run()
@@ -78,12 +78,12 @@ async def run(
 
 
 def lane(folder: BenchFolder) -> LocalEngine:
-    """What a lane of Ray makes attempts with."""
+    """Return the engine of a lane of Ray."""
     return toy_engine(folder, ToyFactory(WORLD))
 
 
 def learning(name: str, memory: Path) -> Config:
-    """Settings of an agent that writes what surprises it to a memory that others write to."""
+    """Return the settings of an agent that writes reflections to a shared memory."""
     kept = {"kind": "builtin", "memory": str(memory), "threshold": 0.05, "signals": ["edge"], "most": 9}
     return parse({"name": name, "search": {"algorithm": "mcts", "iterations": 6, "k": 4}, "reflection": kept, "limits": {"actions": 4}})
 
@@ -93,7 +93,7 @@ def learning_lane(folder: BenchFolder) -> LocalEngine:
 
 
 def blocking_lane(folder: BenchFolder) -> LocalEngine:
-    """A lane whose process stands still in its first step ever: nothing but a kill ends that."""
+    """Return the engine of a lane whose process blocks in its first step, so that only a kill ends it."""
 
     async def wait(operation: Operation) -> None:
         mark = folder.path / "stood still"
@@ -105,7 +105,7 @@ def blocking_lane(folder: BenchFolder) -> LocalEngine:
 
 
 def dying_lane(folder: BenchFolder) -> LocalEngine:
-    """A lane whose process ends in its first step ever, as one does that memory is refused to."""
+    """Return the engine of a lane whose process exits in its first step, as if out of memory."""
 
     async def wait(operation: Operation) -> None:
         mark = folder.path / "died"
@@ -117,7 +117,7 @@ def dying_lane(folder: BenchFolder) -> LocalEngine:
 
 
 def broken_lane(folder: BenchFolder) -> LocalEngine:
-    """A lane whose attempts all end by an error that somebody's code makes."""
+    """Return the engine of a lane whose attempts all raise an error of a user's code."""
 
     async def wait(operation: Operation) -> None:
         if operation == "step":

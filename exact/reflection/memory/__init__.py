@@ -1,4 +1,4 @@
-"""Where reflections are kept: a file, or a PostgreSQL database that many machines share."""
+"""Memories of reflections: a file, or a PostgreSQL database that several machines share."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["CAPACITY", "SQLiteMemory", "StoredMemory", "open_memory"]
 
 CAPACITY = 100_000
-"""Reflections kept in use, unless another number is asked for."""
+"""Default number of active reflections."""
 
 
 class SQLiteMemory(StoredMemory):
     """A Memory in a file. Many processes may use it at once, and several threads one object."""
 
     def __init__(self, path: Path | str, *, embedding: Embedding | None = None, capacity: int = CAPACITY) -> None:
-        """Opens the file, or makes it and its folders.
+        """Open the file, or create it and its folders.
 
         Raises UsageError if it cannot be written, is no memory, is of a newer version, or holds vectors of another embedding.
         """
@@ -39,9 +39,9 @@ class SQLiteMemory(StoredMemory):
 
 
 def open_memory(where: Path | str, *, embedding: Embedding | None = None, capacity: int = CAPACITY, browse: bool = False) -> StoredMemory:
-    """The memory at a path, or in a database: `postgresql://...`. Raises UsageError.
+    """Open the memory at a path, or in a database: `postgresql://...`. Raises UsageError.
 
-    `browse`: whatever made its vectors; where that is not `embedding`, nothing can be added to it or retrieved, but all else can be done.
+    `browse`: also accept vectors of another embedding. Nothing can be added or retrieved then; everything else works.
     """
     from exact.reflection.embed import AsWritten, HashedEmbedding
 

@@ -1,4 +1,4 @@
-"""What a memory needs of a database, and the statements that all databases share."""
+"""Contract of a memory's database, and the statements that all databases share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS = """
     born BIGINT NOT NULL DEFAULT 0, revision BIGINT NOT NULL DEFAULT 0,
     retrieved BIGINT NOT NULL DEFAULT 0, helped BIGINT NOT NULL DEFAULT 0, hurt BIGINT NOT NULL DEFAULT 0
 """
-"""Of the table of reflections, after its number `seq`. `born` and `revision`: in which it was written, and changed last."""
+"""Columns of the table of reflections, after its number `seq`. `born` and `revision` are the revisions of its first and last write."""
 MORE_TABLES = (
     "CREATE INDEX reflections_revision ON reflections (revision)",
     "CREATE TABLE uses (attempt TEXT NOT NULL, id TEXT NOT NULL, helped BIGINT, revision BIGINT NOT NULL, PRIMARY KEY (attempt, id))",
@@ -26,25 +26,25 @@ MORE_TABLES = (
     "CREATE INDEX changes_revision ON changes (revision)",
 )
 VOCABULARY = "CREATE TABLE vocabulary (seq INTEGER PRIMARY KEY, words TEXT NOT NULL)"
-"""The distinct words of a reflection, split by spaces: retrieval reads these of many, and the whole record of few. Where an earlier version
-wrote the reflection, its row is missing."""
+"""Table of the distinct words of each reflection, split by spaces: retrieval reads these of many, and the whole record of few. A
+reflection that an earlier version wrote has no row."""
 FACTS = "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 
 
 def another_embedding(where: str, written: str, wanted: str) -> str:
-    """What a user is told whose memory holds vectors that cannot be compared with those of the configuration."""
+    """Error text for a memory whose vectors cannot be compared with those of the configuration."""
     return f"{where} holds vectors of {written}, not of {wanted}: `exact memory export` it, then import into another memory"
 
 
 class Likeness(Protocol):
-    """A database that compares vectors itself. Gives numbers of reflections with their cosines, in no order."""
+    """Comparison of vectors by the database. It gives numbers of reflections with their cosines, in no order."""
 
     def of_kind(self, query: Vector, kind: str, least: float) -> list[tuple[int, float]]:
-        """All of a kind that reach a cosine."""
+        """Return all of a kind that reach a cosine."""
         ...
 
     def of(self, query: Vector, seqs: Sequence[int]) -> list[tuple[int, float]]:
-        """Those of some numbers."""
+        """Return those of some numbers."""
         ...
 
 
@@ -52,11 +52,11 @@ class Database(Protocol):
     """SQL over one connection. Not for several threads at once. `?` stands for an argument."""
 
     embedding: str
-    """Name of what made the vectors in it."""
+    """Name of the embedding of its vectors."""
 
     @property
     def likeness(self) -> Likeness | None:
-        """None where each process reads the vectors and compares them."""
+        """Comparison by the database; None where each process reads and compares the vectors."""
         ...
 
     @property
@@ -65,11 +65,11 @@ class Database(Protocol):
         ...
 
     def execute(self, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
-        """All rows. Raises InfrastructureError."""
+        """Run a statement and return all rows. Raises InfrastructureError."""
         ...
 
     def writing(self) -> AbstractContextManager[None]:
-        """A transaction: durable when it ends, and undone if it raises. One at a time, over all processes."""
+        """Open a transaction: durable when it ends, and undone if it raises. One runs at a time, over all processes."""
         ...
 
     def index_words(self, seq: int, text: str) -> None:
@@ -77,9 +77,9 @@ class Database(Protocol):
         ...
 
     def find_words(self, words: list[str], limit: int) -> list[int]:
-        """Numbers of the reflections kept with any of the words, those with the most and rarest first."""
+        """Return numbers of active reflections with any of the words, those with the most and rarest first."""
         ...
 
     def close(self) -> None:
-        """May be called twice."""
+        """Close the connection. A second call has no effect."""
         ...

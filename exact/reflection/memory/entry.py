@@ -1,4 +1,4 @@
-"""A reflection with what the memory knows of it."""
+"""Reflections with their status and use in the memory."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """What is stored. Only what is `kept` is retrieved; the rest can be restored."""
+    """A stored reflection. Only one with the status `kept` is retrieved; the others can be restored."""
 
     seq: int
-    """In order of writing, from 1."""
+    """Number in order of writing, from 1."""
     reflection: Reflection
     status: Status = "kept"
     note: str = ""
-    """Why it is not kept; the id of the one it was merged into."""
+    """Reason of its status, or the id that it was merged into."""
     born: int = 0
     """Revision of the memory in which it was written."""
     retrieved: int = 0
-    """Attempts that it was shown in."""
+    """Number of attempts that it was shown in."""
     helped: int = 0
-    """Of them, those that went well,"""
+    """Number of those attempts that succeeded."""
     hurt: int = 0
-    """and those that did not; of the others nobody knows."""
+    """Number of those attempts that failed. The outcome of the others is unknown."""
 
 
 class Use(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt that a reflection was shown in."""
 
     attempt: str
-    """Run, task and a digest of where its journal lies."""
+    """Run, task and a digest of the journal's path."""
     success: bool | None
-    """How it ended; None: nobody knows."""
+    """Success of the attempt; None: unknown."""
 
 
 class Damaged(Exception):
-    """What was read is no memory's."""
+    """Raised when data is not that of a memory."""

@@ -1,4 +1,4 @@
-"""What a process has read of a memory: a vector for each reflection, and what retrieval filters and ranks by."""
+"""In-process index of a memory: a vector for each reflection, and the fields that retrieval filters and ranks by."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Places = npt.NDArray[np.int64]
 _CODES = {status: code for code, status in enumerate(STATUSES)}
 _KEPT = _CODES["kept"]
 _ROWS = 64
-"""For which there is room at first."""
+"""Rows that are allocated at first."""
 _GROWN = {
     "seqs": np.int64, "status": np.int8, "helped": np.int64, "hurt": np.int64, "confidence": np.float32, "tasks": np.int64,
     "templates": np.int64, "about": np.int64,
@@ -26,18 +26,18 @@ _GROWN = {
 
 
 class Row(NamedTuple):
-    """One reflection as it stands."""
+    """One reflection in its current state."""
 
     seq: int
     id: str
     kind: str
     task: str
-    """Without seed."""
+    """Task without seed."""
     template: str
     about: str
-    """Digest of its action and direction: who differs in it says something else."""
+    """Digest of its action and direction; reflections that differ in it have different meanings."""
     confidence: float
-    """How sure it is of its outcome, in [0, 1]."""
+    """Certainty of its outcome, in [0, 1]."""
     status: str
     note: str
     helped: int
@@ -48,19 +48,19 @@ class Row(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """One that reaches the threshold."""
+    """A reflection that reaches the threshold."""
 
     seq: int
     cosine: float
     fade: float
-    """What its likeness counts, by its record; in [0, 1]."""
+    """Factor of its similarity from its use, in [0, 1]."""
 
 
 class Index:
-    """Of all kinds. Not for several threads at once."""
+    """Index of all kinds. It is not thread-safe."""
 
     def __init__(self, dimensions: int, likeness: Likeness | None = None) -> None:
-        """`likeness`: where vectors are compared, if not here."""
+        """Start empty. `likeness` compares vectors where the database does it."""
         self._dimensions, self._likeness = dimensions, likeness
         self._kinds: dict[str, _Kind] = {}
         self._place: dict[str, tuple[_Kind, int]] = {}
@@ -76,7 +76,7 @@ class Index:
         """How many rows had been taken out of the table, bypassing the memory, when it was read."""
 
     def __len__(self) -> int:
-        """How many are kept."""
+        """Return the number of active reflections."""
         return self._kept
 
     def take(self, rows: Iterable[Row]) -> None:
@@ -99,9 +99,9 @@ class Index:
                 self._join(row)
 
     def _join(self, row: Row) -> None:
-        """What a reflection was merged into counts as learned on its tasks too, and on those of what was merged into it before.
+        """Attribute the tasks of a merged reflection, and of those merged into it, to its target.
 
-        It may come later, where it was changed after the revision that is read.
+        The target may be read later, where it was changed after the revision that is read.
         """
         self._into[row.id] = into = row.note
         while into in self._into:
@@ -119,10 +119,10 @@ class Index:
     def nearest(
         self, query: Vector, kind: str, threshold: float, *, without: frozenset[str] = frozenset(), confidence: float = 0.0, most: int = 64
     ) -> list[Hit]:
-        """Those kept of a kind that reach the threshold, in order of cosine times fade, then newest first; at most `most`.
+        """Return at most `most` active reflections of a kind that reach the threshold, by cosine times fade, then the newest first.
 
-        `without`: tasks and templates; a reflection that came from one, or was merged with one that did, does not count. Nor does one
-        that is less sure of its outcome than `confidence`.
+        `without` names tasks and templates: reflections from them, or merged with such ones, are left out. So are those whose
+        outcome is less certain than `confidence`.
         """
         found = self._kinds.get(kind)
         if found is None or most <= 0:
@@ -137,7 +137,7 @@ class Index:
         return [Hit(int(found.seqs[i]), float(cosines[i]), float(fades[i])) for i in ranked]
 
     def _faded(self, kind: str) -> npt.NDArray[np.float64]:
-        """What likeness counts for each row of a kind: by its record if it is kept, else nothing. Computed once for all that was read."""
+        """Return the factor of each row's similarity: from its use if it is active, else 0. It is computed once after each read."""
         if kind not in self._fades:
             rows, count = self._kinds[kind], self._kinds[kind].count
             faded = fade(rows.helped[:count], rows.hurt[:count], self._rate)
@@ -145,7 +145,7 @@ class Index:
         return self._fades[kind]
 
     def alike(self, query: Vector, kind: str, about: str, threshold: float, status: Status, *, most: int = 256) -> list[int]:
-        """Numbers of those of a status, about the same, that reach the threshold, faded or not, the nearest first."""
+        """Return numbers of those of a status with the same subject that reach the threshold, the nearest first, faded or not."""
         found = self._kinds.get(kind)
         if found is None:
             return []
@@ -155,9 +155,9 @@ class Index:
         return [int(found.seqs[i]) for i in _largest(cosines[near], places[near], most)]
 
     def least_useful(self, count: int, *, spared: int = 0) -> list[str]:
-        """Ids of those kept that helped least, of equal ones the oldest.
+        """Return ids of the active reflections that helped least, the oldest among equal ones.
 
-        `spared`: so many of the newest of which nobody knows yet whether they help go only after all others.
+        The newest `spared` ones without a known use come last.
         """
         kinds = list(self._kinds.values())
         if count <= 0 or not kinds:
@@ -180,7 +180,7 @@ class Index:
 
 
 def _largest(values: npt.NDArray[Any], places: Places, most: int) -> Places:
-    """The places of the largest values, falling, of equal ones the newest first; at most `most`. `places` rise."""
+    """Return the positions of the largest values, descending, the newest first among equal ones; at most `most`. `places` are ascending."""
     # One number for the order, so that of many equal ones the newest are found without sorting them all.
     keys = np.round(values * 1e5).astype(np.int64) * 2**32 + places
     if len(keys) > most:
@@ -211,20 +211,20 @@ class _Kind:
         self._allocate(_ROWS)
 
     def cosines(self, query: Vector, least: float) -> Vector:
-        """Of each row, to five places; where they do not reach `least` they may be less than they are."""
+        """Return the cosine of each row, to five places. One that does not reach `least` may be given too low."""
         if self._likeness is None:
             # Row by row, not as one product with a matrix: read in the order in which they lie, vectors in no cache take half as long.
             return np.round(np.asarray(np.vecdot(self.vectors[: self.count], query)), 5)
         return self._placed(self._likeness.of_kind(query, self._name, least - 1e-5))
 
     def cosines_at(self, query: Vector, places: Places) -> Vector:
-        """Of the rows at some places, to five places."""
+        """Return the cosines of the rows at some positions, to five places."""
         if self._likeness is None:
             return np.round(self.vectors[places] @ query, 5)
         return self._placed(self._likeness.of(query, self.seqs[places].tolist()))[places]
 
     def _placed(self, likeness: Sequence[tuple[int, float]]) -> Vector:
-        """What was told of rows, each at its place; what was written since the rows were read is none of them."""
+        """Return the given values at the positions of their rows. Rows that were written since the read are left out."""
         cosines, seqs = np.full(self.count, -np.inf, dtype=np.float32), self.seqs[: self.count]
         told = np.array([seq for seq, _ in likeness], dtype=np.int64)
         order = np.argsort(seqs, kind="stable")  # they rise, save where one was changed before it was first read
@@ -234,12 +234,12 @@ class _Kind:
         return cosines
 
     def about_the_same(self, about: str, status: int) -> Places:
-        """The places of those of a status that are about something."""
+        """Return the positions of those of a status with a subject."""
         code = self._names.get(about, -1)
         return np.flatnonzero((self.about[: self.count] == code) & (self.status[: self.count] == status))
 
     def not_from(self, without: frozenset[str]) -> npt.NDArray[np.bool_]:
-        """Which rows owe nothing to any of some tasks and templates."""
+        """Return a mask of the rows that came from none of some tasks and templates."""
         free = np.ones(self.count, dtype=np.bool_)
         for name in without - {""}:
             free[list(self.owing.get(name, ()))] = False
@@ -248,7 +248,7 @@ class _Kind:
         return free
 
     def append(self, row: Row) -> int:
-        """The place of a new row; it is of no status yet."""
+        """Return the position of a new row, which has no status yet."""
         if self._likeness is None and len(row.vector) != 4 * self._dimensions:
             raise Damaged("a vector is of the wrong length")
         if self.count == len(self.seqs):
@@ -270,7 +270,7 @@ class _Kind:
             setattr(self, name, self._larger(name, (size,), dtype))
 
     def _larger(self, name: str, shape: tuple[int, ...], dtype: type) -> npt.NDArray[Any]:
-        """An array of that shape with what the attribute of that name holds."""
+        """Return an array of a shape with the content of an attribute."""
         new: npt.NDArray[Any] = np.zeros(shape, dtype=dtype)
         old = self.__dict__.get(name)
         if old is not None:

@@ -1,4 +1,4 @@
-"""Vectors that a PostgreSQL server compares itself, by the extension pgvector: a process need not read and hold those of all reflections.
+"""Comparison of vectors by a PostgreSQL server with the extension pgvector, so that a process need not read all vectors.
 
 The search is exact, as elsewhere: no index of the extension is used, since with filters these miss what they should find.
 """
@@ -23,7 +23,7 @@ class PgVector:
     """A Likeness. Its copy of the vectors is filled by whoever asks, so it does not matter who wrote a reflection. Made by `found`."""
 
     def __init__(self, execute: Callable[..., list[tuple[Any, ...]]], schema: str) -> None:
-        """`schema`: where the extension is, quoted; it need not be in the search path."""
+        """Take the quoted schema of the extension, which need not be in the search path."""
         self._execute, self._type, self._times = execute, f"{schema}.vector", f"OPERATOR({schema}.<#>)"
 
     def prepare(self) -> None:
@@ -64,7 +64,7 @@ class PgVector:
 
 
 def found(database: PostgresDatabase) -> PgVector | None:
-    """None where the server lacks the extension, or this user may not make use of it."""
+    """Return the comparison; None where the server lacks the extension, or this user may not use it."""
     if not database.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"):
         return None
     from psycopg import errors
@@ -85,5 +85,5 @@ def found(database: PostgresDatabase) -> PgVector | None:
 
 
 def _written(vector: Vector) -> str:
-    """As pgvector reads it; float32 comes through unchanged."""
+    """Return the text form of a vector for pgvector, which preserves float32 exactly."""
     return f"[{','.join(map(repr, vector.tolist()))}]"

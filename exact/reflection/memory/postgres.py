@@ -35,7 +35,7 @@ class PostgresDatabase:
     """
 
     def __init__(self, address: str, embedding: Embedding, *, other: bool = False) -> None:
-        """Connects, and makes the tables where there are none. `other`: vectors of another embedding will do. Raises UsageError."""
+        """Connect, and create missing tables. `other`: accept vectors of another embedding. Raises UsageError."""
         try:
             import psycopg
         except ImportError:
@@ -63,7 +63,7 @@ class PostgresDatabase:
         return psycopg.connect(self._address, autocommit=True, connect_timeout=10)
 
     def execute(self, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
-        """All rows; where the connection has been lost, over another one, but not in a transaction. Raises InfrastructureError."""
+        """Return all rows, over a new connection where the old one was lost outside a transaction. Raises InfrastructureError."""
         try:
             try:
                 return self._rows(statement, arguments)
@@ -81,7 +81,7 @@ class PostgresDatabase:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """A transaction. It is alone from where it takes its revision on."""
+        """Open a transaction, which is exclusive once it has taken its revision."""
         self.execute("SELECT 1")  # finds a lost connection while nothing hangs on it
         self._in_transaction = True
         try:
@@ -97,7 +97,7 @@ class PostgresDatabase:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """A transaction in which no other process makes tables."""
+        """Open a transaction in which no other process creates tables."""
         with self.writing():
             self.execute("SELECT pg_advisory_xact_lock(?)", _ONE_AT_A_TIME)
             yield
@@ -150,7 +150,7 @@ def _line(error: Exception) -> str:
 
 
 def _check(address: str) -> None:
-    """Raises UsageError where libpq would not read the address as it is meant; what stands where cannot be told then, so none is shown."""
+    """Check that libpq reads the address as it is meant. Raises UsageError, without the address, whose parts are then ambiguous."""
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 
@@ -166,7 +166,7 @@ def _check(address: str) -> None:
 
 
 def _without_password(address: str) -> str:
-    """Of an address that can be read: with the user's name, and without what follows the database's."""
+    """Return a valid address with the user's name and without what follows the name of the database."""
     scheme, _, rest = address.partition("://")
     before, at, after = rest.rpartition("@")
     if "?" in before:  # of the password, or before it

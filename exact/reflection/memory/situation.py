@@ -1,4 +1,4 @@
-"""What a reflection is found by: the situation it was learned in, as a vector and as words."""
+"""Situations that reflections are retrieved by, as vectors and as words."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from exact.reflection.embed import Embedding, Vector, unit, words
 from exact.reflection.record import shortened, site
 
 _WEIGHTS = (0.55, 0.1, 0.35)
-"""Shares of instruction, site and state in the likeness of two situations."""
+"""Weights of instruction, site and state in the similarity of two situations."""
 KEYWORDS = 0.2
-"""What words in common add to the cosine when those that reach the threshold are put in order."""
+"""Weight of common words beside the cosine in the ranking of those that reach the threshold."""
 _IDS = re.compile(r"^\s*\[[\w:.-]+\] ?", re.M)
 _FIGURES = re.compile(r"\d+")
 
@@ -32,18 +32,18 @@ def of_context(context: Context) -> Texts:
 
 
 def vector(embedding: Embedding, texts: Texts) -> Vector:
-    """Of length 1: the parts' vectors, each by its share."""
+    """Return the weighted sum of the parts' vectors, of length 1."""
     parts = embedding.embed_all(texts)
     return unit(np.sum([weight**0.5 * part for weight, part in zip(_WEIGHTS, parts, strict=True)], axis=0))
 
 
 def told(reflection: Reflection) -> str:
-    """All that a reflection says and where: what it is found by as words."""
+    """Return the text of a reflection and its situation, for retrieval by words."""
     return " ".join((*of_reflection(reflection), reflection.text, reflection.action_label))
 
 
 def keywords(asked: Mapping[str, float], held: Iterable[str]) -> list[float]:
-    """For each line of distinct words, which share of those asked for are in it, weighted by how rare they are in pages; in [0, 1]."""
+    """Return for each line of distinct words the share of the query's words in it, weighted by rarity, in [0, 1]."""
     total = fsum(asked.values()) or 1.0
     return [fsum(map(asked.__getitem__, asked.keys() & each.split())) / total for each in held]  # a set has no order: exact sums need none
 
@@ -55,9 +55,9 @@ def about(reflection: Reflection) -> str:
 
 
 def same_lesson(one: Reflection, other: Reflection) -> bool:
-    """Whether two reflections from situations alike say the same: of the same action, in the same direction, in nearly the same words.
+    """Return whether two reflections from similar situations have the same action, the same direction and nearly the same words.
 
-    Figures do not count: the same surprise is seldom measured twice alike.
+    Numbers are ignored, because the same surprise is seldom measured twice alike.
     """
     if about(one) != about(other):
         return False

@@ -38,7 +38,7 @@ class SQLiteDatabase:
     likeness: Likeness | None = None
 
     def __init__(self, path: Path | str, embedding: Embedding, *, other: bool = False) -> None:
-        """Opens the file, or makes it and its folders; brings an older one up to date. `other`: vectors of another embedding will do.
+        """Open the file, or create it and its folders; upgrade an older one. `other`: accept vectors of another embedding.
 
         Raises UsageError.
         """
@@ -54,7 +54,7 @@ class SQLiteDatabase:
         return str(self.path)
 
     def execute(self, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
-        """All rows. Raises InfrastructureError."""
+        """Run a statement and return all rows. Raises InfrastructureError."""
         try:
             return self._connection.execute(statement, arguments).fetchall()
         except sqlite3.Error as error:
@@ -62,7 +62,7 @@ class SQLiteDatabase:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """A transaction, alone from its beginning on."""
+        """Open a transaction, which is exclusive from its beginning."""
         self.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -163,7 +163,7 @@ def _tables(cursor: sqlite3.Cursor, embedding: Embedding) -> None:
 
 
 def _from_schema_1(cursor: sqlite3.Cursor, embedding: Embedding) -> None:
-    """The first schema had reflections and vectors only; the vectors are made anew, for their embedding is no more."""
+    """Upgrade the first schema, which had reflections and vectors only. The vectors are recomputed, because their embedding was removed."""
     cursor.execute("ALTER TABLE reflections RENAME TO reflections_1")
     _tables(cursor, embedding)
     for seq, id, kind, task, record in cursor.execute("SELECT seq, id, kind, task, record FROM reflections_1 ORDER BY seq").fetchall():

@@ -1,4 +1,4 @@
-"""A memory over a database: what is written, what is found again, and what becomes of what did not help."""
+"""A memory over a database: writing, retrieval and eviction."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class StoredMemory:
     """
 
     def __init__(self, database: Database, embedding: Embedding, *, capacity: int) -> None:
-        """`capacity`: how many are kept; of more, those that helped least are evicted, the newest untried ones last of all."""
+        """Take the capacity: beyond it, those that helped least are evicted, the newest unused ones last."""
         self._database, self._embedding, self._capacity = database, embedding, capacity
         self._table = Table(database)
         self._lock = threading.Lock()
@@ -47,7 +47,7 @@ class StoredMemory:
         self._words: dict[int, str] = {}
 
     def add(self, reflection: Reflection) -> None:
-        """Stored durably on return; a no-op where the id is there. Raises InfrastructureError (disk full, file damaged).
+        """Store a reflection durably; an id that is there already has no effect. Raises InfrastructureError (disk full, file damaged).
 
         One that says what another says of the same situation is merged into that, or where it is surer of its outcome that into it; one
         that instructs is quarantined; one that says what a person had forgotten is forgotten too. Nothing that is stored changes, so the
@@ -56,7 +56,7 @@ class StoredMemory:
         self.add_all([reflection])
 
     def add_all(self, reflections: Sequence[Reflection]) -> int:
-        """All in one transaction; how many were new."""
+        """Add all in one transaction, and return the number of new ones."""
         vectors = [situation.vector(self._embedding, situation.of_reflection(each)) for each in reflections]
         with self._access():
             self._refresh()  # what is long is read before others have to wait
@@ -77,12 +77,13 @@ class StoredMemory:
     def retrieve(
         self, context: Context, kind: Kind, *, k: int, threshold: float, exclude_task: str | None, confidence: float = 0.0
     ) -> tuple[Reflection, ...]:
-        """The k of that kind learned in the situations most like that of `context`, best first, of equal ones the newest.
+        """Return the k reflections of a kind from the situations most similar to that of `context`, best first, the newest among equal
+        ones.
 
-        `threshold`: the least cosine, in [-1, 1]. Of those that reach it the nearest, CANDIDATES for each that is asked for, are put in
-        order by cosine and words in common, times what their records count. `exclude_task`: id of a task; nothing from any seed of it
-        counts, nor from its template where the context's task names one. `confidence`: the least, in [0, 1]; see lesson.confidence.
-        Raises InfrastructureError if the file is damaged.
+        `threshold`: the least cosine, in [-1, 1]. Of those that reach it the nearest, CANDIDATES for each that is asked for, are
+        put in order by cosine and words in common, times what their records count. `exclude_task`: id of a task; nothing from any
+        seed of it counts, nor from its template where the context's task names one. `confidence`: the least, in [0, 1]; see
+        record.confidence. Raises InfrastructureError if the file is damaged.
         """
         query = situation.of_context(context)
         vector = situation.vector(self._embedding, query)
@@ -103,18 +104,18 @@ class StoredMemory:
         return tuple(known[seq] for seq in best if seq in known)
 
     def used(self, attempt: str, ids: Iterable[str], success: bool | None) -> None:
-        """An attempt that was shown some reflections has ended well, badly, or nobody knows how. Counted once for each attempt."""
+        """Record the end of an attempt that was shown reflections; `success` is None where it is unknown. Each attempt counts once."""
         with self._writing() as revision:
             for id in sorted(set(ids)):
                 self._table.count_use(attempt, id, success, revision)
 
     def uses(self, id: str) -> list[Use]:
-        """The attempts that a reflection was shown in, and how they ended."""
+        """Return the attempts that a reflection was shown in, with their outcomes."""
         with self._access():
             return self._table.uses(id)
 
     def freeze(self, version: str | None = None) -> str:
-        """From now on retrieve from the memory as it was in a version (None: as it is now), whatever is written; which one that is.
+        """Retrieve from the memory as it was in a version (None: as it is now) from now on, and return that version.
 
         Raises UsageError for what is no version of this memory.
         """
@@ -137,23 +138,23 @@ class StoredMemory:
             return _version(self._current)
 
     def __len__(self) -> int:
-        """How many are kept."""
+        """Return the number of active reflections."""
         with self._access():
             self._refresh()
             return len(self._index)
 
     def entry(self, id: str) -> Entry:
-        """One, by its id or the beginning of it. Raises UsageError if there is none or there are several."""
+        """Return the entry of an id, or of a prefix of it. Raises UsageError if there is none or there are several."""
         with self._access():
             return self._table.entry(id)
 
     def entries(self, status: Status | None = "kept", *, kind: Kind | None = None, task: str = "", limit: int = -1) -> list[Entry]:
-        """Those of a status (None: all), newest first; `task`: a pattern such as `miniwob/*`, without seed."""
+        """Return entries of a status (None: all), newest first. `task` is a pattern such as `miniwob/*`, without seed."""
         with self._access():
             return self._table.entries(status, kind, task, limit)
 
     def lessons(self) -> list[Reflection]:
-        """All that is kept and all that was merged into it, oldest first: an empty memory to which they are added keeps the same."""
+        """Return active and merged reflections, oldest first. An empty memory to which they are added has the same active ones."""
         entries = self.entries(None)
         known = {entry.reflection.id: entry for entry in entries}
 
@@ -167,20 +168,20 @@ class StoredMemory:
         return [entry.reflection for entry in reversed(entries) if keeper(entry)]
 
     def search(self, text: str, *, k: int = 10) -> list[Entry]:
-        """Those kept with words of a text in them, best first."""
+        """Return active reflections that contain words of a text, best first."""
         with self._access():
             return self._table.numbered(self._database.find_words(list(words(text)), k))
 
     def forget(self, ids: Iterable[str], note: str = "") -> int:
-        """No longer retrieve some; how many were kept until now. `restore` undoes it."""
+        """Exclude some from retrieval, and return how many were active. `restore` undoes it."""
         return self._settle(ids, "forgotten", note)
 
     def restore(self, ids: Iterable[str]) -> int:
-        """Keep some again that were forgotten, evicted, merged or quarantined; how many."""
+        """Reactivate some that were forgotten, evicted, merged or quarantined, and return their number."""
         return self._settle(ids, "kept", "")
 
     def merge(self) -> int:
-        """Merge those kept that say the same, as `add` does; how many were merged away."""
+        """Merge active reflections with the same meaning, as `add` does, and return the number of those merged."""
         merged = 0
         for entry in reversed(self.entries()):
             one = entry.reflection
@@ -195,7 +196,7 @@ class StoredMemory:
         return merged
 
     def close(self) -> None:
-        """Let go of the database; may be called twice."""
+        """Close the database. A second call has no effect."""
         with self._lock:
             self._database.close()
 
@@ -207,11 +208,11 @@ class StoredMemory:
 
     @property
     def _current(self) -> Index:
-        """What is retrieved from."""
+        """Return the index that is retrieved from."""
         return self._index if self._frozen is None else self._frozen
 
     def _new(self, reflection: Reflection) -> Reflection | None:
-        """What is to be written of one: nothing where the id is there, or the same by another id where its outcome is surer."""
+        """Return the reflection to write: none where the id is there, or one with another id where its outcome is more certain."""
         if not self._table.has(reflection.id):
             return reflection
         if confidence(reflection) <= confidence(self._table.entry(reflection.id).reflection):
@@ -227,7 +228,7 @@ class StoredMemory:
             self._index.take([self._table.row(id) for id in (*weaker, reflection.id)])
 
     def _standing(self, reflection: Reflection, vector: Vector) -> tuple[Status, str, list[str]]:
-        """What is to become of a new one, and ids of those that it takes the place of."""
+        """Return the status of a new reflection, and the ids of those that it replaces."""
         if reasons := instructions(reflection):
             return "quarantined", "; ".join(reasons), []
         surer, weaker = self._twins(reflection, vector)
@@ -238,7 +239,8 @@ class StoredMemory:
         return "kept", "", weaker
 
     def _twins(self, reflection: Reflection, vector: Vector, *, before: int | None = None) -> tuple[str, list[str]]:
-        """Of those kept that say the same: the id of one at least as sure of its outcome, or empty, and the ids of those less sure."""
+        """Return, of active reflections with the same meaning, the id of one at least as certain, or empty, and the ids of less
+        certain ones."""
         weaker = []
         for twin in self._alike(reflection, vector, "kept", before=before):
             if confidence(twin) >= confidence(reflection):
@@ -247,7 +249,7 @@ class StoredMemory:
         return "", weaker
 
     def _alike(self, reflection: Reflection, vector: Vector, status: Status, *, before: int | None = None) -> Iterator[Reflection]:
-        """Those of a status that say the same."""
+        """Return those of a status with the same meaning."""
         seqs = self._index.alike(vector, reflection.kind, situation.about(reflection), SAME, status)
         for _, other in self._table.reflections([seq for seq in seqs if before is None or seq < before]):
             if other.id != reflection.id and situation.same_lesson(reflection, other):
@@ -289,7 +291,7 @@ class StoredMemory:
         return Index(self._embedding.dimensions, self._database.likeness)
 
     def _held(self, hits: Sequence[Hit]) -> dict[int, str]:
-        """The words of some hits, by number; those of each are read once."""
+        """Return the words of some hits, by number. Each is read once."""
         missing = [hit.seq for hit in hits if hit.seq not in self._words]
         if len(self._words) + len(missing) > _READ:
             self._words.clear()
@@ -299,7 +301,7 @@ class StoredMemory:
 
     @contextmanager
     def _writing(self) -> Iterator[int]:
-        """A transaction and the revision it makes."""
+        """Open a transaction, and give its revision."""
         with self._access():
             try:
                 with self._database.writing():
@@ -323,7 +325,7 @@ class StoredMemory:
 
 
 class _Nothing(Exception):
-    """A transaction with nothing in it."""
+    """Return a transaction without statements."""
 
 
 def _version(index: Index) -> str:
@@ -331,7 +333,7 @@ def _version(index: Index) -> str:
 
 
 def _revision(version: str) -> int:
-    """Raises UsageError."""
+    """Return the revision of a version. Raises UsageError."""
     tail = version.rpartition(":")[2]
     if not tail.isdecimal():
         raise UsageError(f"{version!r} is no version of a memory: they look like 12:34")

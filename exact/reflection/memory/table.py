@@ -23,7 +23,7 @@ _NEXT = "UPDATE facts SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE 
 
 
 class Facts(NamedTuple):
-    """Where a memory stands."""
+    """State of a memory."""
 
     revision: int
     """Number of the last change."""
@@ -32,18 +32,18 @@ class Facts(NamedTuple):
 
 
 class Table:
-    """Over a database. Methods that write are to be called within its `writing`. All raise InfrastructureError."""
+    """Statements over a database. Methods that write must be called within its `writing`. All raise InfrastructureError."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._columns = f"{_ROW}, vector" if database.likeness is None else _ROW
 
     def next_revision(self) -> int:
-        """Taken first in each transaction that writes: whoever takes it waits until the one before has ended."""
+        """Return the next revision. Each transaction that writes takes it first, and so waits for the one before."""
         return int(self._database.execute(_NEXT.format("revision"))[0][0])
 
     def facts(self) -> Facts:
-        """Raises Damaged."""
+        """Return the state of the memory. Raises Damaged."""
         found = dict(self._database.execute("SELECT name, value FROM facts WHERE name IN ('revision', 'removed')"))
         try:
             return Facts(int(found["revision"]), int(found["removed"]))
@@ -81,7 +81,7 @@ class Table:
         self._database.execute("INSERT INTO changes (id, status, note, revision) VALUES (?, ?, ?, ?)", id, status, note, revision)
 
     def count_use(self, attempt: str, id: str, success: bool | None, revision: int) -> None:
-        """That an attempt was shown a reflection; once for each attempt, and only of one that is there."""
+        """Record that an attempt was shown a reflection, once for each attempt, and only for one that exists."""
         helped = None if success is None else int(success)
         added = self._database.execute(
             "INSERT INTO uses (attempt, id, helped, revision) SELECT ?, id, ?, ? FROM reflections WHERE id = ? "
@@ -94,7 +94,7 @@ class Table:
             )  # fmt: skip
 
     def take_over(self, id: str, by: str, revision: int) -> None:
-        """What is known of the use of one reflection is known of another too."""
+        """Copy the use of one reflection to another."""
         self._database.execute(
             "INSERT INTO uses (attempt, id, helped, revision) SELECT attempt, CAST(? AS TEXT), helped, ? FROM uses WHERE id = ? "
             "ON CONFLICT DO NOTHING", by, revision, id,
@@ -107,7 +107,7 @@ class Table:
         )  # fmt: skip
 
     def uses(self, id: str) -> list[Use]:
-        """The attempts that a reflection was shown in, oldest first."""
+        """Return the attempts that a reflection was shown in, oldest first."""
         found = self._database.execute("SELECT attempt, helped FROM uses WHERE id = ? ORDER BY revision, attempt", id)
         return [Use(attempt=attempt, success=None if helped is None else bool(helped)) for attempt, helped in found]
 
@@ -116,11 +116,11 @@ class Table:
         return found
 
     def changed_since(self, revision: int, until: int) -> Iterator[Row]:
-        """Rows whose last change is later than one revision and not later than another."""
+        """Return the rows whose last change is later than one revision and not later than another."""
         return self._rows("revision > ? AND revision <= ?", revision, until)
 
     def as_of(self, revision: int) -> Iterator[Row]:
-        """All rows as they stood in a revision: those written by then, with the status and the use that they had then."""
+        """Return all rows of a revision, with the status and the use that they had then."""
         used: dict[str, list[int]] = {}
         for id, helped in self._database.execute("SELECT id, helped FROM uses WHERE revision <= ? AND helped IS NOT NULL", revision):
             used.setdefault(id, [0, 0])[int(helped)] += 1
@@ -141,12 +141,12 @@ class Table:
             yield Row(*row)
 
     def reflections(self, seqs: Sequence[int]) -> Iterator[tuple[int, Reflection]]:
-        """Those of some numbers, in no order. Raises Damaged."""
+        """Return the reflections of some numbers, in no order. Raises Damaged."""
         for seq, record in self._of("SELECT seq, record FROM reflections WHERE seq IN ({})", seqs):
             yield int(seq), _decoded(seq, record)
 
     def words(self, seqs: Sequence[int]) -> Iterator[tuple[int, str]]:
-        """The distinct words of the reflections of some numbers, split by spaces. Raises Damaged."""
+        """Return the distinct words of the reflections of some numbers, split by spaces. Raises Damaged."""
         missing = set(seqs)
         for seq, words in self._of("SELECT seq, words FROM vocabulary WHERE seq IN ({})", seqs):
             missing.discard(int(seq))
@@ -160,7 +160,7 @@ class Table:
             yield from self._database.execute(statement.format(", ".join("?" * len(part))), *part)
 
     def entry(self, id: str) -> Entry:
-        """One, by its id or the beginning of it. Raises UsageError if there is none or there are several."""
+        """Return the entry of an id, or of a prefix of it. Raises UsageError if there is none or there are several."""
         found = self._database.execute(f"SELECT {_ENTRY} FROM reflections WHERE id = ?", id) or self._database.execute(
             f"SELECT {_ENTRY} FROM reflections WHERE substr(id, 1, ?) = ? ORDER BY seq LIMIT 2", len(id), id
         )
@@ -169,7 +169,7 @@ class Table:
         return _entry(found[0])
 
     def entries(self, status: Status | None, kind: Kind | None, task: str, limit: int) -> list[Entry]:
-        """Newest first; `task`: a pattern with `*`, or empty."""
+        """Return entries, newest first. `task` is a pattern with `*`, or empty."""
         where = ["1 = 1"] + ["status = ?"] * (status is not None) + ["kind = ?"] * (kind is not None)
         where += ["task LIKE ? ESCAPE '!'"] * bool(task)
         pattern = task.replace("!", "!!").replace("%", "!%").replace("_", "!_").replace("*", "%")
@@ -179,12 +179,12 @@ class Table:
         return [_entry(row) for row in self._database.execute(statement, *arguments)]
 
     def numbered(self, seqs: Sequence[int]) -> list[Entry]:
-        """Those of some numbers, in their order."""
+        """Return those of some numbers, in that order."""
         return [_entry(row) for seq in seqs for row in self._database.execute(f"SELECT {_ENTRY} FROM reflections WHERE seq = ?", seq)]
 
 
 def _distinct(told: str) -> str:
-    """The distinct words of a text, split by spaces."""
+    """Return the distinct words of a text, split by spaces."""
     return " ".join(sorted(vocabulary(told)))
 
 

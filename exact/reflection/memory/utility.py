@@ -1,4 +1,4 @@
-"""How far a reflection has earned its place."""
+"""Usefulness of reflections, from the attempts that they were shown in."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ Counts = float | npt.NDArray[np.int64]
 Shares = npt.NDArray[np.float64]
 
 EVIDENCE = 4.0
-"""Attempts that the common rate counts for, before a reflection's own record outweighs it."""
+"""Weight of the common rate, in attempts."""
 FADED = 0.5
-"""Below this share of the common rate a reflection is not shown any more."""
+"""Share of the common rate below which a reflection is no longer shown."""
 
 
 def common_rate(helped: float, hurt: float) -> float:
-    """Share of attempts that went well, over all reflections that were shown; a half while nothing is known."""
+    """Return the share of successful attempts over all shown reflections; 0.5 while nothing is known."""
     return (helped + 2.0) / (helped + hurt + 4.0)
 
 
 def utility(helped: Counts, hurt: Counts, rate: float) -> Shares:
-    """Share of attempts that go well with it, drawn towards the common rate; in (0, 1)."""
+    """Return the share of successful attempts with a reflection, shrunk towards the common rate, in (0, 1)."""
     return np.asarray((helped + EVIDENCE * rate) / (helped + hurt + EVIDENCE))
 
 
 def fade(helped: Counts, hurt: Counts, rate: float) -> Shares:
-    """What its likeness counts, in [0, 1]: less than 1 only where attempts went worse with it than with others.
+    """Return the factor of a reflection's similarity, in [0, 1]: below 1 only where attempts went worse with it than with others.
 
-    0 where it is below FADED. It is measured by the common rate, for where tasks are hard all reflections fail alike.
+    It is 0 below FADED, and relative to the common rate, because on hard tasks all reflections fail alike.
     """
     share = np.minimum(1.0, utility(helped, hurt, rate) / rate)
     return np.where(share >= FADED, share, 0.0)

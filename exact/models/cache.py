@@ -142,7 +142,8 @@ class CachedModel:
 def digest(request: ChatRequest, model: str, about: str = "") -> bytes:
     """Return the digest of what an answer depends on: model, text, pictures and sampling.
 
-    It does not depend on the number of samples or on the role: samples 0 to 3 of four are samples 0 to 3 of eight."""
+    It does not depend on the number of samples or on the role: samples 0 to 3 of four are samples 0 to 3 of eight.
+    """
     messages = [
         [m.role, *(["image", part.media_type, hashlib.sha256(part.data).hexdigest()] if isinstance(part, Image) else part.text
                    for part in m.parts)]

@@ -38,8 +38,10 @@ class ServedModel:
     """A model at one endpoint. `takes` holds what the server is known to support, and what it refused."""
 
     def __init__(self, config: ModelConfig, provider: Provider, endpoint: Endpoint, tariff: Tariff, limiter: RateLimiter) -> None:
-        """Open no connection yet. Raises UsageError where the address is invalid or the key is missing. An endpoint on loopback needs
-        no key."""
+        """Open no connection yet.
+
+        Raises UsageError where the address is invalid or the key is missing. An endpoint on loopback needs no key.
+        """
         self._config, self._tariff, self._limiter = config, tariff, limiter
         self.model = endpoint.model or config.model
         self.url, local = parse_base_url(endpoint.base_url)

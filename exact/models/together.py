@@ -22,10 +22,10 @@ async def together(calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def all_results(calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return all results in order, once all calls have ended. A failure does not cancel the others, because their results are paid for
-    and recorded.
+    """Return all results in order, once all calls have ended.
 
-    Raises the first failure, in order. A cancellation cancels all.
+    A failure does not cancel the others, because their results are paid for and recorded. Raises the first failure, in order. A
+    cancellation cancels all.
     """
     found = await asyncio.gather(*calls, return_exceptions=True)
     results = list[T]()

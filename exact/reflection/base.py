@@ -60,7 +60,8 @@ class Reflector(Protocol):
     async def reflect(self, context: Context, surprise: Surprise, kind: Kind) -> Reflection:
         """Return a reflection. `context` is that of the state in which the action was taken.
 
-        Raises ModelError; a failed call writes nothing."""
+        Raises ModelError; a failed call writes nothing.
+        """
         ...
 
 

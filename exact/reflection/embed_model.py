@@ -21,8 +21,10 @@ _WAIT = 30.0
 
 
 class ModelEmbedding:
-    """An Embedding that asks a model for texts that are not in its cache. Call it from other threads than that of the model's event
-    loop."""
+    """An Embedding that asks a model for texts that are not in its cache.
+
+    Call it from other threads than that of the model's event loop.
+    """
 
     def __init__(self, model: EmbeddingModel, loop: asyncio.AbstractEventLoop, dimensions: int, cache: Path) -> None:
         """Take the cache, an SQLite file that processes may share. Raises UsageError. See `opened`."""

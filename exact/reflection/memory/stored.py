@@ -77,13 +77,12 @@ class StoredMemory:
     def retrieve(
         self, context: Context, kind: Kind, *, k: int, threshold: float, exclude_task: str | None, confidence: float = 0.0
     ) -> tuple[Reflection, ...]:
-        """Return the k reflections of a kind from the situations most similar to that of `context`, best first, the newest among equal
-        ones.
+        """Return the k reflections of a kind from the situations most similar to that of `context`, best first.
 
-        `threshold`: the least cosine, in [-1, 1]. Of those that reach it the nearest, CANDIDATES for each that is asked for, are
-        put in order by cosine and words in common, times what their records count. `exclude_task`: id of a task; nothing from any
-        seed of it counts, nor from its template where the context's task names one. `confidence`: the least, in [0, 1]; see
-        record.confidence. Raises InfrastructureError if the file is damaged.
+        The newest comes first among equal ones. `threshold`: the least cosine, in [-1, 1]. Of those that reach it the nearest,
+        CANDIDATES for each that is asked for, are put in order by cosine and words in common, times what their records count.
+        `exclude_task`: id of a task; nothing from any seed of it counts, nor from its template where the context's task names one.
+        `confidence`: the least, in [0, 1]; see record.confidence. Raises InfrastructureError if the file is damaged.
         """
         query = situation.of_context(context)
         vector = situation.vector(self._embedding, query)
@@ -239,8 +238,7 @@ class StoredMemory:
         return "kept", "", weaker
 
     def _twins(self, reflection: Reflection, vector: Vector, *, before: int | None = None) -> tuple[str, list[str]]:
-        """Return, of active reflections with the same meaning, the id of one at least as certain, or empty, and the ids of less
-        certain ones."""
+        """Return the id of an active reflection with the same meaning that is at least as certain, or empty, and the less certain ones."""
         weaker = []
         for twin in self._alike(reflection, vector, "kept", before=before):
             if confidence(twin) >= confidence(reflection):

@@ -93,9 +93,9 @@ class Subject:
         """Open a fork of a snapshot, where the environments can fork."""
         assert isinstance(self.environments, ForkableFactory)
         opened = self.environments.fork(snapshot, simulation=True)
-        branch = await self.call("fork", opened.__aenter__())
+        forked = await self.call("fork", opened.__aenter__())
         try:
-            yield branch
+            yield forked
         finally:
             await self.call("close", opened.__aexit__(None, None, None))
 

@@ -73,13 +73,13 @@ async def snapshots_are_states(subject: Subject) -> str:
             raise Skip("has no snapshots of its own: states are reached by reset and replay")
         if environment.capabilities.fidelity == "page":
             return await _pages_come_back(subject, environment)
-        seen, kept, reached = await subject.reset(environment), None, 0
+        seen, snapshot, reached = await subject.reset(environment), None, 0
         for depth in range(1, subject.depth + 1):
             if reached and subject.late(reached / depth):  # there is no time for another like those
                 break
-            if (deeper := await _deeper(subject, environment, seen, kept, depth)) is None:
+            if (deeper := await _deeper(subject, environment, seen, snapshot, depth)) is None:
                 break
-            (seen, kept), reached = await _returns(subject, environment, deeper, depth), depth
+            (seen, snapshot), reached = await _returns(subject, environment, deeper, depth), depth
     return f"depths 1 to {reached}" if reached else "no state to return to: every action ends the episode"
 
 
@@ -102,7 +102,9 @@ async def _pages_come_back(subject: Subject, environment: Environment) -> str:
     return f"{back} of {subject.depth} pages came back, {on} of them went on alike; {refused} refused, the rest seen to differ"
 
 
-async def _deeper(subject: Subject, environment: Environment, seen: Observation, kept: Snapshot | None, depth: int) -> Observation | None:
+async def _deeper(
+    subject: Subject, environment: Environment, seen: Observation, snapshot: Snapshot | None, depth: int
+) -> Observation | None:
     """Take two more actions, away from ends; return the state, or None where every action ends.
 
     `kept`: the snapshot at the beginning, if any.
@@ -111,7 +113,7 @@ async def _deeper(subject: Subject, environment: Environment, seen: Observation,
         path = await subject.walk(environment, seen, 2, f"snapshot {depth} {attempt}")
         if len(path) == 2 and not getattr(environment, "obstacle", ""):
             return path[-1][1]
-        await (subject.call("restore", environment.restore(kept)) if kept else subject.reset(environment))
+        await (subject.call("restore", environment.restore(snapshot)) if snapshot else subject.reset(environment))
     return None
 
 
@@ -132,7 +134,7 @@ async def _returns(subject: Subject, environment: Environment, seen: Observation
     return back, snapshot
 
 
-async def branches_are_independent(subject: Subject) -> str:
+async def environments_are_independent(subject: Subject) -> str:
     """Check that actions in one environment are not seen in another, nor after its reset."""
     async with subject.environment() as one, subject.environment() as other:
         if not one.capabilities.isolated:
@@ -159,14 +161,14 @@ async def forks_are_independent(subject: Subject) -> str:
             await subject.reset(environment)
         snapshot = await subject.call("snapshot", environment.snapshot())
         async with subject.fork(snapshot) as one, subject.fork(snapshot) as other:
-            for branch in (one, other):
-                if branch.observation.fingerprint != snapshot.fingerprint:
-                    raise Broken("a branch stands elsewhere than its snapshot")
+            for fork in (one, other):
+                if fork.observation.fingerprint != snapshot.fingerprint:
+                    raise Broken("a fork is in another state than its snapshot")
             ahead = await subject.walk(one, one.observation, subject.steps, "ahead")
             for untouched, what in ((other, "its sibling"), (environment, "the environment it branched from")):
                 if difference := await subject.follow(untouched, ahead):
-                    raise Broken(f"what one branch did is seen in {what}: {difference}")
-    return f"2 branches, {counted(len(ahead), 'action')} each"
+                    raise Broken(f"the actions of one fork are seen in {what}: {difference}")
+    return f"2 forks, {counted(len(ahead), 'action')} each"
 
 
 async def errors_are_typed(subject: Subject) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from exact.action import Action, ActionSpace, Parameter, Verb
 from exact.environments.base import EnvironmentFactory
-from exact.environments.check import guarantees as promises
+from exact.environments.check import guarantees
 from exact.environments.check.base import Check, Finding, Propose, Subject, run
 from exact.environments.check.leaks import nothing_is_left
 from exact.errors import ActionError
@@ -15,14 +15,14 @@ from exact.observation import Observation
 from exact.task import Task
 
 CHECKS: Mapping[str, Check] = {
-    "resets alike": promises.resets_alike,
-    "actions round trip": promises.actions_round_trip,
-    "repeats": promises.repeats,
-    "elements can be acted on": promises.elements_can_be_acted_on,
-    "snapshots are states": promises.snapshots_are_states,
-    "branches are independent": promises.branches_are_independent,
-    "forks are independent": promises.forks_are_independent,
-    "errors are typed": promises.errors_are_typed,
+    "resets alike": guarantees.resets_alike,
+    "actions round trip": guarantees.actions_round_trip,
+    "repeats": guarantees.repeats,
+    "elements can be acted on": guarantees.elements_can_be_acted_on,
+    "snapshots are states": guarantees.snapshots_are_states,
+    "environments are independent": guarantees.environments_are_independent,
+    "forks are independent": guarantees.forks_are_independent,
+    "errors are typed": guarantees.errors_are_typed,
     "nothing is left": nothing_is_left,
 }
 """Every check by name, in order of execution."""
@@ -32,7 +32,7 @@ STEPS, QUICK_STEPS = 8, 5
 WAYS, QUICK_WAYS = 3, 1
 CYCLES, QUICK_CYCLES = 200, 8
 QUICK_SECONDS = 48.0
-_SHARES = {"elements can be acted on": 2.0, "snapshots are states": 4.0, "branches are independent": 2.0, "nothing is left": 4.0}
+_SHARES = {"elements can be acted on": 2.0, "snapshots are states": 4.0, "environments are independent": 2.0, "nothing is left": 4.0}
 """Shares of the time of all checks; 1 for those not named. Unused time passes to later checks."""
 KEYS = ("Tab", "x", "ArrowDown")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Ref = tuple[str, str]
 """Reference of an object: name on the bus, and path."""
 
-PATIENCE = 5.0
+ANSWER_SECONDS = 5.0
 """Seconds after which an application that does not answer counts as hung."""
 
 _REGISTRY: Ref = ("org.a11y.atspi.Registry", "/org/a11y/atspi/accessible/root")
@@ -29,7 +29,7 @@ class AccessibleNode(NamedTuple):
 
     ref: Ref
     parent: Ref
-    place: int
+    position: int
     """Index among its parent's children."""
     interfaces: frozenset[str]
     """Last parts of the interface names: Component, Text, Value, ..."""
@@ -53,7 +53,7 @@ class Silent(EnvironmentFailure):
     """Failure of an application that does not answer. `names`: its names on the bus."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        super().__init__(f"an application does not answer for {PATIENCE:g} s")
+        super().__init__(f"an application does not answer for {ANSWER_SECONDS:g} s")
         self.names = frozenset(names)
 
 
@@ -73,9 +73,9 @@ class Accessibility:
         from jeepney.io.blocking import open_dbus_connection
 
         try:
-            with open_dbus_connection(address, auth_timeout=PATIENCE) as session:
+            with open_dbus_connection(address, auth_timeout=ANSWER_SECONDS) as session:
                 reply = session.send_and_get_reply(_call(("org.a11y.Bus", "/org/a11y/bus"), "org.a11y.Bus", "GetAddress"), timeout=20.0)
-            self._bus: DBusConnection = open_dbus_connection(reply.body[0], auth_timeout=PATIENCE)
+            self._bus: DBusConnection = open_dbus_connection(reply.body[0], auth_timeout=ANSWER_SECONDS)
             self.events = 0
             """How many signals came so far."""
             self._wake()
@@ -89,7 +89,7 @@ class Accessibility:
     def close(self) -> None:
         self._bus.close()
 
-    def ask(self, questions: Sequence[ObjectCall], patience: float = PATIENCE) -> list[tuple[Any, ...] | None]:
+    def ask(self, questions: Sequence[ObjectCall], seconds: float = ANSWER_SECONDS) -> list[tuple[Any, ...] | None]:
         """Return the answers in order; None where an object is gone or has none.
 
         Raises Silent, and EnvironmentFailure if the bus is gone.
@@ -98,7 +98,7 @@ class Accessibility:
 
         waiting = dict[int, int]()
         answers: list[tuple[Any, ...] | None] = [None] * len(questions)
-        end = time.monotonic() + patience
+        end = time.monotonic() + seconds
         try:
             for at, question in enumerate(questions):
                 serial = next(self._bus.outgoing_serial)
@@ -156,8 +156,10 @@ def _node(item: tuple[Any, ...]) -> AccessibleNode:
     children instead.
     """
     ref, _, parent, *middle, interfaces, name, role, _, states = item
-    place = middle[0] if len(middle) == 2 else -1
-    return AccessibleNode(ref, parent, place, frozenset(i.rpartition(".")[2] for i in interfaces), name, role, states[0] | states[1] << 32)
+    position = middle[0] if len(middle) == 2 else -1
+    return AccessibleNode(
+        ref, parent, position, frozenset(i.rpartition(".")[2] for i in interfaces), name, role, states[0] | states[1] << 32
+    )
 
 
 def _message(question: ObjectCall) -> Message:
@@ -174,6 +176,6 @@ def _call(ref: Ref, interface: str, method: str, signature: str = "", arguments:
 def grouped(nodes: Iterable[AccessibleNode]) -> dict[Ref, list[AccessibleNode]]:
     """Return the nodes by parent, in order."""
     found: dict[Ref, list[AccessibleNode]] = {}
-    for parent, inside in itertools.groupby(sorted(nodes, key=lambda node: (node.parent, node.place)), key=lambda node: node.parent):
+    for parent, inside in itertools.groupby(sorted(nodes, key=lambda node: (node.parent, node.position)), key=lambda node: node.parent):
         found[parent] = list(inside)
     return found

@@ -6,7 +6,7 @@ import difflib
 
 from exact.action import Action
 from exact.environments.desktop.accessibility import ObjectCall, property_of
-from exact.environments.desktop.reach import Body, Point, reach, there, told
+from exact.environments.desktop.reach import ActionContext, Point, describe, reach, there
 from exact.environments.desktop.roles import FIELDS
 from exact.environments.desktop.screen import BUTTONS, Screen
 from exact.environments.desktop.tree import Seen
@@ -19,40 +19,40 @@ _STEPS = 5
 """Movements of a drag, so that the dragged object notices."""
 
 
-def act(body: Body, action: Action) -> None:
+def act(context: ActionContext, action: Action) -> None:
     """Execute an action. Raises ActionError where the desktop is unchanged."""
-    screen, args = body.screen, action.args
+    screen, args = context.screen, action.args
     match action.name:
         case "click" | "double_click" | "right_click" | "hover":
-            screen.move(*reach(body, action, *action.elements))
+            screen.move(*reach(context, action, *action.elements))
             if action.name != "hover":
                 screen.click(3 if action.name == "right_click" else 1, 2 if action.name == "double_click" else 1)
         case "fill":
-            _fill(body, action)
+            _fill(context, action)
         case "select":
-            _select(body, action)
+            _select(context, action)
         case "drag":
-            _drag(body, reach(body, action, action.elements[0]), reach(body, action, action.elements[1]))
+            _drag(context, reach(context, action, action.elements[0]), reach(context, action, action.elements[1]))
         case "scroll":
             screen.scroll(0, _NOTCHES if args[0] == "up" else -_NOTCHES)
         case "type":
-            _type(body, str(args[0]))
+            _type(context, str(args[0]))
         case "press":
             screen.keyboard.press(str(args[0]))
         case "wait":
-            body.wait()
+            context.wait()
         case _:
-            _by_point(body, action)
+            _by_point(context, action)
 
 
-def _by_point(body: Body, action: Action) -> None:
+def _by_point(context: ActionContext, action: Action) -> None:
     """Execute an action that only `computer_13` has."""
-    screen, args = body.screen, action.args
+    screen, args = context.screen, action.args
     numbers = [int(each) for each in args if isinstance(each, float)]
     if action.name in ("move_to", "click_at", "right_click_at", "double_click_at", "drag_to"):
         point = _on_screen(screen, action, numbers)
         if action.name == "drag_to":
-            _drag(body, screen.pointer(), point)
+            _drag(context, screen.pointer(), point)
             return
         screen.move(*point)
     match action.name:
@@ -74,70 +74,70 @@ def _by_point(body: Body, action: Action) -> None:
             screen.keyboard.release(str(args[0]))
 
 
-def _fill(body: Body, action: Action) -> None:
-    field = there(body.seen, action, action.elements[0])
+def _fill(context: ActionContext, action: Action) -> None:
+    field = there(context.seen, action, action.elements[0])
     if field.role not in FIELDS or "readonly" in field.states:
-        raise ActionError(f"{action}: {told(field)} is no field that can be written in: fields: {_some(body.seen, FIELDS)}")
-    body.screen.move(*reach(body, action, field.id))
-    body.screen.click()
-    body.rest()
-    body.screen.keyboard.press("Control+a")
-    body.screen.keyboard.press("Delete")
+        raise ActionError(f"{action}: {describe(field)} is no field that can be written in: fields: {_some(context.seen, FIELDS)}")
+    context.screen.move(*reach(context, action, field.id))
+    context.screen.click()
+    context.rest()
+    context.screen.keyboard.press("Control+a")
+    context.screen.keyboard.press("Delete")
     if text := str(action.args[1]):
-        body.rest()
-        _type(body, text, field)
+        context.rest()
+        _type(context, text, field)
 
 
-def _type(body: Body, text: str, field: Element | None = None) -> None:
+def _type(context: ActionContext, text: str, field: Element | None = None) -> None:
     """Type by the keyboard where it has all keys, else through the field's interface, because remapping keys is slow and may be missed.
 
     field: the focused element; by default the last focused one.
     """
-    keyboard, ready = body.screen.keyboard, [each for each in body.seen.elements if each.role in FIELDS and "focused" in each.states]
+    keyboard, ready = context.screen.keyboard, [each for each in context.seen.elements if each.role in FIELDS and "focused" in each.states]
     target = field or (ready[0] if ready and "readonly" not in ready[0].states else None)
     if keyboard.has(text) or target is None:
-        keyboard.type(text, body.rest)
+        keyboard.type(text, context.rest)
         return
-    ref, editable, plain = body.seen.refs[target.id], "org.a11y.atspi.EditableText", "org.a11y.atspi.Text"
-    caret, selected = body.bus.ask([property_of(ref, "Text", "CaretOffset"), ObjectCall(ref, plain, "GetSelection", "i", (0,))])
+    ref, editable, plain = context.seen.refs[target.id], "org.a11y.atspi.EditableText", "org.a11y.atspi.Text"
+    caret, selected = context.bus.ask([property_of(ref, "Text", "CaretOffset"), ObjectCall(ref, plain, "GetSelection", "i", (0,))])
     begin, end = (int(selected[0]), int(selected[1])) if selected and selected[1] > selected[0] else (0, 0)
-    place = begin if end else int(caret[0][1]) if caret else 0
+    offset = begin if end else int(caret[0][1]) if caret else 0
     cut = [ObjectCall(ref, editable, "DeleteText", "ii", (begin, end))] if end else []
-    insert = ObjectCall(ref, editable, "InsertText", "isi", (place, text, len(text.encode())))
-    *_, done, _ = body.bus.ask([*cut, insert, ObjectCall(ref, plain, "SetCaretOffset", "i", (place + len(text),))])
+    insert = ObjectCall(ref, editable, "InsertText", "isi", (offset, text, len(text.encode())))
+    *_, done, _ = context.bus.ask([*cut, insert, ObjectCall(ref, plain, "SetCaretOffset", "i", (offset + len(text),))])
     if not (done and done[0]):
-        keyboard.type(text, body.rest)
+        keyboard.type(text, context.rest)
 
 
-def _select(body: Body, action: Action) -> None:
+def _select(context: ActionContext, action: Action) -> None:
     """Select through the list's interface, so that it need not be open."""
-    holder, label = there(body.seen, action, action.elements[0]), str(action.args[1])
-    ref = body.seen.refs[holder.id]
-    (inside,) = body.bus.ask([ObjectCall(ref, "org.a11y.atspi.Accessible", "GetChildren")])
+    holder, label = there(context.seen, action, action.elements[0]), str(action.args[1])
+    ref = context.seen.refs[holder.id]
+    (inside,) = context.bus.ask([ObjectCall(ref, "org.a11y.atspi.Accessible", "GetChildren")])
     options = [tuple(each) for each in inside[0]] if inside else []
     if holder.role == "combobox" and len(options) == 1:  # a menu, whose items are the options
-        (inside,) = body.bus.ask([ObjectCall((options[0][0], options[0][1]), "org.a11y.atspi.Accessible", "GetChildren")])
+        (inside,) = context.bus.ask([ObjectCall((options[0][0], options[0][1]), "org.a11y.atspi.Accessible", "GetChildren")])
         options = [tuple(each) for each in inside[0]] if inside else []
     properties = "org.freedesktop.DBus.Properties"
     asked = [ObjectCall((at[0], at[1]), properties, "Get", "ss", ("org.a11y.atspi.Accessible", "Name")) for at in options]
-    names = [str(answer[0][1]) if answer else "" for answer in body.bus.ask(asked)]
+    names = [str(answer[0][1]) if answer else "" for answer in context.bus.ask(asked)]
     if label not in names:
         near = difflib.get_close_matches(label, names, n=1, cutoff=0.0)
         hint = f"did you mean {near[0]!r}? It has: {', '.join(map(repr, names[:20]))}" if near else "it has no options: click it"
-        raise ActionError(f"{action}: {told(holder)} has no option {label!r}: {hint}")
-    (done,) = body.bus.ask([ObjectCall(ref, "org.a11y.atspi.Selection", "SelectChild", "i", (names.index(label),))])
+        raise ActionError(f"{action}: {describe(holder)} has no option {label!r}: {hint}")
+    (done,) = context.bus.ask([ObjectCall(ref, "org.a11y.atspi.Selection", "SelectChild", "i", (names.index(label),))])
     if not (done and done[0]):
-        raise ActionError(f"{action}: {told(holder)} does not let an option be chosen this way: click it, then the option")
+        raise ActionError(f"{action}: {describe(holder)} does not let an option be chosen this way: click it, then the option")
 
 
-def _drag(body: Body, begin: Point, end: Point) -> None:
-    screen = body.screen
+def _drag(context: ActionContext, begin: Point, end: Point) -> None:
+    screen = context.screen
     screen.move(*begin)
     screen.press(1)
     for step in range(1, _STEPS + 1):
         screen.move(*(a + (b - a) * step / _STEPS for a, b in zip(begin, end, strict=True)))
         screen.sync()
-    body.rest()
+    context.rest()
     screen.release(1)
 
 
@@ -149,4 +149,6 @@ def _on_screen(screen: Screen, action: Action, point: list[int]) -> Point:
 
 
 def _some(seen: Seen, kinds: frozenset[str]) -> str:
-    return ", ".join(told(each) for each in seen.elements if each.role in kinds and "readonly" not in each.states) or "none is there now"
+    return (
+        ", ".join(describe(each) for each in seen.elements if each.role in kinds and "readonly" not in each.states) or "none is there now"
+    )

@@ -29,20 +29,20 @@ class _Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keys: tuple[str, ...] = ()
 
 
-class _Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _ActionData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     action_type: Kind
     parameters: _Parameters = _Parameters()
 
 
-def read(told: Mapping[str, Any] | str) -> tuple[Action, ...]:
+def read_computer13(action_data: Mapping[str, Any] | str) -> tuple[Action, ...]:
     """Return the actions of COMPUTER_13 that it stands for: one, or two where a click of another kind is at a point.
 
     Raises ActionError where it is none of the thirteen, nor WAIT, FAIL or DONE.
     """
     try:
-        action = msgspec.convert({"action_type": told} if isinstance(told, str) else told, _Told)
+        action = msgspec.convert({"action_type": action_data} if isinstance(action_data, str) else action_data, _ActionData)
     except msgspec.ValidationError as error:
-        raise ActionError(f"{told!r} is no action of computer_13: {error}") from error
+        raise ActionError(f"{action_data!r} is no action of computer_13: {error}") from error
     kind, given = action.action_type, action.parameters
     match kind:
         case "CLICK" | "RIGHT_CLICK" | "DOUBLE_CLICK":

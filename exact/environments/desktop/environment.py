@@ -12,7 +12,7 @@ from exact.action import Action
 from exact.environments.desktop.accessibility import Accessibility, Silent
 from exact.environments.desktop.act import act
 from exact.environments.desktop.grammar import SPACES, Space
-from exact.environments.desktop.reach import Body
+from exact.environments.desktop.reach import ActionContext
 from exact.environments.desktop.rest import changes, settle
 from exact.environments.desktop.roles import SHOWING
 from exact.environments.desktop.screen import Screen
@@ -32,7 +32,7 @@ class Desktop:
     def __init__(
         self, width: int = 1280, height: int = 800, screenshots: bool = True, actions: Space = "elements", settle_seconds: float = 3.0
     ) -> None:
-        self._screenshots, self._patience = screenshots, settle_seconds
+        self._screenshots, self._settle_seconds = screenshots, settle_seconds
         self._space = SPACES[actions]
         self.actions = list(self._space.verbs.values())
         self.capabilities = {"fidelity": "replay", "isolated": True, "screenshots": screenshots, "evaluates": True}
@@ -53,7 +53,7 @@ class Desktop:
         except BaseException:
             self._session.stop()
             raise
-        self._tree = DesktopTree(self._bus, self._veil)
+        self._tree = DesktopTree(self._bus, self._mask)
 
     def _manage(self) -> None:
         """Wait until there is a window manager."""
@@ -73,9 +73,9 @@ class Desktop:
         self._session.renew()
         self._tree.forget()
         for path, content in self._setup.files.items():
-            place = self._session.home / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(content, "utf-8")
+            target = self._session.home / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(content, "utf-8")
         width, height = self._screen.size
         self._screen.move(width - 1, height - 1)
         for command in self._setup.applications:
@@ -93,11 +93,11 @@ class Desktop:
             return {"observation": None, "terminated": True}
         self._session.check()
         try:
-            act(Body(self._screen, self._bus, self._seen, self._rest, self._wait), chosen)
+            act(ActionContext(self._screen, self._bus, self._seen, self._rest, self._wait), chosen)
             observation = self.observe()
         except Silent as silent:
             raise self._hung(silent, chosen) from None
-        info = {} if self._rested else {"unsettled": f"still changing after {self._patience:g} s"}
+        info = {} if self._rested else {"unsettled": f"still changing after {self._settle_seconds:g} s"}
         return {"observation": observation, "info": info}
 
     def observe(self) -> dict[str, Any]:
@@ -136,8 +136,8 @@ class Desktop:
             if process.poll() is not None and process.returncode:
                 raise EnvironmentFailure(f"{command[0]} did not start: it ended with status {process.returncode}: see the guest's log")
             titles = {window.title for window in self._screen.windows() if window.id not in windows}
-            told = self._bus.nodes([name for name in self._bus.applications() if name not in names]) if titles else {}
-            if any(node.name in titles and node.states & SHOWING for nodes in told.values() for node in nodes):
+            nodes_of = self._bus.nodes([name for name in self._bus.applications() if name not in names]) if titles else {}
+            if any(node.name in titles and node.states & SHOWING for nodes in nodes_of.values() for node in nodes):
                 break
             if time.monotonic() > end:
                 what = "told nothing to assistive technology" if titles else "showed no window"
@@ -148,7 +148,7 @@ class Desktop:
         return self._tree.look(self._bus.applications())
 
     def _rest(self) -> bool:
-        return settle(self._bus, self._screen, self._bus.applications(), self._patience)
+        return settle(self._bus, self._screen, self._bus.applications(), self._settle_seconds)
 
     def _wait(self) -> None:
         changes(self._bus, self._screen, _WAIT)
@@ -156,9 +156,9 @@ class Desktop:
     def _hung(self, silent: Silent, action: Action) -> EnvironmentFailure:
         seen = self._seen
         titles = dict.fromkeys(seen.windows[id] for id, name in seen.owners.items() if name in silent.names)
-        who = ", ".join(map(self._veil, titles)) or "an application"
+        who = ", ".join(map(self._mask, titles)) or "an application"
         return EnvironmentFailure(f"{who} does not answer after {action}: it hangs; reset, or restore a snapshot")
 
-    def _veil(self, text: str) -> str:
+    def _mask(self, text: str) -> str:
         """Replace the home folder's name, which differs between otherwise equal desktops."""
         return text.replace(str(self._session.home), "~")

@@ -95,6 +95,6 @@ COMPUTER_13 = ActionSpace(
         _STOP,
     )
 )
-"""Actions by points of the screen. `computer13.read` reads OSWorld's own form of an action."""
+"""Actions by points of the screen. `computer13.read_computer13` reads OSWorld's own form of an action."""
 
 SPACES: dict[Space, ActionSpace] = {"elements": ELEMENT_ACTIONS, "computer_13": COMPUTER_13}

@@ -31,8 +31,8 @@ class Keyboard:
 
     def press(self, chord: str) -> None:
         """Press the keys of a chord in its canonical form, and release them in reverse order."""
-        *held, key = _parts(chord)
-        codes = [self._code(_NAMES[name]) for name in held]
+        *modifiers, key = _parts(chord)
+        codes = [self._code(_NAMES[name]) for name in modifiers]
         for code in codes:
             self._fake(code, down=True)
         self._stroke(*self._place(key))
@@ -94,7 +94,7 @@ class Keyboard:
         from Xlib import XK
 
         symbol = _symbol(key) if len(key) == 1 else int(XK.string_to_keysym(_NAMES.get(key, key)))
-        found = sorted(self._display.keysym_to_keycodes(symbol), key=lambda place: place[1])
+        found = sorted(self._display.keysym_to_keycodes(symbol), key=lambda code: code[1])
         return next(((int(code), column == 1) for code, column in found if column < 2 and code not in self._spare), None)
 
     def _lend(self, symbols: Sequence[int]) -> bool:

@@ -17,7 +17,7 @@ from exact.observation import Element
 Point = tuple[float, float]
 
 
-class Body(NamedTuple):
+class ActionContext(NamedTuple):
     """Context of an action: its means, and the last observation."""
 
     screen: Screen
@@ -38,28 +38,28 @@ def there(seen: Seen, action: Action, id: str) -> Element:
         some = ", ".join(f"[{each}]" for each in near)
         raise ActionError(f"{action}: there is no element [{id}] now: it may have closed; there are {some}, ...")
     if "disabled" in element.states and action.name != "hover":
-        raise ActionError(f"{action}: {told(element)} is disabled: something else must be done first")
+        raise ActionError(f"{action}: {describe(element)} is disabled: something else must be done first")
     return element
 
 
-def reach(body: Body, action: Action, id: str) -> Point:
+def reach(context: ActionContext, action: Action, id: str) -> Point:
     """Return the middle of an element's visible part; bring its window to the front where another one covers it. Raises ActionError."""
-    element, seen = there(body.seen, action, id), body.seen
-    x, y, right, bottom = _clip(element, body)
+    element, seen = there(context.seen, action, id), context.seen
+    x, y, right, bottom = _clip(element, context)
     if right - x < 1 or bottom - y < 1:
-        raise ActionError(f"{action}: {told(element)} is outside the screen or scrolled out of view: scroll first, or use the keyboard")
+        raise ActionError(f"{action}: {describe(element)} is outside the screen or scrolled out of view: scroll first, or use the keyboard")
     point = ((x + right) / 2, (y + bottom) / 2)
     if modal := _modal(seen, element):
-        raise ActionError(f"{action}: {told(element)} is behind the dialog {modal.name!r}: answer that first")
+        raise ActionError(f"{action}: {describe(element)} is behind the dialog {modal.name!r}: answer that first")
     if (menu := _open_menu(seen)) and element.role not in MENU:
         raise ActionError(f'{action}: the menu {menu.name!r} is open: choose from it, or press "Escape" first')
     title = seen.windows[id]
-    if _covered(body.screen, title, point):
-        window = next((each for each in reversed(body.screen.windows()) if each.title == title), None)
+    if _covered(context.screen, title, point):
+        window = next((each for each in reversed(context.screen.windows()) if each.title == title), None)
         if window is None:
-            raise ActionError(f"{action}: {told(element)} is covered by another window: close or move that first")
-        body.screen.activate(window)
-        body.rest()
+            raise ActionError(f"{action}: {describe(element)} is covered by another window: close or move that first")
+        context.screen.activate(window)
+        context.rest()
     return point
 
 
@@ -83,10 +83,10 @@ def _covered(screen: Screen, title: str, point: Point) -> bool:
     return behind or (bool(own) and owner not in (*own, -1))
 
 
-def _clip(element: Element, body: Body) -> tuple[float, float, float, float]:
+def _clip(element: Element, context: ActionContext) -> tuple[float, float, float, float]:
     """Return left, top, right and bottom of the part that lies on the screen and in the element's window."""
-    width, height = body.screen.size
-    box, found = element.box, _frame(body.seen, element)
+    width, height = context.screen.size
+    box, found = element.box, _frame(context.seen, element)
     if box is None:
         return 0, 0, 0, 0
     left, top, right, bottom = max(box.x, 0), max(box.y, 0), min(box.x + box.width, width), min(box.y + box.height, height)
@@ -123,6 +123,6 @@ def _holds(window: TopLevelWindow, point: Point) -> bool:
     return x <= point[0] < x + width and y <= point[1] < y + height
 
 
-def told(element: Element) -> str:
+def describe(element: Element) -> str:
     """Return an element as messages name it."""
     return f"[{element.id}] {element.role}" + (f" {element.name!r}" if element.name else "")

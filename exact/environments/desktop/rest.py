@@ -12,7 +12,7 @@ from exact.errors import EnvironmentFailure
 
 QUIET = 0.04
 """Seconds without a change that count as idle where applications answer at once."""
-_PATIENCE = 20.0
+_HUNG_SECONDS = 20.0
 """Seconds after which the window manager counts as hung."""
 _SLOWER = 4.0
 """The same as a multiple of an answer's time, on a slower machine."""
@@ -43,8 +43,8 @@ def _answered(bus: Accessibility, screen: Screen, applications: Sequence[str]) -
     An application that is busy with a key or click reports nothing, and answers when it is done.
     """
     screen.sync()
-    if not screen.manager(_PATIENCE):
-        raise EnvironmentFailure(f"the desktop broke: its window manager does not answer for {_PATIENCE:g} s")
+    if not screen.manager(_HUNG_SECONDS):
+        raise EnvironmentFailure(f"the desktop broke: its window manager does not answer for {_HUNG_SECONDS:g} s")
     heard = bus.events
     bus.ask([property_of((name, "/org/a11y/atspi/accessible/root"), "Accessible", "ChildCount") for name in applications])
     bus.take()

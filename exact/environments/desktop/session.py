@@ -24,9 +24,9 @@ PROGRAMS = {
 }
 """Programs that a desktop needs, with their Debian packages."""
 
-_PATIENCE = 20.0
+_STARTUP_SECONDS = 20.0
 """Seconds until a part of the desktop must be up."""
-_KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "EXACT_GUEST")
+_PASSED = ("PATH", "LANG", "LC_ALL", "TZ", "EXACT_GUEST")
 """Our variables that applications see; the last one marks what is ended with us."""
 _GRACE = 2.0
 
@@ -104,25 +104,27 @@ class Session:
         try:
             screen = f"{self.width}x{self.height}x24"
             command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", screen, "-nolisten", "tcp", "-noreset", "-dpi", "96"]
-            kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-            self._parts.append(subprocess.Popen([*command, "-auth", str(authority)], env=kept, pass_fds=(writing,), start_new_session=True))
+            passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
+            self._parts.append(
+                subprocess.Popen([*command, "-auth", str(authority)], env=passed, pass_fds=(writing,), start_new_session=True)
+            )
             os.close(writing)
             number = self._number(reading)
         finally:
             os.close(reading)
         self.display = f":{number}"
         files.admit(authority, str(number), secret)
-        self.env = {**kept, **files.variables(self.base, self.display)}
+        self.env = {**passed, **files.variables(self.base, self.display)}
 
     def _number(self, reading: int) -> int:
-        said, end = b"", time.monotonic() + _PATIENCE
-        while not said.endswith(b"\n"):
+        output, end = b"", time.monotonic() + _STARTUP_SECONDS
+        while not output.endswith(b"\n"):
             ready, _, _ = select.select([reading], [], [], max(0.0, end - time.monotonic()))
             part = os.read(reading, 64) if ready else b""
             if not part:
                 raise EnvironmentFailure("Xvfb did not start: see its messages in the guest's log")
-            said += part
-        return int(said)
+            output += part
+        return int(output)
 
     def _bus(self) -> None:
         command = ["dbus-daemon", "--nofork", "--print-address=1", f"--config-file={self.base / 'bus.conf'}"]
@@ -130,7 +132,7 @@ class Session:
         self._parts.append(bus)
         assert bus.stdout is not None
         with bus.stdout:
-            ready, _, _ = select.select([bus.stdout], [], [], _PATIENCE)
+            ready, _, _ = select.select([bus.stdout], [], [], _STARTUP_SECONDS)
             address = bus.stdout.readline().decode().strip() if ready else ""
         if not address:
             raise EnvironmentFailure("dbus-daemon did not start: see its messages in the guest's log")

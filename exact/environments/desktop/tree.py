@@ -45,8 +45,8 @@ class Seen(NamedTuple):
     def fingerprint(self) -> str:
         """The fingerprint of the state: depth, role, name, value and states of each element, and the caret. Boxes and ids are left out."""
         parts = [[each.depth, each.role, each.name, each.value, each.states] for each in self.elements]
-        said = json.dumps([parts, self.caret], ensure_ascii=False)
-        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+        identity = json.dumps([parts, self.caret], ensure_ascii=False)
+        return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
 
     def element(self, id: str) -> Element | None:
         return next((each for each in self.elements if each.id == id), None)
@@ -65,12 +65,12 @@ class _Line(NamedTuple):
 class DesktopTree:
     """Observer of a desktop. Ids stay as long as their objects live; `forget` starts anew."""
 
-    def __init__(self, accessibility: Accessibility, veil: Callable[[str], str]) -> None:
+    def __init__(self, accessibility: Accessibility, mask: Callable[[str], str]) -> None:
         """Configure the observer.
 
         veil: removes from a text what differs between equal desktops.
         """
-        self._bus, self._veil = accessibility, veil
+        self._bus, self._mask = accessibility, mask
         self._ids: dict[Ref, str] = {}
 
     def forget(self) -> None:
@@ -82,17 +82,17 @@ class DesktopTree:
         whole = {name: self._whole(nodes[name]) for name in applications}
         boxes = self._boxes([node for each in whole.values() for node in each])
         lines = [line for name in applications for line in _lines(whole[name], boxes)]
-        told = _Answers(self._bus, lines)
+        answered = _Answers(self._bus, lines)
         for line in lines:
             self._ids.setdefault(line.node.ref, str(len(self._ids) + 1))
-        elements = tuple(self._element(line, told, at) for at, line in enumerate(lines))
+        elements = tuple(self._element(line, answered, at) for at, line in enumerate(lines))
         ids = [element.id for element in elements]
         return Seen(
             elements=elements,
             refs={id: line.node.ref for id, line in zip(ids, lines, strict=True)},
             owners={id: line.node.ref[0] for id, line in zip(ids, lines, strict=True)},
             windows={id: line.window for id, line in zip(ids, lines, strict=True)},
-            caret=told.caret,
+            caret=answered.caret,
         )
 
     def _whole(self, nodes: list[AccessibleNode]) -> list[AccessibleNode]:
@@ -102,8 +102,8 @@ class DesktopTree:
         """
         known = {node.ref for node in nodes}
         full = {node.parent for node in nodes}
-        shown = [node for node in nodes if node.states & roles.SHOWING]
-        holders = [node for node in shown if node.role in _LAID_OUT or (node.role in _PARTS and not node.name and node.ref not in full)]
+        showing = [node for node in nodes if node.states & roles.SHOWING]
+        holders = [node for node in showing if node.role in _LAID_OUT or (node.role in _PARTS and not node.name and node.ref not in full)]
         for _ in range(_DEEP):
             parts = self._parts(holders, known)
             nodes, known = [*nodes, *parts], known | {part.ref for part in parts}
@@ -122,25 +122,25 @@ class DesktopTree:
             if (ref[0], ref[1]) not in known
         ]
         answers = self._bus.ask([question for ref, _, _ in wanted for question in _about(ref)])
-        told = [answers[4 * at : 4 * at + 4] for at in range(len(wanted))]
-        parts = [_cell(*where, *answer) for where, answer in zip(wanted, told, strict=True) if None not in answer]
+        answered = [answers[4 * at : 4 * at + 4] for at in range(len(wanted))]
+        parts = [_cell(*where, *answer) for where, answer in zip(wanted, answered, strict=True) if None not in answer]
         return [part for part in parts if part.states & roles.SHOWING]
 
     def _boxes(self, nodes: list[AccessibleNode]) -> dict[Ref, Box]:
         """Return the boxes of all visible objects."""
-        shown = [node.ref for node in nodes if node.states & roles.SHOWING and "Component" in node.interfaces]
-        answers = self._bus.ask([ObjectCall(ref, "org.a11y.atspi.Component", "GetExtents", "u", (_SCREEN,)) for ref in shown])
-        return {ref: Box(*map(float, answer[0])) for ref, answer in zip(shown, answers, strict=True) if answer}
+        showing = [node.ref for node in nodes if node.states & roles.SHOWING and "Component" in node.interfaces]
+        answers = self._bus.ask([ObjectCall(ref, "org.a11y.atspi.Component", "GetExtents", "u", (_SCREEN,)) for ref in showing])
+        return {ref: Box(*map(float, answer[0])) for ref, answer in zip(showing, answers, strict=True) if answer}
 
-    def _element(self, line: _Line, told: _Answers, at: int) -> Element:
+    def _element(self, line: _Line, answered: _Answers, at: int) -> Element:
         node, role = line.node, line.role
-        value = told.value(at, line)
-        name = self._veil(told.text(at) if role in roles.CAPTIONED and not node.name else node.name)
+        value = answered.value(at, line)
+        name = self._mask(answered.text(at) if role in roles.CAPTIONED and not node.name else node.name)
         return Element(
             id=self._ids[node.ref],
             role=role,
             name=name.strip(),
-            value=None if value is None else self._veil(value),
+            value=None if value is None else self._mask(value),
             states=roles.states(node.states, role),
             box=line.box,
             depth=line.depth,
@@ -162,8 +162,8 @@ class _Answers:
         self.caret = json.dumps([spot and spot[-1] for spot in spots]) if spots else ""
 
     def _get(self, at: int, kind: str) -> tuple[Any, ...] | None:
-        place = self._kinds.get((at, kind))
-        return None if place is None else self._found[place]
+        index = self._kinds.get((at, kind))
+        return None if index is None else self._found[index]
 
     def text(self, at: int) -> str:
         found = self._get(at, "text")
@@ -202,9 +202,9 @@ def _about(ref: Ref) -> list[ObjectCall]:
     ]
 
 
-def _cell(ref: Ref, parent: Ref, place: int, name: Any, role: Any, states: Any, interfaces: Any) -> AccessibleNode:
+def _cell(ref: Ref, parent: Ref, index: int, name: Any, role: Any, states: Any, interfaces: Any) -> AccessibleNode:
     kinds = frozenset(each.rpartition(".")[2] for each in interfaces[0])
-    return AccessibleNode(ref, parent, place, kinds, str(name[0][1]), int(role[0]), states[0][0] | states[0][1] << 32)
+    return AccessibleNode(ref, parent, index, kinds, str(name[0][1]), int(role[0]), states[0][0] | states[0][1] << 32)
 
 
 def _lines(nodes: list[AccessibleNode], boxes: dict[Ref, Box]) -> Iterator[_Line]:

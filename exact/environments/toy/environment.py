@@ -73,7 +73,7 @@ class ToyPosition(NamedTuple):
 class ToySnapshot(NamedTuple):
     """Content of a snapshot."""
 
-    place: ToyPosition
+    position: ToyPosition
     tried: Mapping[tuple[str, str], int]
     """Number of times that each (state, link) had been taken: a fork continues the count."""
 
@@ -89,7 +89,7 @@ class FactoryState:
     latency: Callable[[], Awaitable[None]] | None
     wait: Callable[[Operation], Awaitable[None]] | None
     counts: Counts = field(default_factory=Counts)
-    kept: dict[str, ToySnapshot] = field(default_factory=dict)
+    snapshots: dict[str, ToySnapshot] = field(default_factory=dict)
     """Snapshots by id, until they are dropped."""
 
     async def pause(self, operation: Operation) -> None:
@@ -103,21 +103,21 @@ class FactoryState:
 class ToyEnvironment:
     """Toy environment to act in. `ToyFactory` opens it."""
 
-    def __init__(self, setting: FactoryState, *, simulation: bool, at: ToySnapshot | None = None) -> None:
+    def __init__(self, shared: FactoryState, *, simulation: bool, at: ToySnapshot | None = None) -> None:
         """Open the environment.
 
         at: the snapshot at which it begins without a reset.
         """
-        self._setting, self._simulation = setting, simulation
-        self._graph, self._counts = setting.graph, setting.counts
-        deterministic = setting.graph.deterministic and setting.faults.drift_after is None
-        self.capabilities = Capabilities(fidelity=setting.fidelity, isolated=setting.isolated, deterministic=deterministic)
+        self._shared, self._simulation = shared, simulation
+        self._graph, self._counts = shared.graph, shared.counts
+        deterministic = shared.graph.deterministic and shared.faults.drift_after is None
+        self.capabilities = Capabilities(fidelity=shared.fidelity, isolated=shared.isolated, deterministic=deterministic)
         self.actions = TOY_ACTIONS
-        self._number = setting.counts.opened
+        self._number = shared.counts.opened
         self._own = dict[str, ToySnapshot]()
         """Snapshots that it can return to: it took them, and has not broken since."""
         self._taken = 0
-        self._place: ToyPosition | None = at.place if at else None
+        self._position: ToyPosition | None = at.position if at else None
         self._tried = dict(at.tried) if at else {}
         self._broken = "" if at else "not reset yet: call reset first"
         self._busy = self._closed = False
@@ -125,66 +125,66 @@ class ToyEnvironment:
     @property
     def observation(self) -> Observation:
         """The present observation. Raises EnvironmentFailure before a reset."""
-        return self._observed(self._here())
+        return self._observe(self._present())
 
     async def reset(self, task: Task) -> Observation:
         """Bring the environment to its start. Repairs a broken one."""
         with self._call():
             self._counts.resets += 1
-            await self._setting.pause("reset")
-            after = self._setting.faults.drift_after
+            await self._shared.pause("reset")
+            after = self._shared.faults.drift_after
             drift = 0 if after is None else max(0, self._counts.resets - after)
-            self._broken, self._place = "", ToyPosition(self._graph.start, drift, None)
-            return self._observed(self._place)
+            self._broken, self._position = "", ToyPosition(self._graph.start, drift, None)
+            return self._observe(self._position)
 
     async def step(self, action: Action) -> Transition:
         """Follow a link or stop. Raises ActionError (unknown link, episode ended) and EnvironmentFailure (fault, closed)."""
         with self._call():
             self._counts.steps += 1
-            place = self._here()
-            number, every = self._counts.steps, self._setting.faults.fail_every
-            await self._setting.pause("step")
+            position = self._present()
+            number, every = self._counts.steps, self._shared.faults.fail_every
+            await self._shared.pause("step")
             if every and number % every == 0:
                 self._break(number)
-            return self._moved(place, action)
+            return self._follow(position, action)
 
     async def snapshot(self) -> Snapshot:
         """Return a handle on the present state. Raises EnvironmentFailure in a `replay` environment and after the episode's end."""
         with self._call():
-            place = self._here()
+            position = self._present()
             if self.capabilities.fidelity == "replay":
                 raise EnvironmentFailure("this toy environment has no snapshots: return by reset and replay")
-            if self._ended(place):
+            if self._has_ended(position):
                 raise EnvironmentFailure("the episode has ended: take snapshots before that")
-            await self._setting.pause("snapshot")
+            await self._shared.pause("snapshot")
             id, self._taken = f"{self._number}.{self._taken}", self._taken + 1
-            self._own[id] = self._setting.kept[id] = ToySnapshot(place, dict(self._tried))
+            self._own[id] = self._shared.snapshots[id] = ToySnapshot(position, dict(self._tried))
             self._counts.snapshots += 1
-            return Snapshot(id=id, fidelity="full", fingerprint=self._observed(place).fingerprint)
+            return Snapshot(id=id, fidelity="full", fingerprint=self._observe(position).fingerprint)
 
     async def restore(self, snapshot: Snapshot) -> Observation:
         """Return to a state of this environment. Raises EnvironmentFailure where it has no such snapshot."""
         with self._call():
-            self._here()
-            if snapshot.id not in self._own or snapshot.id not in self._setting.kept:
+            self._present()
+            if snapshot.id not in self._own or snapshot.id not in self._shared.snapshots:
                 raise EnvironmentFailure(f"snapshot {snapshot.id!r} is gone: return by reset and replay")
             self._counts.restores += 1
-            await self._setting.pause("restore")
-            self._place = self._own[snapshot.id].place
-            return self._observed(self._place)
+            await self._shared.pause("restore")
+            self._position = self._own[snapshot.id].position
+            return self._observe(self._position)
 
     async def evaluate(self, outcome: Outcome) -> Score:
         """Return the reward of the state in which the episode ended; 0 where it did not end."""
         with self._call():
-            place = self._here()
+            position = self._present()
             self._counts.evaluations += 1
-            await self._setting.pause("evaluate")
-            state = self._graph.states[place.state]
+            await self._shared.pause("evaluate")
+            state = self._graph.states[position.state]
             if state.reward is not None:
-                return _score(state.reward, f"ended in {place.state!r}")
-            if place.answer is not None:
-                return _score(state.answers.get(place.answer, 0.0), f"stopped in {place.state!r} with {place.answer!r}")
-            return _score(0.0, f"not ended: still in {place.state!r}")
+                return _score(state.reward, f"ended in {position.state!r}")
+            if position.answer is not None:
+                return _score(state.answers.get(position.answer, 0.0), f"stopped in {position.state!r} with {position.answer!r}")
+            return _score(0.0, f"not ended: still in {position.state!r}")
 
     async def close(self) -> None:
         """Release everything. May be called twice."""
@@ -193,63 +193,63 @@ class ToyEnvironment:
             self._counts.closed += 1
             self._own.clear()
 
-    def _moved(self, place: ToyPosition, action: Action) -> Transition:
-        if self._ended(place):
+    def _follow(self, position: ToyPosition, action: Action) -> Transition:
+        if self._has_ended(position):
             raise ActionError(f"{action}: the episode has ended, nothing can be done")
         if action.name == "stop":
-            self._place = place._replace(answer=str(action.args[0]))
+            self._position = position._replace(answer=str(action.args[0]))
             return Transition(observation=None, terminated=True)
         if action.name != "go":
             raise ActionError(f"unknown action {action}: valid: {', '.join(self.actions.verbs)}")
-        edges = self._graph.states[place.state].edges
+        edges = self._graph.states[position.state].edges
         edge = edges.get(str(action.args[0]))
         if edge is None:
             valid = ", ".join(self.actions.action("go", name).key for name in edges)
             raise ActionError(f"{action} leads nowhere here: valid: {valid or 'stop'}")
-        effects = self._written(place, action) if edge.write else ()
+        effects = self._write_effect(position, action) if edge.write else ()
         if all(effect.kind != "blocked" for effect in effects):
-            place = self._place = place._replace(state=self._led(place.state, str(action.args[0])))
-        if self._ended(place):
+            position = self._position = position._replace(state=self._next_state(position.state, str(action.args[0])))
+        if self._has_ended(position):
             return Transition(observation=None, terminated=True, effects=effects)
-        return Transition(observation=self._observed(place), effects=effects)
+        return Transition(observation=self._observe(position), effects=effects)
 
-    def _led(self, state: str, link: str) -> str:
+    def _next_state(self, state: str, link: str) -> str:
         """Return where a link leads this time."""
         tried = self._tried.get((state, link), 0)
         if self._graph.states[state].edges[link].slips:
             self._tried[state, link] = tried + 1
         return self._graph.next_state(state, link, tried)
 
-    def _written(self, place: ToyPosition, action: Action) -> tuple[SideEffect, ...]:
+    def _write_effect(self, position: ToyPosition, action: Action) -> tuple[SideEffect, ...]:
         """Return the side effect of a write: blocked in a simulation, unless the environment can undo it."""
-        url = f"toy://{self._graph.name}/{place.state}"
+        url = f"toy://{self._graph.name}/{position.state}"
         if self._simulation and not self.capabilities.isolated:
             return (SideEffect(kind="blocked", method="POST", url=url),)
         if not self.capabilities.isolated:
-            self._counts.writes.append(f"{place.state}: {action}")
+            self._counts.writes.append(f"{position.state}: {action}")
         return (SideEffect(kind="request", method="POST", url=url, status=200),)
 
-    def _ended(self, place: ToyPosition) -> bool:
-        return place.answer is not None or self._graph.states[place.state].reward is not None
+    def _has_ended(self, position: ToyPosition) -> bool:
+        return position.answer is not None or self._graph.states[position.state].reward is not None
 
-    def _observed(self, place: ToyPosition) -> Observation:
-        state = self._graph.states[place.state]
-        text = state.text + (f" (visit {place.drift})" if place.drift else "")
-        shown = [("StaticText", text), *(("link", name) for name in state.edges)]
-        elements = tuple(Element(id=str(i), role=role, name=name) for i, (role, name) in enumerate(shown, 1))
+    def _observe(self, position: ToyPosition) -> Observation:
+        state = self._graph.states[position.state]
+        text = state.text + (f" (visit {position.drift})" if position.drift else "")
+        visible = [("StaticText", text), *(("link", name) for name in state.edges)]
+        elements = tuple(Element(id=str(i), role=role, name=name) for i, (role, name) in enumerate(visible, 1))
         lines = "\n".join(f'[{e.id}] {e.role} "{e.name}"' for e in elements)
         return Observation(
             text=lines,
             fingerprint=hashlib.blake2b(f"{self._graph.name}\n{lines}".encode(), digest_size=16).hexdigest(),
-            url=f"toy://{self._graph.name}/{place.state}",
+            url=f"toy://{self._graph.name}/{position.state}",
             title=self._graph.name,
             elements=elements,
         )
 
-    def _here(self) -> ToyPosition:
-        if self._broken or self._place is None:
+    def _present(self) -> ToyPosition:
+        if self._broken or self._position is None:
             raise EnvironmentFailure(f"the toy environment is {self._broken}")
-        return self._place
+        return self._position
 
     def _break(self, step: int) -> None:
         self._broken = f"broken at step {step}, as was asked for: reset it or open a fresh one"

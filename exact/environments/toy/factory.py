@@ -83,8 +83,8 @@ class ToyFactory:
         Nothing waits without them.
         """
         seals = graph.isolated if isolated is None else isolated
-        self._setting = FactoryState(graph=graph, fidelity=fidelity, isolated=seals, faults=faults or Faults(), latency=latency, wait=wait)
-        self.graph, self.counts = graph, self._setting.counts
+        self._shared = FactoryState(graph=graph, fidelity=fidelity, isolated=seals, faults=faults or Faults(), latency=latency, wait=wait)
+        self.graph, self.counts = graph, self._shared.counts
 
     @contextlib.asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[ToyEnvironment]:
@@ -98,27 +98,27 @@ class ToyFactory:
 
         It has no snapshots yet. Raises EnvironmentFailure if the snapshot is gone.
         """
-        if snapshot.id not in self._setting.kept:
+        if snapshot.id not in self._shared.snapshots:
             raise EnvironmentFailure(f"snapshot {snapshot.id!r} is not of these environments, or was dropped: return by another route")
-        kept = self._setting.kept[snapshot.id]
+        snapshots = self._shared.snapshots[snapshot.id]
         self.counts.forks += 1
-        await self._setting.pause("fork")
-        async with self._around(simulation, kept) as environment:
+        await self._shared.pause("fork")
+        async with self._around(simulation, snapshots) as environment:
             yield environment
 
     def has(self, snapshot: Snapshot) -> bool:
         """Return whether a snapshot can still be forked."""
-        return snapshot.id in self._setting.kept
+        return snapshot.id in self._shared.snapshots
 
     def drop(self, snapshot: Snapshot) -> None:
         """Drop a snapshot that no caller will return to."""
-        self._setting.kept.pop(snapshot.id, None)
+        self._shared.snapshots.pop(snapshot.id, None)
 
     @contextlib.asynccontextmanager
     async def _around(self, simulation: bool, at: ToySnapshot | None) -> AsyncIterator[ToyEnvironment]:
         self.counts.opened += 1
         self.counts.most_live = max(self.counts.most_live, self.counts.live)
-        environment = ToyEnvironment(self._setting, simulation=simulation, at=at)
+        environment = ToyEnvironment(self._shared, simulation=simulation, at=at)
         try:
             yield environment
         finally:

@@ -39,7 +39,7 @@ async def test_a_faithful_environment_passes_every_check(quick: bool) -> None:
     "mutant, found",
     [
         ("stale tree", "snapshots are states"),
-        ("shared server row", "branches are independent"),
+        ("shared server row", "environments are independent"),
         ("lost focus", "snapshots are states"),
         ("leak", "nothing is left"),
         ("nondeterministic reset", "resets alike"),
@@ -112,7 +112,7 @@ class Ending(SpecimenFactory):
 
 @pytest.mark.parametrize(("ends", "gone"), [(("focus",), True), (("focus", "key", "save"), False)])
 async def test_where_a_first_action_ends_the_episode_another_is_tried(ends: tuple[str, ...], gone: bool) -> None:
-    for finding in await check(Ending(ends), TASK, quick=True, names=["repeats", "branches are independent"]):
+    for finding in await check(Ending(ends), TASK, quick=True, names=["repeats", "environments are independent"]):
         assert finding.passed
         assert (not finding.skipped and " 0 " not in f" {finding.detail}") if gone else "ends the episode" in finding.detail
 
@@ -143,7 +143,9 @@ async def test_a_quick_check_of_a_slow_environment_does_less_of_everything_and_s
     found = {each.name: each for each in await check(environments, TASK, quick=True)}
     assert all(each.passed for each in found.values()) and environments.seconds < 90
     assert found["nothing is left"].detail == "4 cycles" and found["snapshots are states"].detail == "depths 1 to 1"
-    assert found["elements can be acted on"].detail == "3 of 3 accepted" and "2 actions each" in found["branches are independent"].detail
+    assert (
+        found["elements can be acted on"].detail == "3 of 3 accepted" and "2 actions each" in found["environments are independent"].detail
+    )
     environments.seconds = 0.0
     await check(environments, TASK)
     assert environments.seconds > 1000

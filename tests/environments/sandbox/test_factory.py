@@ -80,7 +80,10 @@ async def test_an_environment_that_can_observe_is_asked_after_a_restore() -> Non
 
 @pytest.mark.parametrize(
     ("name", "names"),
-    [("lights:Lights", CHECKS), ("toys:without_snapshots", ("resets alike", "repeats", "branches are independent", "errors are typed"))],
+    [
+        ("lights:Lights", CHECKS),
+        ("toys:without_snapshots", ("resets alike", "repeats", "environments are independent", "errors are typed")),
+    ],
 )
 async def test_an_environment_without_snapshots_of_its_own_passes_every_check(name: str, names: Iterable[str]) -> None:
     factory = EnvironmentSpec(name, paths=(PROCESS / "guests", LIGHTS.parent, ROOT))

@@ -224,7 +224,7 @@ async def test_the_browser_keeps_the_contract_that_searches_rely_on(
     browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task]
 ) -> None:
     httpserver.expect_request("/").respond_with_data(FORM, content_type="text/html")
-    names = [name for name in CHECKS if name not in ("nothing is left", "branches are independent")]
+    names = [name for name in CHECKS if name not in ("nothing is left", "environments are independent")]
     environments = BrowserFactory(browser, PageSetup(one_page=True), CONFIG, isolated=True)
     found = await check(environments, task_at(), quick=True, names=names)
     assert [finding for finding in found if not finding.passed] == []

@@ -1,12 +1,12 @@
-# The whole project with its sandbox, for machines on which it cannot be set up. Build it, see what it can do, run something:
+# The project with its sandbox, for machines on which it cannot be set up. Build the image, check it, and run a task:
 #
 #   docker build -t exact .
 #   docker run --rm --security-opt seccomp=unconfined --security-opt apparmor=unconfined --shm-size=4g exact doctor
 #   docker run --rm --security-opt seccomp=unconfined --security-opt apparmor=unconfined --shm-size=4g -v "$PWD/runs:/home/exact/runs" \
 #     exact run 'miniwob/click-tab*?seed=1' --config /opt/exact/shells/configs/rmcts_builtin.yaml
 #
-# The two options let the sandbox make a user namespace, which Docker refuses by default; the sandbox itself keeps its guests from the
-# container. Snapshots of worlds lie on /dev/shm. Keys are given with `-e OPENAI_API_KEY`; a folder of runs must be writable for uid 1000.
+# The two security options let the sandbox make a user namespace, which Docker refuses by default. The sandbox isolates its guests from the
+# container. Snapshots are stored on /dev/shm. Pass keys with `-e OPENAI_API_KEY`. The folder of runs must be writable for uid 1000.
 FROM debian:bookworm-slim
 
 RUN apt-get update -qq \
@@ -15,7 +15,7 @@ RUN apt-get update -qq \
  && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /opt/exact
-# gVisor, from Debian's backports, where every user finds it. The script asks apt what this machine's sources are.
+# Install gVisor from Debian's backports for all users. The script reads the machine's apt sources.
 COPY shells/sandbox.sh shells/
 RUN apt-get update -qq \
  && install -m 0755 "$(bash shells/sandbox.sh)" /usr/local/bin/runsc \

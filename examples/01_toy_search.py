@@ -1,6 +1,6 @@
-"""R-MCTS by hand: your own policy and value function, an environment of five rooms, and a journal of it all.
+"""Search a toy environment of five rooms with your own policy and value function, and journal the run.
 
-Run it: `python examples/01_toy_search.py`. Needs no browser and no model.
+Run: `python examples/01_toy_search.py`. Needs no browser and no model.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from exact.runs.runner import Runner, create
 
 
 class LinkPolicy:
-    """Every link of the page is as likely as the other."""
+    """Policy that proposes every link of the page with equal prior."""
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         links = [element.name for element in context.observation.elements if element.role == "link"][:k]
@@ -26,7 +26,7 @@ class LinkPolicy:
 
 
 class DepthValue:
-    """Likes to be far in; of the end of an episode it knows nothing but how it got there."""
+    """Value function that prefers depth. At the end of an episode it knows only the actions taken."""
 
     async def evaluate(self, context: Context) -> Evaluation:
         went_right = any(taken.action.args[0] == "right" for taken in context.history)
@@ -44,7 +44,7 @@ async def main() -> None:
             build_agent=lambda config, models: Agent(policy=LinkPolicy(), value=DepthValue()),
         )
         for line in await runner.run():
-            print(f"{line.task}: score {line.score}, {line.actions} actions, {line.transitions} steps, {line.evaluations} judgements")
+            print(f"{line.task}: score {line.score}, {line.actions} actions, {line.transitions} steps, {line.evaluations} evaluations")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""A search agent of your own on an environment of your own, in 40 lines of code: from 1 to 22 by doubling and adding 3.
+"""Search your own environment with your own agent, in 40 lines of code: reach 22 from 1 by doubling and adding 3.
 
-Run it: `python examples/02_custom_agent.py`. Needs no browser and no model.
+Run: `python examples/02_custom_agent.py`. Needs no browser and no model.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from exact.runs.runner import Runner, create
 
 
 class Number:
-    """The environment. Its capabilities say that a search returns to a state by reset and replay."""
+    """Environment. Its capabilities say that search restores states by reset and replay."""
 
     capabilities = Capabilities(fidelity="replay", isolated=True)
     actions = ActionSpace([Verb(name="double"), Verb(name="add_three")])
@@ -39,7 +39,7 @@ class Number:
 
 
 class Numbers:
-    """Opens environments: one to act in, others to look ahead in."""
+    """Factory of environments: the live one and those for simulation."""
 
     @asynccontextmanager
     async def open(self, *, simulation):
@@ -47,14 +47,14 @@ class Numbers:
 
 
 class BothWays:
-    """The policy."""
+    """Policy that proposes both actions."""
 
     async def propose(self, context, actions, k):
         return tuple(Proposal(action=actions.action(name), prior=0.5) for name in ("double", "add_three"))
 
 
 class Nearness:
-    """The value function. Of the end of an episode it sees what was done, not what came."""
+    """Value function. At the end of an episode it sees the action, not the outcome."""
 
     async def evaluate(self, context):
         number = int(context.observation.fingerprint)

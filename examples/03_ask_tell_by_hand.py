@@ -1,6 +1,6 @@
-"""Ask and tell by hand: a search without environments, models or files. You answer what it asks for, from whatever you have.
+"""Run a search by ask and tell, without environments, models or files. Your code answers each request of the search.
 
-Run it: `python examples/03_ask_tell_by_hand.py`. Here the answers come from a table: which number from 0 to 15 is it, bit by bit?
+Run: `python examples/03_ask_tell_by_hand.py`. The search finds a number from 0 to 15, bit by bit.
 """
 
 from exact import Evaluation, Proposal
@@ -15,12 +15,12 @@ ACTIONS = ActionSpace([Verb(name="bit", form=(Parameter.TEXT,))])
 
 
 def bits(node):
-    """What was chosen on the way to a node."""
+    """Return the bits chosen on the path to a node."""
     return "".join(edge.action.args[0] for edge in node.path())
 
 
 def answer(tree, selection, need):
-    """What the search needs to know."""
+    """Return the result of one need of a selection."""
     node = tree.nodes[selection.node]
     edge = None if selection.edge is None else node.edges[selection.edge]
     if need == "proposals":

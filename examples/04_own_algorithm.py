@@ -1,6 +1,6 @@
-"""A search algorithm of your own, found by its name: the package in examples/own_algorithm registers `climb` by entry point.
+"""Use your own search algorithm by name: the package in examples/own_algorithm registers `climb` as an entry point.
 
-Run it: `pip install ./examples/own_algorithm`, then `python examples/04_own_algorithm.py`. Needs no browser and no model.
+Run: `pip install ./examples/own_algorithm`, then `python examples/04_own_algorithm.py`. Needs no browser and no model.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ async def main():
             build_agent=lambda config, models: Agent(policy=ToyPolicy(environment), value=ToyValue(environment)),
         )
         for line in await runner.run():
-            print(f"{line.task}: score {line.score}, {line.actions} actions, {line.transitions} steps, {line.evaluations} judgements")
+            print(f"{line.task}: score {line.score}, {line.actions} actions, {line.transitions} steps, {line.evaluations} evaluations")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""An environment that knows nothing of `exact`, in a process of its own, by any Python: searched by best-first search.
+"""Search an environment that does not import `exact`, in its own process and in any Python, by best-first search.
 
-Run it: `python examples/05_any_environment.py [path of a Python 3.9 or newer] [--sandbox]`. Needs no browser and no model. With
-`--sandbox` its process is kept and forked by gVisor; without, the search returns to a state by reset and replay.
+Run: `python examples/05_any_environment.py [path of a Python 3.9 or newer] [--sandbox]`. Needs no browser and no model. With
+`--sandbox` gVisor snapshots and forks its process; without, the search restores states by reset and replay.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LIGHTS = Path(__file__).parent / "own_environment" / "lights.py"
 
 
 class EverySwitch:
-    """The policy."""
+    """Policy that proposes every switch with equal prior."""
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         switches = context.observation.elements
@@ -31,7 +31,7 @@ class EverySwitch:
 
 
 class Brightness:
-    """The value function: how many lamps are on. An episode ends when all are."""
+    """Value function: the share of lamps that are on. An episode ends when all are on."""
 
     async def evaluate(self, context: Context) -> Evaluation:
         lamps = context.observation.elements

@@ -5,7 +5,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 command -v uv >/dev/null || { echo "lock: uv is needed: pip install uv" >&2; exit 1; }
 
-compile() { # output, then more arguments: one package a line, hashes included
+compile() { # output, more arguments; writes one package a line, with hashes
   local output=$1
   shift
   echo "lock: $output"
@@ -14,7 +14,7 @@ compile() { # output, then more arguments: one package a line, hashes included
   awk '{ sub(/^ +/, " "); if (sub(/ *\\$/, "")) printf "%s", $0; else print }' "$output" >"$work/flat"
   mv "$work/flat" "$output"
 }
-beyond() { # what a lock adds to the one that it builds on; the latter's packages, and both locks' names
+beyond() { # keeps only what a lock adds to its base; arguments: packages of the base, names of both locks
   { echo "-r $2.txt"; grep -vxFf "$1" "constraints/$3.txt"; } >"$work/rest"
   mv "$work/rest" "constraints/$3.txt"
 }
@@ -31,7 +31,7 @@ beyond constraints/run.txt run test
 for name in parity extras; do beyond "$work/test" test "$name"; done
 compile constraints/sites.txt constraints/sites.in "$@"
 compile constraints/webarena.txt constraints/webarena.in "$@"
-compile "$work/alone" --no-deps constraints/webarena-alone.in "$@" # these two want gigabytes that their evaluators do without
+compile "$work/alone" --no-deps constraints/webarena-alone.in "$@" # the dependencies of these two are gigabytes that their evaluators do not need
 cat "$work/alone" >>constraints/webarena.txt
 compile constraints/weights.txt --no-deps --group pyproject.toml:weights
 compile constraints/openai2.txt --group pyproject.toml:openai2

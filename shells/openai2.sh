@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests of the model client with the openai SDK's major version 2 too; .venv has the newest. Arguments go to pytest.
+# Run the tests of the model client with major version 2 of the openai SDK; .venv has the newest. Arguments go to pytest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -11,7 +11,7 @@ if [ ! -x .venv-openai2/bin/python ]; then
   .venv/bin/python -m venv .venv-openai2
 fi
 .venv-openai2/bin/python -m pip install -q --require-hashes -r constraints/openai2.txt
-# What else is needed is .venv's: its packages come after the second environment's own.
+# All other packages come from .venv, whose path follows that of the second environment.
 site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 own=$(.venv-openai2/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 echo "import sys; sys.path.append('$site')" >"$own/exact.pth"

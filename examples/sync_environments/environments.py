@@ -1,4 +1,4 @@
-"""The first of the local tasks as environments, to be checked and searched:
+"""Factories of environments for the first local task, for `exact check` and search.
 
 PYTHONPATH=examples/sync_environments exact check environments:plain --quick
 PYTHONPATH=examples/sync_environments exact check environments:sandboxed --quick

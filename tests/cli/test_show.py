@@ -18,7 +18,7 @@ def shown(folder: Path, capsys: pytest.CaptureFixture[str], *args: str) -> str:
 
 def test_show_prints_figures_and_the_principal_variation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = shown(tmp_path, capsys)
-    assert said.startswith("shop/tea?seed=1\n") and "evaluations" in said and "visit entropy" in said and "environments came" in said
+    assert said.startswith("shop/tea?seed=1\n") and "evaluations" in said and "visit entropy" in said and "arrivals: " in said
     first = said.partition("principal variation:\n")[2].splitlines()[0]
     assert "N " in first and "-> node" in first
 

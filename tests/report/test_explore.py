@@ -81,8 +81,8 @@ async def test_figures_grow_with_the_iterations(show: Show, shop: RunFolder) -> 
 async def test_the_replay_runs_to_the_end(show: Show, shop: RunFolder) -> None:
     async with show(shop, **CALM) as page:
         await page.get_by_role("slider").fill("90")
-        await page.get_by_role("button", name="Replay how the tree grew").click()
-        await expect(page.get_by_role("button", name="Replay how the tree grew")).to_be_visible(timeout=10_000)
+        await page.get_by_role("button", name="Replay the growth of the tree").click()
+        await expect(page.get_by_role("button", name="Replay the growth of the tree")).to_be_visible(timeout=10_000)
         await expect(page.locator("#when")).to_contain_text("iteration 96 of 96")
 
 
@@ -167,7 +167,7 @@ async def test_the_first_screen_says_what_was_written_and_what_it_cost(show: Sho
         head = page.locator("#head")
         await expect(head).to_contain_text("POST http://shop.test/pay (201)")
         await expect(head).to_contain_text("It stands.")
-        await expect(head).to_contain_text("2 writes of the search were held back.")
+        await expect(head).to_contain_text("2 writes of the search were blocked.")
         await expect(head.locator("tbody tr")).to_have_count(2)
         await expect(head).not_to_contain_text("Where it went wrong")
 

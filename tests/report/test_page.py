@@ -113,7 +113,7 @@ async def test_the_panel_shows_judgement_prompts_and_reflections(show: Show, sho
 
 async def test_below_the_tree_stands_where_each_lesson_was_shown_and_how_that_ended(show: Show, shop: RunFolder) -> None:
     async with show(shop) as page:
-        told = page.locator("h2:has-text('Lessons shown') + blockquote")
+        told = page.locator("h2:has-text('Reflections shown') + blockquote")
         await expect(told).to_contain_text("Set the quantity first.")
         await expect(told.get_by_role("link", name="state 0")).to_be_visible()
         await expect(told).to_contain_text("the attempt ended:")

@@ -111,7 +111,7 @@ async def test_words_and_endings_filter_the_table(page: Page) -> None:
 async def test_two_chosen_rows_are_shown_side_by_side_with_where_they_part(page: Page) -> None:
     await page.locator(".pick").nth(0).check()
     await page.locator(".pick").nth(2).check()
-    await expect(page.locator("#compared")).to_contain_text("they part")
+    await expect(page.locator("#compared")).to_contain_text("they differ")
     assert await page.locator("#compared .sides tbody tr").count() >= 1
     await page.locator(".pick").nth(1).check()
     await expect(page.locator(".pick:checked")).to_have_count(2)
@@ -126,7 +126,7 @@ async def test_equal_runs_are_said_to_be_equal(page: Page) -> None:
 async def test_the_plots_are_drawn_for_every_run(page: Page) -> None:
     await expect(page.locator("#costs .line")).to_have_count(3)
     await expect(page.locator("#costs .key li")).to_have_count(3)
-    await expect(page.locator("#trust figcaption")).to_contain_text("Own view against score")
+    await expect(page.locator("#trust figcaption")).to_contain_text("Own evaluation against score")
 
 
 async def test_names_of_tasks_are_text(tmp_path: Path, chromium: Browser) -> None:

@@ -92,17 +92,17 @@ function heading(node, choice, parent) {
 function numbers(prior, visits, mean, value) {
   const one = (name, meaning, text, kind) => make("div", { class: kind }, make("dt", { title: meaning }, name, make("small", {}, meaning)), make("dd", {}, text));
   return make("dl", { class: "numbers" },
-    one("V", "judged", figure(value), shade(value)), one("Q", "mean below", figure(mean), shade(mean)),
+    one("V", "value", figure(value), shade(value)), one("Q", "mean below", figure(mean), shade(mean)),
     one("N", "visits", String(visits ?? 0), ""), one("P", "prior", figure(prior), ""));
 }
 
 function judgement(node) {
   const opinion = node.opinion;
-  if (!opinion) return section("Judgement", true, make("p", { class: "quiet" }, "This state was not judged."));
+  if (!opinion) return section("Evaluation", true, make("p", { class: "quiet" }, "This state was not evaluated."));
   const samples = opinion.samples ?? [], told = opinion.arguments ?? [], judges = opinion.judges ?? [];
-  return section(`Judgement ${figure(opinion.value)}`, true,
+  return section(`Evaluation ${figure(opinion.value)}`, true,
     opinion.rationale != null ? prose(longText(opinion.rationale)) : "",
-    samples.length > 1 ? make("p", { class: "quiet" }, `${plural(samples.length, "opinion")}: ${samples.map(figure).join(", ")}`) : "",
+    samples.length > 1 ? make("p", { class: "quiet" }, `${plural(samples.length, "sample")}: ${samples.map(figure).join(", ")}`) : "",
     opinion.disagreement ? make("p", { class: "quiet" }, disagreement(opinion)) : "",
     told.length ? section(`Arguments, in the order in which they were made (${told.length})`, true, make("ol", { class: "arguments" }, told.map(argued))) : "",
     judges.length ? section(`Judges (${judges.length})`, true, make("ul", {}, judges.map(each => make("li", { dir: "auto" }, each)))) : "");
@@ -111,7 +111,7 @@ function judgement(node) {
 function disagreement(opinion) {
   const parts = [
     opinion.within && `${figure(opinion.within)} within a judge`, opinion.between && `${figure(opinion.between)} between judges`,
-    opinion.order_effect && `order effect ${opinion.order_effect > 0 ? "+" : ""}${figure(opinion.order_effect)}: what is read first ${opinion.order_effect > 0 ? "gains" : "loses"}`,
+    opinion.order_effect && `order effect ${opinion.order_effect > 0 ? "+" : ""}${figure(opinion.order_effect)}: the side read first ${opinion.order_effect > 0 ? "gains" : "loses"}`,
   ].filter(Boolean);
   return `Disagreement ${figure(opinion.disagreement)}${parts.length ? ` (${parts.join("; ")})` : ""}.`;
 }
@@ -145,19 +145,19 @@ function shown(part) {
 
 function reached(node) {
   const routes = node.routes ?? [];
-  const said = (node.told ?? []).map(each => make("p", {}, `Told by a viewer: ${each}.`));
+  const said = (node.told ?? []).map(each => make("p", {}, `Command of a viewer: ${each}.`));
   const time = node.seconds != null ? `The step that led here took ${node.seconds.toFixed(2)} s.` : "";
   const first = make("p", { class: "quiet" }, `First seen ${node.born.toFixed(1)} s after the start, at iteration ${node.iteration}. ${time}`);
   const rows = routes.map(route => make("tr", {}, ...[
     route.node === node.id ? "here" : `state ${route.node}`, way(route), route.verdict,
     route.reason ?? "", `${(route.seconds ?? 0).toFixed(2)} s`].map((text, place) => make("td", { class: place === 4 ? "n" : null }, text))));
-  return section("How it was reached", false, first, said, rows.length ? table(["World brought to", "Route", "Verdict", "Reason", "s"], rows) : "");
+  return section("How it was reached", false, first, said, rows.length ? table(["Environment moved to", "Route", "Match", "Reason", "s"], rows) : "");
 }
 
 function way(route) {
   const begin = {
-    reuse: "the environment was here", advance: "the environment was on the way", restore: "a snapshot was restored", fork: "a new world of a snapshot",
-    "restore+replay": "a snapshot on the way was restored", "fork+replay": "a new world of a snapshot on the way", replay: "reset",
+    reuse: "an environment was here", advance: "an environment was on the way", restore: "a snapshot was restored", fork: "a fork of a snapshot",
+    "restore+replay": "a snapshot on the way was restored", "fork+replay": "a fork of a snapshot on the way", replay: "reset",
   }[route.route] ?? route.route;
   return route.transitions || route.route.endsWith("replay") ? `${begin}, then ${plural(route.transitions ?? 0, "step")} replayed` : begin;
 }
@@ -168,7 +168,7 @@ function outside(node) {
   const rows = traces.map(trace => make("tr", { class: trace.write ? "sent" : null }, ...[
     trace.phase, trace.write ? "write sent" : trace.kind, [trace.method, trace.url, trace.detail].filter(Boolean).join(" "), String(trace.status || "–"),
   ].map((text, place) => make("td", { class: place === 3 ? "n" : null, dir: "auto" }, text))));
-  return section(`Effects (${traces.length})`, true, table(["When", "What", "Request", "#"], rows));
+  return section(`Side effects (${traces.length})`, true, table(["When", "What", "Request", "#"], rows));
 }
 
 function calls(node) {

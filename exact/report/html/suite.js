@@ -77,7 +77,7 @@ function costs() {
   const priced = SUITE.rows.some(row => row.cost > 0), measure = priced ? "cost" : SUITE.rows.some(row => row.tokens > 0) ? "tokens" : "transitions";
   const most = Math.max(0, ...SUITE.rows.map(row => row[measure] ?? 0)) || 1;
   const said = amount => (measure === "cost" ? `$${amount.toFixed(amount < 1 ? 4 : 2)}` : `${Math.round(amount).toLocaleString("en")} ${measure}`);
-  const title = `Share solved at no more than so ${measure === "cost" ? "much money" : `many ${measure}`} an attempt; dots: the mean of a run`;
+  const title = `Share solved within a given ${measure === "cost" ? "cost" : `number of ${measure}`} per attempt; dots: mean of a run`;
   const summary = [];
   const svg = axes(title, [[0, said(0)], [0.5, said(most / 2)], [1, said(most)]]);
   SUITE.runs.forEach((run, place) => {
@@ -95,8 +95,8 @@ function costs() {
 
 /** What attempts held of themselves, against what came. */
 function trust() {
-  const title = "Own view against score: on the line, it can be trusted; below it, it promises too much";
-  const svg = axes(title, [[0, "0"], [0.5, "own view 0.5"], [1, "1"]]);
+  const title = "Own evaluation against score: calibrated on the line, too optimistic below it";
+  const svg = axes(title, [[0, "0"], [0.5, "own evaluation 0.5"], [1, "1"]]);
   svg.append(element("line", { x1: across(0), y1: up(0), x2: across(1), y2: up(1), class: "commit" }));
   const names = [];
   SUITE.runs.forEach((run, place) => {
@@ -105,9 +105,9 @@ function trust() {
     if (d) svg.append(element("path", { d, class: `line s${place % 6}` }));
     for (const bin of bins) {
       svg.append(element("circle", { cx: across(bin.said), cy: up(bin.came), r: 3 + Math.min(6, Math.sqrt(bin.count)), class: `spot s${place % 6}` },
-        element("title", {}, `${run}: ${bin.count} attempts held ${bin.said.toFixed(2)}, and came to ${bin.came.toFixed(2)}`)));
+        element("title", {}, `${run}: ${bin.count} attempts with evaluation ${bin.said.toFixed(2)} and mean score ${bin.came.toFixed(2)}`)));
     }
-    names.push(bins.length ? `${run}: ${bins.reduce((sum, bin) => sum + bin.count, 0)} attempt(s)` : `${run}: none with a view and a score`);
+    names.push(bins.length ? `${run}: ${bins.reduce((sum, bin) => sum + bin.count, 0)} attempt(s)` : `${run}: none with an evaluation and a score`);
   });
   by("trust").replaceChildren(element("figcaption", {}, title), svg, keyed(names));
 }
@@ -139,7 +139,7 @@ function first(found, rows) {
   if (!found) return [element("p", {}, "These are attempts at different tasks or seeds: their searches are not compared.")];
   if (!found.words[0] && !found.words[1]) return [element("p", {}, `Their searches are the same in all ${found.alike} moves.`)];
   const side = place => element("li", {}, element("b", {}, `${rows[place].run} `), element("span", { dir: "auto" }, found.words[place]), " ", link(rows[place], found.nodes[place]));
-  return [element("p", {}, `The first ${found.alike} moves are the same. At iteration ${found.iteration} they part:`), element("ul", { class: "parting" }, side(0), side(1))];
+  return [element("p", {}, `The first ${found.alike} moves are the same. At iteration ${found.iteration} they differ:`), element("ul", { class: "parting" }, side(0), side(1))];
 }
 
 const link = (row, node) => (row.href && node >= 0 ? element("a", { href: `${encodeURI(row.href)}#node=${node}` }, `state ${node}`) : "");
@@ -148,7 +148,7 @@ function sides(rows, found) {
   const length = Math.max(...rows.map(row => (row.path ?? []).length), 0);
   const steps = Array.from({ length }, (_, i) => element("tr", { class: found?.step === i ? "parts" : null },
     element("td", { class: "n" }, String(i + 1)), rows.map(row => element("td", {}, element("code", { dir: "auto" }, row.path?.[i] ?? "–")))));
-  const heads = rows.map(row => element("th", { scope: "col" }, `${row.run}: ${row.ending.replace("unsolved", "not solved")}, score ${figureOf(row.score)}, own view ${figureOf(row.value)}`));
+  const heads = rows.map(row => element("th", { scope: "col" }, `${row.run}: ${row.ending.replace("unsolved", "not solved")}, score ${figureOf(row.score)}, own evaluation ${figureOf(row.value)}`));
   return element("div", { class: "wide", tabindex: "0" }, element("table", { class: "sides" }, element("thead", {}, element("tr", {}, element("th", { scope: "col", class: "n" }, "Step"), heads)), element("tbody", {}, steps)));
 }
 

@@ -67,7 +67,7 @@ class Timeline {
     clearInterval(this.playing);
     this.playing = 0;
     $("play").textContent = "▶";
-    $("play").setAttribute("aria-label", "Replay how the tree grew");
+    $("play").setAttribute("aria-label", "Replay the growth of the tree");
   }
 
   plots() {
@@ -92,7 +92,7 @@ class Timeline {
       return { place, name: `${KINDS[kind]}: ${amount}${limit ? ` of ${limit.toLocaleString("en")}` : ""}`, dashed: !limit,
         points: DATA.timeline.map(moment => [moment.iteration, Math.min(1, (moment.spent?.[kind] ?? 0) / most)]) };
     });
-    this.plot($("budget"), lines, "Budget used, as a share of its limit; dashed where there is none");
+    this.plot($("budget"), lines, "Budget used, as a share of its limit; dashed without a limit");
   }
 
   /** Q of the root's actions, between one commit and the next. */

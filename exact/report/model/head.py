@@ -14,9 +14,9 @@ from exact.search.inspect.health import Symptom, health
 from exact.task import Task
 
 _JUDGES = {
-    "builtin": "the embedded value function (not a language model)",
-    "constant": "a constant value, which tells nothing",
-    "oracle": "an oracle, which knows the benchmark's verdict",
+    "builtin": "the built-in value function (not a language model)",
+    "constant": "a constant value, without information",
+    "oracle": "an oracle that knows the benchmark's score",
 }
 
 
@@ -26,7 +26,7 @@ def head(reading: Reading, task: Task, committed: tuple[data.CommittedStep, ...]
     config = reading.config
     return data.Head(
         task=one_line(task.id),
-        instruction=inert(reading.state.instruction or task.instruction or "(the environment has not told its goal)", 4 * LINE),
+        instruction=inert(reading.state.instruction or task.instruction or "(the environment has not stated its goal)", 4 * LINE),
         agent=one_line(config.name),
         ending=ending,
         headline=headline,
@@ -62,22 +62,22 @@ def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
         )
         return ("solved", "Solved", said) if score.success else ("unsolved", "Not solved", said)
     if state.finished is None and state.paused:
-        return "unfinished", "Paused", f"Somebody who watches paused it after {state.elapsed:.1f} s."
+        return "unfinished", "Paused", f"A viewer paused it after {state.elapsed:.1f} s."
     if state.finished is None:
-        return "unfinished", "Unfinished", f"The journal ends after {state.elapsed:.1f} s, before the attempt did.{why}"
+        return "unfinished", "Unfinished", f"The journal ends after {state.elapsed:.1f} s, before the attempt ended.{why}"
     reason = f" {state.finished.reason}." if state.finished.reason and not why else why
     match state.finished.status:
         case "judged":
             value = f"{state.judged.evaluation.value:.2f}" if state.judged else "without a value"
             return "judged", f"Judged {value}", f"By {judge(reading.config)}; no benchmark has scored it.{reason}"
         case "failed":
-            return "failed", "Failed", f"The machinery broke, so there is no score.{reason}"
+            return "failed", "Failed", f"The infrastructure failed, so there is no score.{reason}"
     return "stopped", "Stopped", f"The attempt was stopped before its end, so there is no score.{reason}"
 
 
 def _own_view(reading: Reading) -> str:
     judged = reading.state.judged
-    return f" The agent's own view was {judged.evaluation.value:.2f}." if judged else ""
+    return f" The agent's own evaluation was {judged.evaluation.value:.2f}." if judged else ""
 
 
 def judge(config: Config) -> str:
@@ -91,9 +91,9 @@ def _labels(config: Config, oracle: bool) -> tuple[str, ...]:
     if "builtin" in (config.policy.kind, config.value.kind):
         labels.append("Built-in agent: not a language model")
     if config.value.kind == "constant":
-        labels.append("Constant values: the search is blind")
+        labels.append("Constant values: no information for the search")
     if oracle:
-        labels.append("Oracle values: shows headroom, is no result")
+        labels.append("Oracle values: headroom, not a result")
     return tuple(labels)
 
 
@@ -132,8 +132,8 @@ def _setting(reading: Reading) -> tuple[data.Fact, ...]:
     size = f"{counted(s.iterations, 'iteration')} an action, {proposals}, {s.depth} deep"
     look = {
         "mcts": f"Monte Carlo tree search (PUCT, c {s.c:g}): {size}",
-        "greedy": f"one step ahead, {proposals}",
-        "react": "ReAct: one proposal, no look-ahead",
+        "greedy": f"greedy: one simulated step, {proposals}",
+        "react": "ReAct: one proposal, no search",
     }.get(s.algorithm, f"{s.algorithm}: {size}")
     policy = config.models.policy
     proposer = {"builtin": "the built-in policy (not a language model)", "random": "at random"}.get(
@@ -142,7 +142,7 @@ def _setting(reading: Reading) -> tuple[data.Fact, ...]:
     facts = [
         data.Fact(label="Search", value=look),
         data.Fact(label="Proposed by", value=one_line(proposer)),
-        data.Fact(label="Judged by", value=one_line(judge(config))),
+        data.Fact(label="Evaluated by", value=one_line(judge(config))),
         data.Fact(label="Seed", value=str(opened.seed if opened else config.seed)),
     ]
     if opened is not None and opened.versions:

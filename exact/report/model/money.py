@@ -1,4 +1,4 @@
-"""What the models of an attempt cost, by role, and what of it was not used."""
+"""Model costs of an attempt by role, and the part that was not used."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def waste(reading: Reading) -> Iterator[str]:
     if untried:
         yield f"{untried} of {len(edges)} proposed actions were never tried."
     if state.late:
-        yield f"{counted(state.late, 'answer')} came too late to be used."
+        yield f"{counted(state.late, 'answer')} arrived too late to be used."
     if state.unaccounted:
-        yield f"{counted(state.unaccounted, 'request')} to models were given up on; what they took is in no sum."
+        yield f"No sum includes the cost of {counted(state.unaccounted, 'abandoned model request')}."
     moved = travel(reading)
     if (wasted := moved.prepared - moved.used) > 0:
-        yield f"{counted(wasted, 'state')} of {moved.prepared} prepared ahead were not asked for."
+        yield f"Prepared states that were not requested: {wasted} of {moved.prepared}."

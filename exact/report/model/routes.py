@@ -69,8 +69,8 @@ def travel(reading: Reading) -> Travel:
 def lines(travel: Travel) -> Iterator[str]:
     """Yield them as text; nothing where no environment was moved."""
     if travel.moved:
-        verdict = {"exact": "", "drifted": " drifted", "diverged": " went elsewhere"}
-        yield "environments came " + ", ".join(
+        verdict = {"exact": "", "drifted": " drifted", "diverged": " diverged"}
+        yield "arrivals: " + ", ".join(
             f"{each.times} x {each.route}{verdict.get(each.verdict, ' ' + each.verdict)} ({each.seconds:.1f} s)" for each in travel.moved
         )
     if travel.snapshots:
@@ -78,7 +78,7 @@ def lines(travel: Travel) -> Iterator[str]:
         opened = counted(travel.environments, "environment")
         yield f"{counted(travel.snapshots, 'snapshot')} in {travel.snapshot_seconds:.1f} s{size}; {opened} open at most"
     for what, times in travel.severed:
-        yield f"{times} of them only of the page: {what} would be cut off by a return"
+        yield f"{times} of them of the page only: restoring would cut off {what}"
     if travel.prepared:
         wasted = max(0, travel.prepared - travel.used)
-        yield f"{counted(travel.prepared, 'state')} prepared ahead in {travel.prepared_seconds:.1f} s: {travel.used} used, {wasted} wasted"
+        yield f"{counted(travel.prepared, 'state')} prepared in {travel.prepared_seconds:.1f} s: {travel.used} used, {wasted} wasted"

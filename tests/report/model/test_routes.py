@@ -39,4 +39,4 @@ def test_a_snapshot_that_a_return_finds_cut_off_is_told(monkeypatch: pytest.Monk
     (journal,) = tmp_path.glob("tasks/**/journal.jsonl")
     taken = sum(isinstance(each, ev.SnapshotTaken) for each in events)
     said = list(lines(travel(Reading(journal, settings, RunFolder.open(tmp_path).blobs))))
-    assert taken and f"{taken} of them only of the page: 1 WebSocket to the outside would be cut off by a return" in said
+    assert taken and f"{taken} of them of the page only: restoring would cut off 1 WebSocket to the outside" in said

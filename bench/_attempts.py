@@ -1,4 +1,4 @@
-"""Attempts at MiniWoB++ by several agents, several at a time, kept in a folder that goes on; and the tables of what came of them."""
+"""Concurrent attempts at MiniWoB++ by several agents, in a folder that can be resumed, and the tables of their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service that holds so much memory, all of it different: `_ballast.py PORT MIB`. Standard library only."""
+"""A service that holds a given amount of incompressible memory: `_ballast.py PORT MIB`. Standard library only."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""BrowserGym in a process of its own, spoken to in JSON lines. Runs in BrowserGym's virtual environment; imports nothing of exact.
+"""BrowserGym in a separate process, controlled by JSON lines. Runs in BrowserGym's virtual environment; imports nothing of exact.
 
 Arguments: the browser's executable, and `waits`, `no-waits` or `bare` (no waits, and no screenshot). Requests on stdin, an answer for
 each on stdout: `{"open": {"task": ..., "seed": ...}}` -> `{"nodes": n}`; `{"steps": [[role, index], ...]}` ->

@@ -1,4 +1,4 @@
-"""What all benchmarks share: options, the table, the machine, the check for noise, and the figures at the end."""
+"""Parts shared by all benchmarks: options, tables, machine description, noise check and figures."""
 
 from __future__ import annotations
 

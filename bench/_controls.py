@@ -1,4 +1,4 @@
-"""A value function that knows nothing of a state, but has the values of one that does."""
+"""A control: a value function with the value distribution of another one, but no information about the state."""
 
 from __future__ import annotations
 

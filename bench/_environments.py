@@ -1,4 +1,4 @@
-"""Environments that are moved in benchmarks: a form application with a slow server, and a MiniWoB++ page; in sandboxes and beside them."""
+"""Environments of the restore benchmarks: a form application with a slow server and a MiniWoB++ page, in sandboxes and outside."""
 
 from __future__ import annotations
 

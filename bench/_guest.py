@@ -1,4 +1,4 @@
-"""What the guest column of browser_step.py runs in a process of its own."""
+"""Program of the guest column of browser_step.py, run in a separate process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent that is told the way, for bench/sites.py alone: what is left to differ is how states are returned to.
+"""A guided agent for bench/sites.py, which knows the reference path, so that arms differ only in how states are restored.
 
 Its policy has the reference's next action among others drawn at random, all with equal priors; its value is how far along the reference a
 path is. It cheats, every table says so, and nothing it reaches is a result about agents.

@@ -1,4 +1,4 @@
-"""Decision trees of known answer as games for ask and tell, and whole episodes at a fixed number of judgements."""
+"""Decision trees of known answer as games for ask and tell, and whole episodes at a fixed number of evaluations."""
 
 from __future__ import annotations
 

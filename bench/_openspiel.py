@@ -1,8 +1,8 @@
-"""OpenSpiel's Python MCTS in a process of its own. Runs in OpenSpiel's virtual environment; imports nothing of exact.
+"""OpenSpiel's Python MCTS in a separate process. Runs in OpenSpiel's virtual environment; imports nothing of exact.
 
 Arguments: branching, depth, c. A number of simulations on each line of stdin; for each a line on stdout:
-`{"seconds": s, "game": s, "visits": [...]}`. Seconds are of the processor; `game` is what the states alone cost: every call that the
-search made of them and of the evaluator, made again without the search.
+`{"seconds": s, "game": s, "visits": [...]}`. Seconds are of the processor; `game` is the cost of the states alone: every call that the
+search made to them and to the evaluator, repeated without the search.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Virtual environments for peers: each in its own, made when it is first needed (with the package index), kept under .bench/venvs."""
+"""Virtual environments of peer libraries, made on first use (from the package index) under .bench/venvs."""
 
 from __future__ import annotations
 

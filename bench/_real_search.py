@@ -1,4 +1,4 @@
-"""One search through the driver: journal, budgets, real HTTP to a server that takes its time, one environment of the tree for each
+"""One search through the driver: journal, budgets, real HTTP to a slow server, one environment of the tree for each
 worker."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Search on a simulated clock: many workers, calls that take as long as they are told to, no waiting.
+"""Search on a simulated clock: many workers, calls of configured duration, no waiting.
 
-A game answers at once; how long each answer takes is the schedule's. Everything is keyed, so that a run is the same for a seed.
+A game answers at once; the schedule sets the duration of each answer. Everything is keyed, so that a run is the same for a seed.
 """
 
 from __future__ import annotations

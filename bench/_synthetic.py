@@ -1,4 +1,4 @@
-"""A game that costs next to nothing: the same tree for every engine. Imports nothing of exact: peers run it in their own environments.
+"""A game of negligible cost with the same tree for every engine. Imports nothing of exact, because peers run it in their own environments.
 
 Every state has the same number of actions and every state at `depth` is an end. A state is a number: 1 for the root, and
 `state * (branching + 1) + action + 1` for a child. Priors are the same everywhere, without ties; values are looked up in a table.

@@ -1,4 +1,4 @@
-"""TreeQuest's standard MCTS in a process of its own. Runs in TreeQuest's virtual environment; imports nothing of exact.
+"""TreeQuest's standard MCTS in a separate process. Runs in TreeQuest's virtual environment; imports nothing of exact.
 
 Argument: branching. A number of steps on each line of stdin; for each a line on stdout: `{"seconds": s}`. A step there makes one child;
 states have as many as the game has actions.

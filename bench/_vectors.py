@@ -1,4 +1,4 @@
-"""FAISS or LanceDB over given vectors, in a process of its own. Runs in their virtual environments; imports nothing of exact.
+"""FAISS or LanceDB over given vectors, in a separate process. Runs in their virtual environments; imports nothing of exact.
 
 Arguments: `faiss` or `lancedb`, and a folder with vectors.npy (float32, of length 1), kinds.npy and tasks.npy (int64), queries.npy. Each
 line of stdin: number of the query, kind, task to leave out, how many. For each a line on stdout: `{"seconds": s, "rows": [...]}`. Both

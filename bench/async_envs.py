@@ -1,4 +1,5 @@
-"""Do sync environments in guests leave the event loop alone? 8 of WebArena's ScriptBrowserEnv work while a heartbeat ticks every 10 ms.
+"""Measure how much sync environments in guests delay the event loop: 8 of WebArena's ScriptBrowserEnv work while a heartbeat ticks every
+10 ms.
 
 How late the heartbeat's ticks come is measured three times in turn: in an event loop that does nothing else, in one that does nothing
 while another process drives the same environments (the machine's noise), and in the one that drives them. The figure is how much later

@@ -1,4 +1,4 @@
-"""How long does a desktop take: a step with tree and screenshot, a snapshot, a restore until it was observed?
+"""Measure the seconds of a desktop: a step with tree and screenshot, a snapshot, and a restore with its observation.
 
 A text editor and a calculator on a screen of 1280 x 800. Steps are clicks on the calculator's keys and typing into the editor, as a plain
 process and in gVisor; snapshots and restores in gVisor, after typing, and what was typed is compared. Needs `shells/setup.sh --desktop`

@@ -1,4 +1,4 @@
-"""How often does each route bring an environment back to the state that was left?
+"""Measure how often each route restores the state of an environment.
 
 Each of BrowserGym's 125 MiniWoB++ tasks is walked for five random actions from three seeds. The state there is returned to by reset and
 replay and by a page snapshot, both in a second environment, and, where environments fork, by a snapshot of the whole environment. Every

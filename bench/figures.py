@@ -1,4 +1,4 @@
-"""All headline figures that lie in bench/results, as the page docs/results/figures.md: python bench/figures.py writes it."""
+"""Write docs/results/figures.md from the headline figures in bench/results: python bench/figures.py."""
 
 from __future__ import annotations
 

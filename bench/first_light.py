@@ -1,10 +1,10 @@
-"""Does search help the built-in agent on MiniWoB++, by how much, at what cost?
+"""Measure the gain and the cost of search for the built-in agent on MiniWoB++.
 
 Forty tasks in three strata, fixed in bench/strata.json by the rule of bench/strata.py before any agent ran; three seeds each, on which no
 agent was run before (docs/results/first_light.md tells which seeds and tasks have been seen). Agents: random; ReAct; ReAct with a one-step
-value filter; R-MCTS with the embedded value, with a constant value (a control: must show no gain) and with an oracle's (headroom, labelled:
-it sees the verdict of every episode that ended in search). The three searches differ in nothing but the value. The built-in agent is not a
-language model. No lesson from another seed of the same task is ever shown.
+value filter; R-MCTS with the built-in value, with a constant value (a control: must show no gain) and with an oracle's (headroom, labelled:
+it sees the score of every episode that ended in search). The three searches differ in nothing but the value. The built-in agent is not a
+language model. No reflection from another seed of the same task is ever shown.
 
 At most 15 committed actions for every agent, and 100 environment steps a task, replays and commits included. Success is of the
 committed actions in an environment that search never used. Intervals are 95 percent, bootstrapped over tasks, seeds within; gains are

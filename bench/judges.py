@@ -1,11 +1,11 @@
-"""How well does a value function judge? Recorded states of MiniWoB++ tasks with known outcomes, and any value function on them.
+"""Measure the accuracy of value functions on recorded states of MiniWoB++ tasks with known outcomes.
 
 The states are in bench/states.jsonl.gz: drawn at random from searches of tasks of the half on which the built-in agent was tuned; the
 outcome is whether the built-in policy, let loose in a fresh environment in that state, came to success. So it is the worth of a state
 *for that
 policy*. Prints, for each value function, accuracy at 0.5, Brier score and area under the curve with intervals over tasks, and its cost.
 
-    python bench/judges.py                                         the embedded judge and a constant one
+    python bench/judges.py                                         the built-in value function and a constant one
     python bench/judges.py --config shells/configs/X.yaml ...      also the value functions of these configurations (they ask their models)
     python bench/judges.py --states N --config ...                 on the first N states alone
     python bench/judges.py --make FOLDER                           records the states anew from fresh runs in FOLDER (half an hour)

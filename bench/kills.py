@@ -1,4 +1,4 @@
-"""`kill -9` of `exact run` at twenty random moments, each resumed to its end: is anything lost, done twice, or decided otherwise?
+"""Kill `exact run` by `kill -9` at twenty random moments, resume each run, and count lost, repeated and different commits.
 
 Half of the runs are of the built-in agent, half of a scripted language model over HTTP. The moments are random numbers of
 journal lines, drawn between the first and the last line of an uninterrupted run. Prints a line a kill. With several workers (four by

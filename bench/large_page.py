@@ -1,4 +1,4 @@
-"""A page of 10,000 nodes: what observing it takes beside what the browser itself takes, and whether memory stays.
+"""Measure observations of a page of 10,000 nodes against the browser's own time, and the growth of memory.
 
 CDP's own time is that of the two commands that an observation is made of, `DOMSnapshot.captureSnapshot` and `Accessibility.getFullAXTree`,
 sent together over the same session and awaited (the short way that an observation takes too). An observation adds: joining both, boxes and

@@ -1,20 +1,20 @@
-"""Does memory make later searches better? Houses with traps that recur in other houses (bench/_traps.py).
+"""Measure the gain of memory in later searches. Houses with traps that recur in other houses (bench/_traps.py).
 
 Per cell ten towns, thirty where controls are run, each with kinds of rooms, traps and a memory of its own. Per town five rounds of houses,
-each house attempted once by MCTS and once by R-MCTS: the same search with lessons. Lessons go the whole way: the signals of the journal,
-the embedded reflector, the memory's embedding, its merging and retrieval, the built-in agent's change of priors and values. The memory is
-frozen within a round; lessons of the same house are excluded as in any benchmark. What lessons are made of is the agent's own verdict on
-its attempt, made once more after the end, which errs in 0, 10, 20 or 30 percent of the attempts. A search ends with the first end that is
-worth 0.8, and is cut off after a number of iterations. A house is solved when its way out was taken.
+each house attempted once by MCTS and once by R-MCTS: the same search with reflections. Reflections take the whole path: the signals of the
+journal, the built-in reflector, the memory's embedding, its merging and retrieval, the built-in agent's change of priors and values. The
+memory is frozen within a round; reflections of the same house are excluded as in any benchmark. Reflections are made from the agent's own
+evaluation of its attempt, made once more after the end, which errs in 0, 10, 20 or 30 percent of the attempts. A search ends with the
+first end that is worth 0.8, and is cut off after a number of iterations. A house is solved when its way out was taken.
 
-`iterations_ratio` is of all five rounds at full recurrence, the first without lessons included; `later` is without it. What excludes zero
-is `saved`, 1 less that ratio. Intervals are 95 percent bootstrap intervals over towns, paired on the house: the traps of a town are drawn
-but once for all of its houses.
+`iterations_ratio` is of all five rounds at full recurrence, the first without reflections included; `later` is without it. What excludes
+zero is `saved`, 1 less that ratio. Intervals are 95 percent bootstrap intervals over towns, paired on the house: the traps of a town are
+drawn but once for all of its houses.
 
-Two controls are R-MCTS shown lessons that are wrong, made anew for each round of the true ones: *shuffled* ones have the situation and the
-direction of one lesson and the action of another, *inverted* ones speak against what they spoke for. Their loss of success is measured
+Two controls are R-MCTS shown wrong reflections, made anew for each round of the true ones: *shuffled* ones have the situation and the
+direction of one reflection and the action of another, *inverted* ones speak against what they spoke for. Their loss of success is measured
 where there is one to be seen: with so few iterations that MCTS alone solves about two thirds of the houses, in the rounds that
-have lessons.
+have reflections.
 
     python bench/memory_gain.py --json bench/results/memory_gain.json     about ten minutes
     python bench/memory_gain.py --quick

@@ -1,6 +1,6 @@
-"""Eight processes write 500 reflections each to one memory, and every second one of them is killed: is anything lost or there twice?
+"""Let eight processes write 500 reflections each to one memory, kill every second one, and count lost and duplicate reflections.
 
-A killed writer is started again after what it was told is stored. `lost`: acknowledged and not there. `twice`: there more than once.
+A killed writer is started again after its last acknowledged reflection. `lost`: acknowledged and not there. `twice`: there more than once.
 `strange`: there and never written. `damaged`: what SQLite's own check finds. With `--postgres URL` on a server instead of in a file.
 
     python bench/memory_kills.py [--quick] [--postgres URL]

@@ -1,7 +1,7 @@
-"""What lessons do to the built-in agent on MiniWoB++. The built-in agent is not a language model.
+"""Measure the effect of reflections on the built-in agent on MiniWoB++. The built-in agent is not a language model.
 
 Forty tasks, those of bench/first_light.py. First each is attempted on training seeds, with nothing remembered; there the benchmark says how
-an attempt ended, so these lessons are marked. Then on other seeds, where it never does: with memory off, for the policy only, for the
+an attempt ended, so these reflections are marked. Then on other seeds, where it never does: with memory off, for the policy only, for the
 value function only, and for both. First table: what was learned on other seeds of the same task may be shown, as by --allow-same-task.
 Second table: it may not, so all that is shown comes from other tasks. The memory is the same for all and frozen: order does not matter.
 

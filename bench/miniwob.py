@@ -1,4 +1,4 @@
-"""Does search help the built-in agent on MiniWoB++ as a whole, by how much, at what cost?
+"""Measure the gain and the cost of search for the built-in agent on the whole of MiniWoB++.
 
 BrowserGym's 125 tasks, 5 seeds each (40 to 44, on which no agent was run before), 15 committed actions for every agent. Strata by the
 rule of bench/strata.py, which knows no agent. The built-in agent was tuned on the tasks whose name's SHA-256 begins with an even
@@ -6,11 +6,11 @@ digit, with seeds from 100 on: those are the development half. Every figure is o
 shown apart. The half was held out, but not unseen: docs/results/miniwob.md names the tasks that were run before, with other seeds.
 The built-in agent is not a language model.
 
-Agents, by default: react; best_of_n, best_first, tot, mcts and rmcts (mcts that remembers lessons, none from the same task), each
+Agents, by default: react; best_of_n, best_first, tot, mcts and rmcts (mcts with reflections, none from the same task), each
 with at most 40 environment steps a task, replays included. Controls: random; filter (ReAct with a one-step value filter); constant,
 and shuffled (the value's own distribution, dealt out to states by a hash): neither must show a gain where information counts; and
-oracle (told every verdict: headroom, labelled).
-`mcts@15` caps the judgements of a task and not its steps (100): the same search at 15, 30 and 60.
+oracle (informed of every score: headroom, labelled).
+`mcts@15` caps the evaluations of a task and not its steps (100): the same search at 15, 30 and 60.
 
 Success is of the committed actions in an environment that search never used. Intervals are 95 percent, bootstrapped over tasks, seeds
 within. Tasks in which termination itself tells success, or where a restore replays seeded luck, are in no stratum: they are shown apart.

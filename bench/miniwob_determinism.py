@@ -1,4 +1,4 @@
-"""Which MiniWoB++ tasks come out the same twice: equal seeds, equal actions, equal states?
+"""Count the MiniWoB++ tasks that repeat: equal seeds and equal actions lead to equal states.
 
 Each of BrowserGym's 125 tasks is run in pairs of episodes side by side, from the same seed and with the same actions, which the seed
 draws. The figures count the tasks whose pairs all began with the same fingerprint, those whose pairs also kept it, and those in which

@@ -1,4 +1,4 @@
-"""What the model client costs: milliseconds that it adds to a call, and memory while 1,000 calls are under way.
+"""Measure the cost of the model client: milliseconds added to a call, and memory during 1,000 concurrent calls.
 
 Time: one call after the other, each through the client and then as a bare exchange of the same bytes over an open socket (JSON
 written and read); the figure is the median of the differences in processor time, which is what a client that waits for nothing of its

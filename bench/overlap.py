@@ -1,4 +1,4 @@
-"""How much of the time for restores is hidden behind the model's thinking; and what four workers save in real environments.
+"""Measure the share of restore time hidden behind model calls, and the speed-up of four workers in real environments.
 
 A search of the form application (see _form.py; 0.3 s a page) in environments that fork. Policy and judge are not models but take as long as
 one, 2 s by default, and say the same each time. From the journal: `wait` is what the search stood still for until an environment was

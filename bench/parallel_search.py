@@ -1,4 +1,4 @@
-"""What many workers on one tree save in time, and what they cost in decisions.
+"""Measure the speed-up of many workers on one tree, and their effect on decisions.
 
 Simulated clock: policy and judge answer after 1 s each (constant, or heavy-tailed with the same mean), a step in a forked environment takes
 0.1 s. The game is a decision tree of known answer with a noisy policy and judge. A decision is right if the committed action is the

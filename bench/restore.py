@@ -1,6 +1,6 @@
-"""Seconds to come back to a state, from the order until its accessibility tree is there: by restoring the whole environment, by restoring
+"""Measure the seconds to restore a state, from the request to its accessibility tree: by restoring the whole environment, by restoring
 the page (which leaves the server as it is, so that the form application then shows another state), by reset and replay in a plain browser,
-and in an environment that stands there already.
+and in an environment that is there already.
 
 Depths 1, 5, 10 and 20, on a MiniWoB++ page and on a form application whose server takes 0, 0.1 and 1 s for a page. All in one run, in
 turns. The restored state must have the fingerprint of the walk, or the bench fails. `crossover` is the depth from which a restore is

@@ -1,4 +1,4 @@
-"""What a search costs beside its models: ask and tell of `mcts` with instant answers, against OpenSpiel's Python MCTS.
+"""Measure the cost of search without its models: ask and tell of `mcts` with instant answers, against OpenSpiel's Python MCTS.
 
 Both search the same synthetic game (`_synthetic.py`) with the same priors, values, exploration constant and conventions, and must
 visit each root action as often as the other, or the bench fails. Every state has 20 actions and an end lies 4 actions deep: so every

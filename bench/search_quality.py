@@ -1,7 +1,7 @@
-"""Which search finds how much, at equal numbers of judgements.
+"""Measure the success of each search algorithm at equal numbers of evaluations.
 
-The game: decision trees of known answer (bench/_noisy.py), a policy and a judge that err as they are told to. Before each committed
-action an algorithm may search with at most 4, 8, 16, 32 or 64 judgements; how many it used stands in brackets. Success: the end that
+The game: decision trees of known answer (bench/_noisy.py), a policy and a judge with configured errors. Before each committed
+action an algorithm may search with at most 4, 8, 16, 32 or 64 evaluations; the number used is in brackets. Success: the end that
 is reached succeeds. Paired by seed, so gains over the policy alone have intervals of their own.
 
 Judge noise: independent, persistent for each state (judging again must not cure it), correlated among siblings, growing with depth,

@@ -1,19 +1,19 @@
-"""What is an environment that forks worth? The 60 tasks of Trac and Wagtail, where what a search tries changes the server.
+"""Measure the worth of forkable environments on the 60 tasks of Trac and Wagtail, where what a search tries changes the server.
 
 The same search (MCTS, without a memory) is run with three ways to come back to a state: `environment`, snapshots of browser and server
 together
 in gVisor; `page`, the page alone is kept; `replay`, a fresh browser and the actions again. In the latter two one server runs beside the
 browser, as benchmarks are run elsewhere: it is reset before each attempt and keeps what the search writes.
 
-Two agents. The embedded one, on all tasks, with controls in forked environments: random, ReAct, ReAct with a one-step value filter, best
+Two agents. The built-in one, on all tasks, with controls in forked environments: random, ReAct, ReAct with a one-step value filter, best
 of n at
-equal steps, the search with a constant value and with a shuffled one (neither may show a gain), and with an oracle's (told of each state
-whether the agent would win if it stopped there: headroom). It was tuned on the half of the tasks whose name's SHA-256 begins with an even
-digit: its figures are of the other half, and multi-step tasks are those that the task files call medium or hard. A search spends all its
-steps before the first committed action, so some arms are run again with a cap for each action in place of one for all (`..._each`: at
-most 6 searched steps an action). And on the tasks that write, one that is told the way (`guided_...`, see _guided.py: an oracle, no result
-about agents): it always finds what to do, so what is left to differ is how states are returned to. The figures `world_vs_replay_...` are
-of that one.
+equal steps, the search with a constant value and with a shuffled one (neither may show a gain), and with an oracle's (informed of each
+state whether the agent would win if it stopped there: headroom). It was tuned on the half of the tasks whose name's SHA-256 begins with an
+even digit: its figures are of the other half, and multi-step tasks are those that the task files call medium or hard. A search spends all
+its steps before the first committed action, so some arms are run again with a cap for each action in place of one for all (`..._each`: at
+most 6 searched steps an action). And on the tasks that write, one that knows the reference path (`guided_...`, see _guided.py: an oracle,
+no result about agents): it always finds what to do, so what is left to differ is how states are returned to. The figures
+`world_vs_replay_...` are of that one.
 
 Success needs both: the site is left as the task wants it, and the committed actions alone, taken again in a fresh forked environment,
 lead there.

@@ -1,4 +1,4 @@
-"""What a start costs: `exact --help` and `import exact`, in milliseconds more than a bare interpreter.
+"""Measure the cost of a start: `exact --help` and `import exact`, in milliseconds more than a bare interpreter.
 
 The three are run in turn, round after round, each in its own process; a round's costs are differences within it, and the figures
 are medians over the rounds.

@@ -1,4 +1,4 @@
-"""Which MiniWoB++ tasks bench/first_light.py uses, chosen by a rule that knows no agent.
+"""Choose the MiniWoB++ tasks of bench/first_light.py by a rule that knows no agent.
 
 The rule, applied to every task of BrowserGym's list whose name's SHA-256 begins with an odd hex digit (the built-in agent was
 tuned on the even ones only), with seeds 900 to 902 that no agent is ever run on. From the start of an episode each element

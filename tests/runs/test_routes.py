@@ -37,7 +37,7 @@ def run(
     environments = environments or slow_environments()
     patch.setattr("os.cpu_count", lambda: cores)
     in_virtual_time(slow_runner(patch, folder, environments, settings).run())
-    assert environments.counts.live == 0 and not environments._setting.kept, "environments and snapshots are gone"
+    assert environments.counts.live == 0 and not environments._shared.snapshots, "environments and snapshots are gone"
     return journal(folder)
 
 

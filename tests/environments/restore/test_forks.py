@@ -250,7 +250,7 @@ async def test_a_slot_that_is_cancelled_in_a_fork_leaves_no_environment() -> Non
             hanging.set()
             await asyncio.sleep(3600)
 
-        here.environments._setting.__dict__["wait"] = hang
+        here.environments._shared.__dict__["wait"] = hang
         moving = asyncio.ensure_future(here.slots[1].arrive(await here.path(6)))
         await hanging.wait()
         moving.cancel()
@@ -270,8 +270,8 @@ async def test_whatever_is_kept_dropped_or_broken_a_healthy_environment_arrives_
         match data.draw(st.sampled_from(["keep", "drop", "close", "nothing"])):
             case "keep":
                 await slot.snapshot_if_worth(returns=data.draw(st.integers(0, 5)))
-            case "drop" if here.environments._setting.kept:
-                here.environments._setting.kept.pop(data.draw(st.sampled_from(sorted(here.environments._setting.kept))))
+            case "drop" if here.environments._shared.snapshots:
+                here.environments._shared.snapshots.pop(data.draw(st.sampled_from(sorted(here.environments._shared.snapshots))))
             case "close":
                 await slot.close()
     for slot in here.slots:

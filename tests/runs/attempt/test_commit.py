@@ -168,7 +168,7 @@ async def test_what_a_write_led_to_is_searched_on_though_it_comes_out_differentl
     assert any(event.edge is not None for event in events if isinstance(event, ev.SnapshotTaken)), (
         "the search kept it as soon as it was there"
     )
-    assert not environments._setting.kept and environments.counts.live == 0
+    assert not environments._shared.snapshots and environments.counts.live == 0
 
 
 async def test_a_snapshot_that_is_gone_is_no_way_back_to_what_was_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from exact.environments.toy.decision_environment import decision_graph
 from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import toy_task
 from exact.environments.toy.noise import NoisyJudge, NoisyPolicy
-from exact.models.scripted import Late, Question, ScriptedServer
+from exact.models.scripted import LateAnswer, Question, ScriptedServer
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal
 from exact.runs.runner import Runner, create, reopen
@@ -86,7 +86,7 @@ def configured(iterations: int, workers: int) -> dict[str, Any]:
 async def search(delay: float, iterations: int, workers: int) -> dict[str, float]:
     """Seconds until the first commit, and the calls that were made by then: of the judge (`values`) and of the policy (`proposals`)."""
     made = tree()
-    async with ScriptedServer(Script(made), faults=lambda question, times: Late(delay)) as server:
+    async with ScriptedServer(Script(made), faults=lambda question, times: LateAnswer(delay)) as server:
         model = {"model": "scripted", "base_url": server.base_url, "price": {"input": 0, "output": 0}}
         settings = {
             "search": configured(iterations, workers),

@@ -28,7 +28,7 @@ from exact.models import wire
 from exact.models.base import ChatRequest, Image, Message, Sampling, Text
 from exact.models.openai import OpenAIModel
 from exact.models.providers import Endpoint, ModelCapabilities, Provider
-from exact.models.scripted import Late, ScriptedServer
+from exact.models.scripted import LateAnswer, ScriptedServer
 
 CALLS = 1000
 PROMPT, PICTURE = 20_000, 100_000
@@ -40,7 +40,7 @@ MIB = 2**20
 
 async def serve() -> None:
     """A server on loopback until its input ends. Questions that say so are answered late."""
-    faults = lambda question, times: Late(HOLD) if "wait" in question.messages[0][1] else None  # noqa: E731
+    faults = lambda question, times: LateAnswer(HOLD) if "wait" in question.messages[0][1] else None  # noqa: E731
     async with ScriptedServer(lambda question, sample: "It is the button. " * 20 + "\nAction: click [3]", faults=faults) as server:
         print(server.base_url, flush=True)
         await asyncio.to_thread(sys.stdin.read)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import msgspec
 
 from exact.action import Action, ActionSpace
+from exact.deprecated import RenamedFields
 from exact.errors import InfrastructureError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
@@ -90,8 +91,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Connection that a restore finds cut off, in words, if that lowers the fidelity. Empty if there is none."""
 
 
-class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
+class Capabilities(msgspec.Struct, metaclass=RenamedFields, frozen=True, kw_only=True):
     """Properties of an environment, constant for its lifetime."""
+
+    RENAMED: ClassVar = {"sealed": "isolated"}
+    RENAMED_VALUES: ClassVar = {"fidelity": {"world": "full"}}
 
     fidelity: Fidelity
     """Fidelity of its snapshots. With `replay` it takes none, and states are reached by reset and replay (see `restore/`)."""

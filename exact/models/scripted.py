@@ -26,12 +26,12 @@ __all__ = [
     "Fault",
     "Faults",
     "Hang",
-    "Late",
+    "LateAnswer",
     "Malformed",
     "Question",
     "Reply",
     "Received",
-    "Reset",
+    "DroppedConnection",
     "ScriptedModel",
     "ScriptedServer",
     "Slow",
@@ -90,7 +90,7 @@ class Status(msgspec.Struct, frozen=True):
     param: str | None = None
 
 
-class Reset(msgspec.Struct, frozen=True):
+class DroppedConnection(msgspec.Struct, frozen=True):
     """The connection is dropped without an answer."""
 
 
@@ -114,7 +114,7 @@ class AtMost(msgspec.Struct, frozen=True):
     choices: int
 
 
-class Late(msgspec.Struct, frozen=True):
+class LateAnswer(msgspec.Struct, frozen=True):
     """The whole answer, after so many seconds."""
 
     seconds: float
@@ -131,7 +131,7 @@ class Twice(msgspec.Struct, frozen=True):
     """Every choice is the first one again."""
 
 
-Fault = Status | Reset | Hang | Malformed | Cut | AtMost | Late | Slow | Twice
+Fault = Status | DroppedConnection | Hang | Malformed | Cut | AtMost | LateAnswer | Slow | Twice
 Faults = Callable[[Question, int], Fault | None]
 """A function from a question and the number of times it was asked before, with its seed, to a fault. None: it is answered."""
 
@@ -257,7 +257,7 @@ class ScriptedServer:
                 self.log.append(missed)
                 extra = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
                 return await _send(writer, fault.code, _error(fault), extra)
-            case Reset():
+            case DroppedConnection():
                 self.log.append(missed)
                 writer.transport.abort()
                 return False
@@ -267,7 +267,7 @@ class ScriptedServer:
             case Malformed():
                 self.log.append(missed)
                 return await _send(writer, 200, fault.body)
-            case Late():
+            case LateAnswer():
                 await asyncio.sleep(fault.seconds)
         try:
             replies = self._replies(asked, fault)

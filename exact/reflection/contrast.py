@@ -32,7 +32,7 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     visits: int = 1
 
 
-class Failed(msgspec.Struct, frozen=True, kw_only=True):
+class FailedPath(msgspec.Struct, frozen=True, kw_only=True):
     """A path that left the committed one and was observed to end badly."""
 
     step: Taken
@@ -72,7 +72,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """Action with the highest prior, where it is another one and was searched."""
     best_other: Option | None = None
     """Best-valued action that was not committed."""
-    failed: Failed | None = None
+    failed: FailedPath | None = None
     noise: float = 0.3
     """Standard deviation of one evaluation, as estimated by the search."""
 

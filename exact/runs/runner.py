@@ -15,6 +15,7 @@ import msgspec
 from exact.agents.agent import Agent, build_agent
 from exact.agents.roles import roles
 from exact.config import CacheConfig, Config, dump, load_recorded
+from exact.deprecated import renamed_arguments, with_simulation
 from exact.environments.base import EnvironmentFactory
 from exact.environments.process.stderr import log_stderr_to
 from exact.errors import EnvironmentFailure, InfrastructureError, UsageError
@@ -42,6 +43,7 @@ Watch = Callable[[Task, AttemptState, ev.AnyEvent], None]
 """A function that is called with each event of an attempt, before it is applied to the state."""
 
 
+@renamed_arguments(open_worlds="open_environments")
 @dataclass(kw_only=True)
 class Runner:
     """One run: a folder, a configuration, and a function that opens environments."""
@@ -107,7 +109,9 @@ class Runner:
         for tries_left in reversed(range(self.environments_tries)):
             try:
                 async with self.open_environments(task) as environments:
-                    return await self._attempt(task, environments, models, memory, again=tries_left + 1 < self.environments_tries)
+                    return await self._attempt(
+                        task, with_simulation(environments), models, memory, again=tries_left + 1 < self.environments_tries
+                    )
             except EnvironmentFailure as error:
                 if not tries_left:
                     return self._failed(task, error)

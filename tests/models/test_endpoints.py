@@ -15,7 +15,7 @@ from exact.models.openai import OpenAIModel
 from exact.models.price import Tariff
 from exact.models.providers import Endpoint, ModelCapabilities, Provider
 from exact.models.rate_limiter import RateLimiter
-from exact.models.scripted import Cut, Hang, Malformed, Question, Reset, ScriptedServer, Slow, Status
+from exact.models.scripted import Cut, DroppedConnection, Hang, Malformed, Question, ScriptedServer, Slow, Status
 
 
 def numbered(question: Question, sample: int) -> str:
@@ -53,7 +53,7 @@ async def test_calls_are_shared_by_the_endpoints(ask):
     assert model.name == "many/m"
 
 
-@pytest.mark.parametrize("fault", [Status(500), Status(429), Status(401), Status(404), Reset(), Malformed(), Cut()])
+@pytest.mark.parametrize("fault", [Status(500), Status(429), Status(401), Status(404), DroppedConnection(), Malformed(), Cut()])
 async def test_where_one_endpoint_fails_another_answers_at_once(ask, fault):
     clock = Clock()
     async with (
@@ -118,7 +118,7 @@ async def test_a_slow_answer_is_waited_for_and_one_that_never_ends_is_given_up(a
 
 
 async def test_every_exchange_is_on_the_meter(ask):
-    faults = [Status(500), Reset(), Malformed(), None]
+    faults = [Status(500), DroppedConnection(), Malformed(), None]
     async with ScriptedServer(numbered, faults=lambda q, t: faults[t]) as server, opened(server, retries=5) as model:
         with metered() as exchanges:
             answer = await model.complete(ask(seed=1))

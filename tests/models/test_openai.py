@@ -14,7 +14,7 @@ from exact.errors import ModelError, UsageError
 from exact.models.base import Choice
 from exact.models.openai import OpenAIModel, sampling
 from exact.models.rate_limiter import RateLimiter
-from exact.models.scripted import AtMost, Cut, Fault, Hang, Malformed, Question, Reply, Reset, ScriptedServer, Status
+from exact.models.scripted import AtMost, Cut, DroppedConnection, Fault, Hang, Malformed, Question, Reply, ScriptedServer, Status
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -169,7 +169,7 @@ async def test_a_429_that_asks_for_more_than_the_time_out_fails_at_once(configur
     assert "60 s" in text and "passes its timeout" in text and waits.seconds == []
 
 
-@pytest.mark.parametrize("fault", [Status(500), Status(503), Status(429), Reset(), Malformed(), Malformed("<html>"), Cut()])
+@pytest.mark.parametrize("fault", [Status(500), Status(503), Status(429), DroppedConnection(), Malformed(), Malformed("<html>"), Cut()])
 async def test_a_passing_fault_is_retried(configured, ask, fault):
     async with ScriptedServer(numbered, faults=first(fault)) as server, opened(configured(server.base_url)) as model:
         assert (await model.complete(ask(seed=7))).choices[0].text == "Which? 7"
@@ -181,7 +181,7 @@ async def test_a_passing_fault_is_retried(configured, ask, fault):
     [
         (Status(500, "out of memory"), "out of memory), 3 times: try again later"),
         (Status(429, "slow down"), "fewer workers"),
-        (Reset(), "is the server running"),
+        (DroppedConnection(), "is the server running"),
         (Malformed('{"choices": 1}'), "OpenAI-compatible"),
         (Malformed('{"error": "no"}'), "choices"),
     ],

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from exact.action import Action
 from exact.context import Taken
 from exact.observation import Observation
-from exact.reflection.contrast import SIGNALS, Failed, Option, Record, Signal, contrast
+from exact.reflection.contrast import SIGNALS, FailedPath, Option, Record, Signal, contrast
 
 
 def taken(name: str = "click [1]", error: str = "") -> Taken:
@@ -88,7 +88,7 @@ def test_another_action_that_was_better_in_the_end() -> None:
 
 
 def test_a_way_that_failed_is_contrasted_with_the_committed_one() -> None:
-    way = Failed(step=taken("click [3]"), after=None, depth=4, value=0.0)
+    way = FailedPath(step=taken("click [3]"), after=None, depth=4, value=0.0)
     [(_, surprise)] = contrast([record(before=0.6, chosen=0.8, failed=way)], signals=("branch",), threshold=0.2)
     assert surprise.step.action.key == "click [3]" and surprise.alternative == "click [1]" and surprise.surprise == -0.6
 

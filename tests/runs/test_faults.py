@@ -17,7 +17,20 @@ from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import maze, toy_task
 from exact.models import retry
 from exact.models.base import Sampling, Usage
-from exact.models.scripted import Answers, AtMost, Cut, Fault, Malformed, Question, Reply, Reset, ScriptedServer, Slow, Status, Twice
+from exact.models.scripted import (
+    Answers,
+    AtMost,
+    Cut,
+    DroppedConnection,
+    Fault,
+    Malformed,
+    Question,
+    Reply,
+    ScriptedServer,
+    Slow,
+    Status,
+    Twice,
+)
 from exact.runs.journal import events as ev
 from exact.runs.journal.costs import WAYS, CallCost, cost_by_group, total_cost
 from exact.runs.journal.store import ResultLine
@@ -28,7 +41,8 @@ from tests.runs.test_resume_scripted import answers
 
 WORDS = "scripted failure of the server"
 FAULTS: tuple[Fault, ...] = (
-    Status(429, WORDS, retry_after=0.01), Status(500, WORDS), Reset(), Malformed(f'{{"choices": "{WORDS}"'), Cut(), AtMost(0), Twice(),
+    Status(429, WORDS, retry_after=0.01), Status(500, WORDS), DroppedConnection(), Malformed(f'{{"choices": "{WORDS}"'), Cut(), AtMost(0),
+    Twice(),
 )  # fmt: skip
 
 
@@ -103,7 +117,7 @@ async def test_a_fifth_of_faults_costs_calls_but_no_judgement_and_no_token_of_th
         assert line.tokens == sum(received.input_tokens + received.output_tokens for received in whole)
         spent = sum(3 * received.input_tokens + 5 * received.output_tokens for received in whole) / 1e6
         assert line.cost == pytest.approx(spent)
-        lost = [received for received in server.log if received.fault in ("Reset", "Malformed", "Cut")]
+        lost = [received for received in server.log if received.fault in ("DroppedConnection", "Malformed", "Cut")]
         assert line.unaccounted == len(lost) == sum(len(event.lost) for event in events if isinstance(event, ev.Unaccounted))
     assert faults > 10
 

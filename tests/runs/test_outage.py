@@ -99,7 +99,7 @@ async def test_a_journal_from_before_is_read_as_it_was_written(tmp_path: Path) -
     """A resumed attempt used to keep closed what an outage had closed."""
     await attempt(tmp_path, "mcts", always, chain(2))
     settings = config(search={"algorithm": "mcts", "iterations": 12, "k": 4, "depth": 4})
-    closed = [fold(settings, [*journal(tmp_path), ev.Resumed(mended=mended)]).tree.root.closed for mended in (False, True)]
+    closed = [fold(settings, [*journal(tmp_path), ev.Resumed(repaired=mended)]).tree.root.closed for mended in (False, True)]
     assert closed == ["model: 503", ""]
 
 
@@ -108,7 +108,7 @@ async def test_environments_that_broke_are_gone_on_with_in_new_ones(tmp_path: Pa
     broken = toy_runner(tmp_path, ToyFactory(chain(2), faults=Faults(fail_every=1)), settings)
     assert (await run(broken, never)).status == "failed"
     assert (await run(toy_runner(tmp_path, ToyFactory(chain(2)), settings), never)).score == 1.0
-    assert [event.mended for event in journal(tmp_path) if isinstance(event, ev.Resumed)][-1]
+    assert [event.repaired for event in journal(tmp_path) if isinstance(event, ev.Resumed)][-1]
 
 
 @pytest.mark.parametrize("name", LOOKING)

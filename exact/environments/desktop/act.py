@@ -6,7 +6,7 @@ import difflib
 
 from exact.action import Action
 from exact.environments.desktop.accessibility import ObjectCall, property_of
-from exact.environments.desktop.reach import ActionContext, Point, describe, reach, there
+from exact.environments.desktop.reach import DesktopContext, Point, describe, reach, there
 from exact.environments.desktop.roles import FIELDS
 from exact.environments.desktop.screen import BUTTONS, Screen
 from exact.environments.desktop.tree import Seen
@@ -19,7 +19,7 @@ _STEPS = 5
 """Movements of a drag, so that the dragged object notices."""
 
 
-def act(context: ActionContext, action: Action) -> None:
+def act(context: DesktopContext, action: Action) -> None:
     """Execute an action. Raises ActionError where the desktop is unchanged."""
     screen, args = context.screen, action.args
     match action.name:
@@ -45,7 +45,7 @@ def act(context: ActionContext, action: Action) -> None:
             _by_point(context, action)
 
 
-def _by_point(context: ActionContext, action: Action) -> None:
+def _by_point(context: DesktopContext, action: Action) -> None:
     """Execute an action that only `computer_13` has."""
     screen, args = context.screen, action.args
     numbers = [int(each) for each in args if isinstance(each, float)]
@@ -74,7 +74,7 @@ def _by_point(context: ActionContext, action: Action) -> None:
             screen.keyboard.release(str(args[0]))
 
 
-def _fill(context: ActionContext, action: Action) -> None:
+def _fill(context: DesktopContext, action: Action) -> None:
     field = there(context.seen, action, action.elements[0])
     if field.role not in FIELDS or "readonly" in field.states:
         raise ActionError(f"{action}: {describe(field)} is no field that can be written in: fields: {_some(context.seen, FIELDS)}")
@@ -88,7 +88,7 @@ def _fill(context: ActionContext, action: Action) -> None:
         _type(context, text, field)
 
 
-def _type(context: ActionContext, text: str, field: Element | None = None) -> None:
+def _type(context: DesktopContext, text: str, field: Element | None = None) -> None:
     """Type by the keyboard where it has all keys, else through the field's interface, because remapping keys is slow and may be missed.
 
     field: the focused element; by default the last focused one.
@@ -109,7 +109,7 @@ def _type(context: ActionContext, text: str, field: Element | None = None) -> No
         keyboard.type(text, context.rest)
 
 
-def _select(context: ActionContext, action: Action) -> None:
+def _select(context: DesktopContext, action: Action) -> None:
     """Select through the list's interface, so that it need not be open."""
     holder, label = there(context.seen, action, action.elements[0]), str(action.args[1])
     ref = context.seen.refs[holder.id]
@@ -130,7 +130,7 @@ def _select(context: ActionContext, action: Action) -> None:
         raise ActionError(f"{action}: {describe(holder)} does not let an option be chosen this way: click it, then the option")
 
 
-def _drag(context: ActionContext, begin: Point, end: Point) -> None:
+def _drag(context: DesktopContext, begin: Point, end: Point) -> None:
     screen = context.screen
     screen.move(*begin)
     screen.press(1)

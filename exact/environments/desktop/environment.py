@@ -12,7 +12,7 @@ from exact.action import Action
 from exact.environments.desktop.accessibility import Accessibility, Silent
 from exact.environments.desktop.act import act
 from exact.environments.desktop.grammar import SPACES, Space
-from exact.environments.desktop.reach import ActionContext
+from exact.environments.desktop.reach import DesktopContext
 from exact.environments.desktop.rest import changes, settle
 from exact.environments.desktop.roles import SHOWING
 from exact.environments.desktop.screen import Screen
@@ -93,7 +93,7 @@ class Desktop:
             return {"observation": None, "terminated": True}
         self._session.check()
         try:
-            act(ActionContext(self._screen, self._bus, self._seen, self._rest, self._wait), chosen)
+            act(DesktopContext(self._screen, self._bus, self._seen, self._rest, self._wait), chosen)
             observation = self.observe()
         except Silent as silent:
             raise self._hung(silent, chosen) from None

@@ -17,7 +17,7 @@ from exact.observation import Element
 Point = tuple[float, float]
 
 
-class ActionContext(NamedTuple):
+class DesktopContext(NamedTuple):
     """Context of an action: its means, and the last observation."""
 
     screen: Screen
@@ -42,7 +42,7 @@ def there(seen: Seen, action: Action, id: str) -> Element:
     return element
 
 
-def reach(context: ActionContext, action: Action, id: str) -> Point:
+def reach(context: DesktopContext, action: Action, id: str) -> Point:
     """Return the middle of an element's visible part; bring its window to the front where another one covers it. Raises ActionError."""
     element, seen = there(context.seen, action, id), context.seen
     x, y, right, bottom = _clip(element, context)
@@ -83,7 +83,7 @@ def _covered(screen: Screen, title: str, point: Point) -> bool:
     return behind or (bool(own) and owner not in (*own, -1))
 
 
-def _clip(element: Element, context: ActionContext) -> tuple[float, float, float, float]:
+def _clip(element: Element, context: DesktopContext) -> tuple[float, float, float, float]:
     """Return left, top, right and bottom of the part that lies on the screen and in the element's window."""
     width, height = context.screen.size
     box, found = element.box, _frame(context.seen, element)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from exact.context import Taken
-from exact.reflection.contrast import Failed, Option, Record
+from exact.reflection.contrast import FailedPath, Option, Record
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
@@ -128,7 +128,7 @@ def _taken(blobs: Blobs, node: Node, edge: Edge) -> Taken:
     return Taken(observation=blobs.get_observation(node.observation), action=edge.action, rationale=edge.rationale)
 
 
-def _deepest_failure(blobs: Blobs, node: Node, committed: Edge) -> Failed | None:
+def _deepest_failure(blobs: Blobs, node: Node, committed: Edge) -> FailedPath | None:
     """Return the deepest end below the other actions of a state whose value counts as failed."""
     found: tuple[Node, Edge] | None = None
     for edge in node.edges:
@@ -141,7 +141,7 @@ def _deepest_failure(blobs: Blobs, node: Node, committed: Edge) -> Failed | None
         return None
     end, edge = found
     after = edge.child.observation if edge.child is not None and not edge.child.leaf else ""
-    return Failed(
+    return FailedPath(
         step=_taken(blobs, node, edge), after=blobs.get_observation(after) if after else None, depth=end.depth, value=end.value or 0.0
     )
 

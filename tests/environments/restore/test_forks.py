@@ -298,13 +298,13 @@ class Ticking(ToyFactory):
     @asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[ToyEnvironment]:
         async with super().open(simulation=simulation) as environment:
-            real = environment._observed
+            real = environment._observe
 
             def observed(slot: Any) -> Any:
                 Ticking.looks += 1
                 return msgspec.structs.replace(real(slot), volatile=str(Ticking.looks))
 
-            environment._observed = observed  # type: ignore[method-assign]
+            environment._observe = observed  # type: ignore[method-assign]
             yield environment
 
 

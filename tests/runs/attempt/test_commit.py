@@ -143,16 +143,16 @@ async def test_after_a_write_outside_the_search_goes_on_where_the_live_environme
 
 def dated(patch: pytest.MonkeyPatch) -> None:
     """Have what comes of a write tell when it was written: the next time it is another state."""
-    moved, ticks = ToyEnvironment._moved, itertools.count(1)
+    moved, ticks = ToyEnvironment._follow, itertools.count(1)
 
     def later(environment: ToyEnvironment, place: ToyPosition, action: Action) -> Transition:
         transition = moved(environment, place, action)
         if not transition.effects or transition.terminated:
             return transition
-        environment._place = environment._here()._replace(drift=next(ticks))
+        environment._position = environment._present()._replace(drift=next(ticks))
         return msgspec.structs.replace(transition, observation=environment.observation)
 
-    patch.setattr(ToyEnvironment, "_moved", later)
+    patch.setattr(ToyEnvironment, "_follow", later)
 
 
 @pytest.mark.parametrize("commit_by", ["replay", "fork"])

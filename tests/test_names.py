@@ -1,0 +1,19 @@
+"""A class name stands in one module, so that a reader finds the class that a name means."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1] / "exact"
+SHARED = {
+    "ActionError": "guests of other interpreters raise their own, which the host turns into exact's",
+}
+
+
+def test_a_class_name_stands_in_one_module_but_for_these() -> None:
+    found: dict[str, set[Path]] = defaultdict(set)
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found[node.name].add(path)
+    assert {name for name, paths in found.items() if len(paths) > 1} == set(SHARED)

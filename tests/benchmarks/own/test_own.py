@@ -255,4 +255,4 @@ def test_a_run_of_own_tasks_is_scored_and_its_exit_code_says_whether_they_are_so
 
 def test_tasks_of_a_file_go_alone(tmp_path: Path) -> None:
     done = exact("run", "--tasks", str(tasks(tmp_path, "seed: 1")), "--goal", "x", "--out", str(tmp_path / "run"))
-    assert done.returncode == 2 and "--tasks goes without" in done.stderr
+    assert done.returncode == 2 and "--tasks excludes" in done.stderr

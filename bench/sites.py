@@ -91,7 +91,7 @@ def arms() -> dict[str, dict[str, Any]]:
         "guided_world": {**common, **told, "browser": inside},
         "guided_replay": {**common, **told, "browser": beside},
         "guided_page": {**common, **told, "browser": {**beside, "page_snapshots": True}},
-        "environment": {**common, "search": EMBEDDED, "browser": inside, "limits": capped},
+        "world": {**common, "search": EMBEDDED, "browser": inside, "limits": capped},
         "replay": {**common, "search": EMBEDDED, "browser": beside, "limits": capped},
         "page": {**common, "search": EMBEDDED, "browser": {**beside, "page_snapshots": True}, "limits": capped},
         "react": {**plain, "search": {"algorithm": "react"}},
@@ -270,7 +270,7 @@ def show(rows: Mapping[str, Any], kinds: Mapping[str, set[str]]) -> None:
     heads = [f"{kind} ({len(found)})" for kind, found in kinds.items()]
     table = [[label(name, each), *(share(each, found) for found in kinds.values())] for name, each in embedded.items()]
     _common.table(["success", *heads], table)
-    for first, second in (("environment", ""), ("", "react")):
+    for first, second in (("world", ""), ("", "react")):
         pairs = [(name, (first or name, second or name)) for name in embedded if name != (first or second)]
         table = [
             [label(name, embedded[name]), *(told(gains(embedded[one], embedded[two], found)) for found in kinds.values())]
@@ -294,15 +294,15 @@ def share(found: Mapping[str, Any], only: set[str]) -> str:
 
 
 def figures(rows: Mapping[str, Any], kinds: Mapping[str, set[str]], *, claims: bool) -> list[_common.Figure]:
-    found = [_common.Figure("world_success", within(rows["environment"], kinds["held out"])[0])] if "environment" in rows else []
+    found = [_common.Figure("world_success", within(rows["world"], kinds["held out"])[0])] if "world" in rows else []
     for caps in ("", "_each"):
         over = {
             name: bootstrap(gains(rows[name + caps], rows["react"], kinds["multi-step"]))
-            for name in ("environment", "oracle", "constant")
+            for name in ("world", "oracle", "constant")
             if {name + caps, "react"} <= set(rows) and not (name == "oracle" and rows[name + caps]["told"] == 0)
         }
-        if "environment" in over:
-            found.append(_common.Figure(f"gain_multi_step{caps}_low", over["environment"].low, goal=0.001 if claims else None))
+        if "world" in over:
+            found.append(_common.Figure(f"gain_multi_step{caps}_low", over["world"].low, goal=0.001 if claims else None))
         if "oracle" in over:
             found.append(_common.Figure(f"headroom_multi_step{caps}", over["oracle"].mean))
         if "constant" in over:

@@ -42,7 +42,7 @@ def test_an_oracle_that_was_told_nothing_is_called_void_and_gives_no_headroom(si
 
 def test_every_arm_is_a_configuration_and_what_is_capped_for_each_action_differs_in_nothing_else(sites: ModuleType) -> None:
     found = {name: parse({"name": name, **settings}) for name, settings in sites.arms().items()}
-    for name in ("environment", "constant", "oracle"):
+    for name in ("world", "constant", "oracle"):
         one, each = found[name], found[f"{name}_each"]
         assert (one.limits.transitions, one.search.limits.transitions) == (sites.STEPS, None)
         assert (each.limits.transitions, each.search.limits.transitions) == (None, sites.EACH)

@@ -86,7 +86,7 @@ async def test_a_branch_that_stands_elsewhere_or_shares_its_environment_is_found
                 self.one = await AsyncExitStack().enter_async_context(super().fork(snapshot, simulation=simulation))
             yield self.one
 
-    for kind, words in ((ToyFactory, "2 branches"), (Elsewhere, "stands elsewhere"), (Shared, "seen in its sibling")):
+    for kind, words in ((ToyFactory, "2 forks"), (Elsewhere, "in another state"), (Shared, "seen in its sibling")):
         found = (await check(kind(maze()), toy_task("maze"), quick=True, names=["forks are independent"]))[0]
         assert words in found.detail and found.passed is (kind is ToyFactory)
 

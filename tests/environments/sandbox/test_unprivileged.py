@@ -13,7 +13,7 @@ CODE = """
 import asyncio, sys
 from exact.config import BrowserConfig
 from exact.environments.browser import PageSetup
-from exact.environments.browser.forking import forking
+from exact.environments.browser.fork.factory import forking
 from exact.environments.sandbox import Service
 from exact.task import Task
 

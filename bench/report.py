@@ -88,7 +88,7 @@ requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("intera
 SEARCH = """
 import asyncio, sys, time
 from pathlib import Path
-from exact.environments.toy import ToyFactory
+from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import form
 from tests.runs.toys import config, toy_runner
 settings = config(search={"algorithm": "mcts", "iterations": 200, "k": 4, "commit": "plan"}, limits={"actions": 3})

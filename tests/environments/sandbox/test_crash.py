@@ -13,7 +13,7 @@ from exact.scratch import ScratchFolder
 OWNER = '''
 import asyncio, sys
 from pathlib import Path
-from exact.environments.sandbox import Guest, interpreter, open_sandboxes
+from exact.environments.sandbox import GuestSpec, find_interpreter, open_sandboxes
 
 DEAF = """
 import subprocess, sys
@@ -26,8 +26,8 @@ subprocess.run(["sleep", "600"])
 
 async def main():
     async with open_sandboxes(parent=Path(sys.argv[1])) as sandboxes:
-        python = interpreter()
-        one = await sandboxes.start(Guest(args=(str(python), "-I", "-S", "-c", DEAF), reads=(python.parents[1],)))
+        python = find_interpreter()
+        one = await sandboxes.start(GuestSpec(args=(str(python), "-I", "-S", "-c", DEAF), reads=(python.parents[1],)))
         await one.stdout.readline()
         image = await sandboxes.checkpoint(one)
         async with sandboxes.fork(image.id) as two:

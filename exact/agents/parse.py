@@ -53,7 +53,8 @@ def parse_action(text: str, actions: ActionSpace, observation: Observation, trie
     """Return the action in the single line `Action: ...`, inside a code fence or not.
 
     Raises ActionError if there is no such line or more than one, if the line holds no action, if the action names an element that the
-    observation lacks, or if the action is in `tried`.
+    observation lacks, or if the environment refused the action in this state, as `tried` says. One that changed nothing visible may be
+    repeated.
     """
     answer = _REASONING.sub("", text)
     lines = _outside_code(list(_ACTION.finditer(answer)), answer, actions)
@@ -67,7 +68,7 @@ def parse_action(text: str, actions: ActionSpace, observation: Observation, trie
         if observation.element(id) is None:
             raise ActionError(f"there is no element [{id}] in the current observation: name one that it lists")
     for taken in tried:
-        if taken.action.key == action.key:
+        if taken.error and taken.action.key == action.key:
             raise ActionError(f"{action} was refused in this state: {taken.error}")
     return ParsedAction(action, _thought(answer[: lines[0].start()]))
 

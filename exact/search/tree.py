@@ -111,6 +111,16 @@ class Edge:
         return (self.child, *self.others) if self.child is not None else ()
 
 
+def is_refused(edge: Edge) -> bool:
+    """Return whether the environment refused the action of an edge."""
+    return edge.closed.startswith("action")
+
+
+def is_noop(edge: Edge) -> bool:
+    """Return whether the action of an edge changed nothing that can be seen."""
+    return edge.closed.startswith("no-op")
+
+
 @dataclass(slots=True, eq=False)
 class Node:
     """One state, reached by one path, or by several where states are merged."""

@@ -17,6 +17,7 @@ from .states import ACTIONS, LESSON, LIST, SHOE, context, page, surprise
 
 GOLDEN = Path(__file__).parent / "golden"
 REFUSED = msgspec.structs.replace(context().history[0], observation=SHOE, action=ACTIONS.parse("scroll up"), error="nothing to\nscroll")
+UNSEEN = msgspec.structs.replace(context().history[0], observation=SHOE, action=ACTIONS.parse("click [2]"), note="no-op: leads back\nhere")
 POLICY = {"actions": ACTIONS.describe(), "label": action_label, "history": 5, "style": "plain", "examples": ()}
 SCREEN = {"screen": (1280, 720), "picture": (1088, 612)}
 NO_SCREEN = {"screen": (0, 0), "picture": (0, 0)}
@@ -40,7 +41,7 @@ EXAMPLE = Example(goal="Buy a hat.", observation='[4] button "Buy"', thought="On
 
 RENDERED = {
     "policy": lambda: render_prompt("policy", context=context(tried=(REFUSED,)), **POLICY),
-    "policy_list": lambda: render_prompt("policy_list", context=context(tried=(REFUSED,)), k=4, **POLICY),
+    "policy_list": lambda: render_prompt("policy_list", context=context(tried=(REFUSED, UNSEEN)), k=4, **POLICY),
     "policy_explorative": lambda: render_prompt("policy", context=context(), **(POLICY | {"style": "explorative", "examples": (EXAMPLE,)})),
     "policy_first_state": lambda: render_prompt("policy", context=context(LIST, history=(), reflections=(), steps_left=None), **POLICY),
     "policy_marks": lambda: render_prompt("policy_marks", context=context(), **POLICY),
@@ -110,7 +111,7 @@ def test_the_reflector_sees_what_was_expected_of_what(signal, says):
 
 
 def test_the_id_tells_name_version_and_content():
-    assert re.fullmatch(r"policy@2:[0-9a-f]{6}", describe_prompt("policy").id)
+    assert re.fullmatch(r"policy@3:[0-9a-f]{6}", describe_prompt("policy").id)
     assert describe_prompt("policy").id == RENDERED["policy"]().id != describe_prompt("value").id
 
 

@@ -11,7 +11,7 @@ from exact.environments.restore import Waypoint
 from exact.reflection.record import action_label
 from exact.runs.journal.state import AskMoment, AttemptState
 from exact.runs.journal.store import Blobs
-from exact.search.tree import Node
+from exact.search.tree import Node, is_refused
 from exact.task import Task
 
 
@@ -57,7 +57,7 @@ def agent_context(state: AttemptState, blobs: Blobs, task: Task, node: Node, mom
         history=history,
         terminated=unseen,
         tried=tuple(
-            Taken(observation=observation, action=e.action, rationale=e.rationale, error=e.closed)
+            Taken(observation=observation, action=e.action, rationale=e.rationale, error=e.closed if is_refused(e) else "", note=e.closed)
             for e in (node.edges[i] for i in moment.tried)
         ),
         steps_left=None if left is None else max(0, left - (node.depth - moment.root_depth)),

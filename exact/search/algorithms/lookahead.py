@@ -15,7 +15,7 @@ from exact.search.rules.answers import pooled_value
 from exact.search.rules.exhaust import reopen
 from exact.search.rules.final import CLEARLY, first_value, most_likely, most_promising
 from exact.search.rules.stop import confirmed_end, unconfirmed_end
-from exact.search.tree import Edge, Node, Path, SearchError, Tree
+from exact.search.tree import Edge, Node, Path, SearchError, Tree, is_refused
 from exact.search.work import Work
 
 
@@ -195,7 +195,7 @@ def _around(tree: Tree, node: Node) -> Path:
 
 def _refused(node: Node) -> bool:
     """Return whether every action of a state was refused."""
-    return all(edge.closed.startswith("action") for edge in node.edges)
+    return all(map(is_refused, node.edges))
 
 
 def _finish(tree: Tree, reason: str) -> Wait | Done:

@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from exact.search.inspect.stats import stats
-from exact.search.tree import Edge, Node, Tree
+from exact.search.tree import Edge, Node, Tree, is_noop, is_refused
 
 T = TypeVar("T")
 Kind = Literal["priors", "saturated", "equal", "restores", "failures", "refused", "noops", "unused"]
@@ -87,7 +87,7 @@ def _refused(edges: Sequence[Edge]) -> Symptom | None:
     """Warn of actions that the environment refuses."""
     tried = [edge for edge in edges if edge.child is not None or edge.closed]
     text = "{:.0%} of the actions tried were refused by the environment: the policy does not see what can be done"
-    return _symptom("refused", _share(tried, lambda e: e.closed.startswith("action")), 0.3, len(tried), text)
+    return _symptom("refused", _share(tried, is_refused), 0.3, len(tried), text)
 
 
 def _noops(edges: Sequence[Edge]) -> Symptom | None:
@@ -96,7 +96,7 @@ def _noops(edges: Sequence[Edge]) -> Symptom | None:
     text = (
         "{:.0%} of the actions taken changed nothing that can be seen: the policy wastes steps, or the fingerprint misses what they change"
     )
-    return _symptom("noops", _share(tried, lambda e: e.closed.startswith("no-op")), 0.5, len(tried), text)
+    return _symptom("noops", _share(tried, is_noop), 0.5, len(tried), text)
 
 
 def _unused(tree: Tree) -> Symptom | None:

@@ -7,7 +7,7 @@ best action, not the mean over all that was tried.
 from __future__ import annotations
 
 from exact.search.rules.backup import Backup
-from exact.search.tree import Edge, Node, Tree
+from exact.search.tree import Edge, Node, Tree, is_noop
 
 
 def is_exhausted(edge: Edge, *, evaluations: int, deepest: int) -> bool:
@@ -64,7 +64,7 @@ def _is_known(node: Node, deepest: int) -> bool:
 
 def _is_told(node: Node) -> bool:
     """Return whether the result of every action of a state is known."""
-    return all(edge.settled or edge.futile or edge.closed.startswith("no-op") for edge in node.edges)
+    return all(edge.settled or edge.futile or is_noop(edge) for edge in node.edges)
 
 
 def settled_value(node: Node) -> float | None:

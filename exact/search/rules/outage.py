@@ -7,7 +7,7 @@ fault and stay closed.
 from __future__ import annotations
 
 from exact.search.rules.exhaust import reopen
-from exact.search.tree import Node, Tree
+from exact.search.tree import Node, Tree, is_noop
 from exact.search.work import Work
 
 KINDS = ("model", "environment")
@@ -25,14 +25,19 @@ def outage(root: Node) -> str:
 
 
 def unreadable(root: Node) -> str:
-    """Return why nothing is known of any action of a root, if only unreadable answers are to blame: the error of one of them."""
+    """Return why nothing is known of any action of a root, if only unreadable answers are to blame: the error of one of them.
+
+    Empty too if an action that was proposed may be committed all the same: it was not tried, or it changed nothing that can be seen.
+    """
+    if any(not edge.futile and (not edge.closed or is_noop(edge)) for edge in root.edges):
+        return ""
     broken = _closed_by_failure(root)
     return broken[0].partition(": ")[2] if broken and not outage(root) else ""
 
 
 def _closed_by_failure(root: Node) -> list[str]:
     """Return why the root, or every tried action of it, was closed, if no reason is a property of the actions and nothing is known."""
-    tried = [edge for edge in root.edges if not edge.futile and not edge.closed.startswith("no-op")]
+    tried = [edge for edge in root.edges if not edge.futile and not is_noop(edge)]
     if any(edge.visits for edge in tried):
         return []
     closed = [root.closed] if _is_broken(root.closed) else [edge.closed for edge in tried]

@@ -12,6 +12,7 @@ import errno
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Self
 
 _LITTLE = 2**18
 """Free bytes below which a disk counts as full."""
@@ -49,6 +50,13 @@ class InfrastructureError(ExactError):
 
     missing = ""
     """The part that did not answer, if known: `environment`, `model`, or `judge` for a model that scores the task."""
+    resumable = True
+    """Whether resuming the run may help once the cause is fixed. False where only a new run can."""
+
+    def final(self) -> Self:
+        """Mark this error as one that resuming cannot help, and return it."""
+        self.resumable = False
+        return self
 
 
 class EnvironmentFailure(InfrastructureError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shlex
 import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -141,7 +142,20 @@ def bench(
         return 130
     finally:
         _outputs(folder, png=png, quiet=as_json)
-    return 1 if any(each.status == "failed" for each in results) else 0
+    if failed := [each for each in results if each.status == "failed"]:
+        click.echo(f"exact: {_way_on(failed, folder.path)}", err=True)
+    return 1 if failed else 0
+
+
+def _way_on(failed: list[Result], path: Path) -> str:
+    """Return what to do about failed attempts."""
+    lasting = sum(not each.resumable for each in failed)
+    if lasting == len(failed):
+        return f"{counted(lasting, 'attempt')} failed, and resuming cannot help: when the cause is fixed, start a new benchmark"
+    rest = f" ({lasting} of them need a new benchmark)" if lasting else ""
+    return (
+        f"{counted(len(failed), 'attempt')} failed: when the cause is fixed, run: exact bench --resume --out {shlex.quote(str(path))}{rest}"
+    )
 
 
 def _create(
@@ -280,6 +294,7 @@ def _same(folder: BenchFolder, suite: tuple[str, ...], agents: tuple[str, ...], 
 async def _run(folder: BenchFolder, engine: str, parallel: int, bounds: ResourceLimits, *, as_json: bool) -> list[Result]:
     import msgspec
 
+    from exact.cli.outcome import details, outcome
     from exact.environments.pool.capacity import Capacity, PoolLimits, measure_usage
     from exact.evaluation.schedule import Schedule
 
@@ -292,9 +307,10 @@ async def _run(folder: BenchFolder, engine: str, parallel: int, bounds: Resource
         if as_json:
             click.echo(msgspec.json.encode(result))
             return
-        outcome = f"score {result.score:g}" if result.score is not None else f"{result.status}: {result.reason}"
-        steps = counted(result.transitions, "step")
-        click.echo(f"{done}/{of} {result.agent} {result.task} {outcome}, {steps}, {result.seconds:.1f} s", err=True)
+        steps = f", {counted(result.transitions, 'step')}, {result.seconds:.1f} s" if result.began else ""
+        click.echo(f"{done}/{of} {result.agent} {result.task} {outcome(result)}{steps}", err=True)
+        for text in details(result):
+            click.echo(text, err=True)
 
     def notify(text: str) -> None:
         click.echo(f"exact: {text}", err=True)

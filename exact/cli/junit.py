@@ -58,13 +58,17 @@ def _case(line: ResultLine) -> ET.Element:
     elif not is_solved(line):
         ET.SubElement(case, "failure", message=_text(_why(line)), type=line.status)
     details = f"status: {line.status}\nscore: {line.score}\nown value: {line.value}\nactions: {line.actions}\nsteps: {line.transitions}\n"
-    ET.SubElement(case, "system-out").text = _text(details + (f"reason: {line.reason}\n" if line.reason else ""))
+    details += "".join(
+        f"{label}: {text}\n" for label, text in (("answer", line.answer), ("evaluator", line.score_reason), ("reason", line.reason)) if text
+    )
+    ET.SubElement(case, "system-out").text = _text(details)
     return case
 
 
 def _why(line: ResultLine) -> str:
     if line.score is not None:
-        return f"score {line.score:g}{f': {line.reason}' if line.reason else ''}"
+        why = line.score_reason or line.reason
+        return f"score {line.score:g}{f': {why}' if why else ''}"
     if line.status == "judged":
         return f"no evaluator; the agent's own value is {line.value if line.value is not None else 'unknown'}"
     return f"{line.status}: {line.reason}"

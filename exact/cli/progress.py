@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -12,14 +14,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from exact.cli.outcome import details, figures, mark, outcome
 from exact.config import Config
 from exact.counted import counted
 from exact.runs.journal.events import AnyEvent
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import ResultLine, RunFolder
 from exact.task import Task
-
-_MARKS = {"scored": ("✗", "red"), "judged": ("•", "cyan"), "failed": ("!", "yellow"), "stopped": ("–", "yellow")}
 
 
 class RunProgress:
@@ -58,14 +59,12 @@ class RunProgress:
         if self._json:
             click.echo(msgspec.json.encode({**msgspec.to_builtins(line), "report": str(report)}))
             return
-        mark, colour = ("✓", "green") if line.score is not None and line.score >= 1 else _MARKS[line.status]
-        outcome = f"score {line.score:g}" if line.score is not None else f"{line.status}: {line.reason}"
-        cost = f"  ${line.cost:.4f}" if line.cost else "" if line.cost == 0 else "  cost unknown"
-        actions, steps = f"{counted(line.actions, 'action'):>10}", f"{counted(line.transitions, 'step'):>10}"
-        text = f"{outcome:7}  {actions}  {steps}  {line.seconds:6.1f} s{cost}"
         if self._live:
             self._live.stop()  # the live line is drawn below the printed lines
-        click.echo(f"{click.style(mark, fg=colour)} {task.id:{self._width}}  {text}")
+        took = figures(line) if line.began else ""
+        click.echo(f"{mark(line)} {task.id:{self._width}}  {outcome(line):7}  {took}".rstrip())
+        for text in details(line, report=str(report)):
+            click.echo(text)
         if self._live:
             self._live.start()
 
@@ -92,12 +91,29 @@ class RunProgress:
         lines = self._last()
         if self._json or not lines:
             return
-        scored = [line.score for line in lines if line.score is not None]
-        failed = sum(line.status == "failed" for line in lines)
-        judged = sum(line.status == "judged" for line in lines)
-        solved = f"{sum(score >= 1 for score in scored)} of {len(scored)} solved" if scored else f"{judged} evaluated by the agent itself"
-        scores = f"{solved}{f', {failed} failed (not scored)' if failed else ''}"
-        if failed:
-            scores += f"; when the cause is fixed, run: exact resume {self._folder.path}"
-        click.echo(f"\n{scores}. Reports: {self._folder.path / 'index.html'}")
+        click.echo(f"\n{_counts(lines)}. Reports: {self._folder.path / 'index.html'}")
+        if way := way_on(lines, self._folder.path):
+            click.echo(way)
         sys.stdout.flush()
+
+
+def _counts(lines: Sequence[ResultLine]) -> str:
+    """Return how many attempts ended how."""
+    scored = [line.score for line in lines if line.score is not None]
+    judged, failed = (sum(line.status == status for line in lines) for status in ("judged", "failed"))
+    parts = [f"{sum(score >= 1 for score in scored)} of {len(scored)} solved"] if scored else []
+    parts += [f"{judged} without an evaluator, valued by the agent itself"] if judged else []
+    parts += [f"{failed} failed, without a score"] if failed else []
+    return ", ".join(parts) or f"{len(lines)} stopped"
+
+
+def way_on(lines: Sequence[ResultLine], run: Path) -> str:
+    """Return the one command that goes on after failures; empty where nothing failed."""
+    failed = [line for line in lines if line.status == "failed"]
+    if not failed:
+        return ""
+    lasting = sum(not line.resumable for line in failed)
+    if lasting == len(failed):
+        return "Resuming cannot help: when the cause is fixed, start a new run."
+    rest = f" ({lasting} of the {len(failed)} failed need a new run)" if lasting else ""
+    return f"When the cause is fixed, run: exact resume {shlex.quote(str(run))}{rest}"

@@ -129,5 +129,5 @@ def _line(each: _Rescored) -> str:
         return f"! {each.agent} {each.task}: {each.error}"
     new = "none" if each.replay.score is None else f"{each.replay.score:g}"
     mark = "=" if old == new else "*"
-    why = f" ({each.replay.verdict}: {each.replay.reason})" if each.replay.verdict != "same" else ""
+    why = f" ({each.replay.match}: {each.replay.reason})" if each.replay.match != "same" else ""
     return f"{mark} {each.agent} {each.task}: {old} -> {new}{why}"

@@ -39,6 +39,10 @@ class SideEffect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """HTTP status of the response. 0 if there was none when the step ended."""
     detail: str = ""
     """Description in words, such as the text of a dialog."""
+    fields: tuple[str, ...] = ()
+    """Names of the fields in the request's body, without their values."""
+    reach: Literal["", "sandbox", "recording", "outside"] = ""
+    """Where a request that was sent was answered: by a server in the sandbox, from recorded traffic, or outside. Empty if unknown."""
     size: int = 0
     """Bytes of a download."""
     digest: str = ""

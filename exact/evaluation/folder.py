@@ -27,7 +27,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     score: float | None
     """Score in [0, 1]; None where the actions could not be replayed."""
     raw: float | None = None
-    verdict: str
+    match: str
     """`same`: each state equalled the attempt's. `drifted`: one did not. `refused`: an action could not be executed. `failed`: an
     infrastructure failure ended it, after all reruns, so that the attempt has no score."""
     reason: str = ""
@@ -59,7 +59,7 @@ class Result(ResultLine, frozen=True, kw_only=True):
     live_score: float | None = None
     """Score of the live environment. It differs from `score` only where search had used the live environment."""
     replay: str = ""
-    """`Replay.verdict`; empty where the live environment was never used by search."""
+    """`Replay.match`; empty where the live environment was never used by search."""
     attempts: int = 1
     """Number of attempts, infrastructure failures included, replays excluded."""
 
@@ -185,13 +185,13 @@ class BenchFolder:
 def result_of(line: ResultLine, replay: Replay | None, attempts: int) -> Result:
     """Return the result of an attempt: with the score of its replay where there is one, otherwise of the live environment."""
     fields = {name: getattr(line, name) for name in line.__struct_fields__ if name in Result.__struct_fields__}
-    if replay is not None and replay.verdict == "failed":
+    if replay is not None and replay.match == "failed":
         fields |= {"status": "failed", "score": None, "raw": None, "reason": replay.reason, "missing": replay.missing}
     elif replay is not None and line.status == "scored":
         fields |= {"score": replay.score, "raw": replay.raw, "missing": replay.missing}
     elif replay is not None and replay.score is not None:  # adopted: the attempt had no evaluator's score
         fields |= {"status": "scored", "score": replay.score, "raw": replay.raw, "reason": replay.reason, "missing": replay.missing}
-    return Result(**fields | {"live_score": line.score, "replay": replay.verdict if replay else "", "attempts": attempts})
+    return Result(**fields | {"live_score": line.score, "replay": replay.match if replay else "", "attempts": attempts})
 
 
 def write_file(path: Path, data: bytes) -> None:

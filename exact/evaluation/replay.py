@@ -35,29 +35,29 @@ async def replay(environments: EnvironmentFactory, task: Task, state: AttemptSta
             raise UsageError(
                 f"{task.id} wrote to a site that is not isolated: its actions are not sent twice; reset the site and run the task again"
             )
-        verdict, reason = "same", ""
+        match, reason = "same", ""
         start = await environment.reset(task)
         observation: Observation | None = start
         if start.fingerprint != waypoints(state.tree.root)[0].fingerprint:
-            verdict, reason = "drifted", "at the start"
+            match, reason = "drifted", "at the start"
         for number, (step, then) in enumerate(zip(steps, observations_before_steps(state, blobs), strict=True), 1):
             try:
                 transition = await environment.step(rebind(environment.actions, step.action, then, observation))
             except ActionError as error:
-                verdict, reason = "refused", f"action {number}: {error}"
+                match, reason = "refused", f"action {number}: {error}"
                 break
             observation = transition.observation
-            if verdict == "same" and (observation.fingerprint if observation else "", transition.terminated) != (
+            if match == "same" and (observation.fingerprint if observation else "", transition.terminated) != (
                 step.fingerprint,
                 step.terminated,
             ):
-                verdict, reason = "drifted", f"after action {number}"
+                match, reason = "drifted", f"after action {number}"
             if transition.terminated:
                 break
         if not environment.capabilities.evaluates:
-            return Replay(task=task.id, score=None, verdict=verdict, reason=reason or "no evaluator")
+            return Replay(task=task.id, score=None, match=match, reason=reason or "no evaluator")
         score = await evaluate_outcome(environment, task, Outcome(actions=tuple(step.action for step in steps), answer=state.ended.answer))
         return Replay(
-            task=task.id, score=score.value, raw=score.raw, verdict=verdict, reason=reason or score.reason,
+            task=task.id, score=score.value, raw=score.raw, match=match, reason=reason or score.reason,
             missing="answer" if score.unanswered else "",
         )  # fmt: skip

@@ -193,7 +193,7 @@ class Schedule:
             number = job.number if job.line is not None else job.number + 1
             return _Job(job.agent, job.task, number, job.line, job.tries + 1, hung=job.hung or hung)
         if job.line is not None:
-            self._replayed(job, Replay(task=line.task, score=None, verdict="failed", reason=line.reason, missing=line.missing))
+            self._replayed(job, Replay(task=line.task, score=None, match="failed", reason=line.reason, missing=line.missing))
             return None
         self._runs[job.agent].add_result(line)
         self._settle(job, result_of(line, None, job.number))

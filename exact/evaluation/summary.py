@@ -61,7 +61,7 @@ class AgentSummary(NamedTuple):
     missing: dict[str, int]
     """Number of attempts by `ResultLine.missing`: `answer` is among the scored attempts, the others are among the failed ones."""
     replays: dict[str, int]
-    """Number of replays that differed from their attempts, by `Replay.verdict`. Failed replays are counted in `failed`."""
+    """Number of replays that differed from their attempts, by `Replay.match`. Failed replays are counted in `failed`."""
     reruns: int
     judged: int
     """Number of attempts that only the agent itself evaluated. They are in no share."""
@@ -116,7 +116,7 @@ def summarise(agent: str, results: Sequence[Result], rewards: Mapping[str, Rewar
 
 def is_void(results: Sequence[Result]) -> bool:
     """Return whether the results are those of an oracle that saw no score."""
-    return any(each.oracle for each in results) and all(each.told == 0 for each in results if each.oracle and each.status != "failed")
+    return any(each.oracle for each in results) and all(each.informed == 0 for each in results if each.oracle and each.status != "failed")
 
 
 def versus(a: Sequence[Result], b: Sequence[Result]) -> Versus:

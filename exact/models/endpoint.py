@@ -75,7 +75,7 @@ class ServedModel:
                     raise NoSeveralChoices from None
             else:
                 return msgspec.structs.replace(answer, notes=notes)
-        raise RequestError(f"{self.url} refuses the request in {_ADJUSTMENTS} ways", _OPTIONS)
+        raise RequestError(f"{self.url} refuses the request in {_ADJUSTMENTS} ways", _OPTIONS, resumable=False)
 
     async def embed(self, texts: list[str]) -> wire.Embedded:
         """Return a vector for each text, in order. Raises RequestError."""
@@ -156,13 +156,16 @@ class ServedModel:
             if takes is not None:
                 return _Lacking(takes)
             return RequestError(
-                f"{name} refuses the request ({message})", "check the model's options in the configuration", elsewhere=False
+                f"{name} refuses the request ({message})",
+                "check the model's options in the configuration",
+                elsewhere=False,
+                resumable=False,
             )
         if status in (401, 403):
             way_out = f"set {self._variable} to one that may use {self.model}" if self._variable else "see who may use it"
             return RequestError(f"{self.url} refuses the key ({message})", way_out)
         if status == 404:
-            return RequestError(f"{self.url} has no {self.model} ({message})", "check model and base_url")
+            return RequestError(f"{self.url} has no {self.model} ({message})", "check model and base_url", resumable=False)
         if status == 429 and error.code == "insufficient_quota":
             return RequestError(f"{name} is out of quota ({message})", "add credit, or choose another model")
         if status == 429:
@@ -174,7 +177,7 @@ class ServedModel:
         if status >= 500 or status in _RETRIED:
             wait = retry_after(error.headers)
             return RequestError(f"{name} failed ({message})", "try again later, or see the server's log", retry=True, after=wait)
-        return RequestError(f"{name} refuses the request ({message})", _OPTIONS, elsewhere=False)
+        return RequestError(f"{name} refuses the request ({message})", _OPTIONS, elsewhere=False, resumable=False)
 
     def _without_key(self, text: str) -> str:
         """Return an answer verbatim, except for a key that the server repeated."""

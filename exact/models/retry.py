@@ -21,10 +21,16 @@ Sleep = Callable[[float], Awaitable[object]]
 class RequestError(Exception):
     """Raised when one request failed: the fact and the way out."""
 
-    def __init__(self, fact: str, way_out: str, *, retry: bool = False, after: float | None = None, elsewhere: bool = True) -> None:
-        """`retry`: another try is worth it, after at least `after` seconds. `elsewhere`: another endpoint may do better."""
+    def __init__(
+        self, fact: str, way_out: str, *, retry: bool = False, after: float | None = None, elsewhere: bool = True, resumable: bool = True
+    ) -> None:
+        """Describe a failed request.
+
+        `retry`: another try is worth it, after at least `after` seconds. `elsewhere`: another endpoint may do better. `resumable`: False
+        where the configuration must change, which a run keeps.
+        """
         super().__init__(fact)
-        self.way_out, self.retry, self.after, self.elsewhere = way_out, retry, after, elsewhere
+        self.way_out, self.retry, self.after, self.elsewhere, self.resumable = way_out, retry, after, elsewhere, resumable
 
 
 async def retried(attempt: Callable[[], Awaitable[T]], *, retries: int, deadline: float, sleep: Sleep) -> T:
@@ -47,7 +53,8 @@ async def retried(attempt: Callable[[], Awaitable[T]], *, retries: int, deadline
             times += f", and the wait of {failed.after or wait:.3g} s before the next try passes its timeout"
             break
         await sleep(wait)
-    raise ModelError(f"{failed}{times}: {failed.way_out}")
+    error = ModelError(f"{failed}{times}: {failed.way_out}")
+    raise error if failed.resumable else error.final()
 
 
 def _wait(tried: int, after: float | None) -> float:

@@ -45,7 +45,7 @@ _TYPED = re.compile(
     r"""
     (?P<before>
         \banswer[ ]+
-      | \b(?:fill|type|write|type_text|select)[ ]+      # as actions are written, in words, and in lessons:
+      | \b(?:fill|type|write|type_text|select)[ ]+      # as actions are written, in words, and in reflections:
         (?:\[[\w:.-]+\][ ]+)?                           # [3]
         (?:(?:[\w-]+[ ]+){1,3}(?:"(?:[^"\\\n]|\\.)*"[ ]+)?)?      # textbox "Search"
       | \b(?:fill|type|write|type_text|select)\b[^\n]*?(?="(?:[^"\\]|\\.)*"\s*(?:\n|\Z))      # with the text at the line's end
@@ -54,7 +54,7 @@ _TYPED = re.compile(
         "(?:[^"\\…]|\\.|…(?![ ]*(?:\n|\Z)))*"
       | '(?:[^'\\\n]|\\.)*'
       | \\"(?:(?!\\")[^\n])*\\"                          # in JSON
-      | "[^\n]*                                        # cut: its end is not told from what follows
+      | "[^\n]*                                        # cut: its end cannot be separated from what follows
     )
     """,
     re.X,

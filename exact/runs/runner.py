@@ -23,6 +23,7 @@ from exact.models.base import ChatModel
 from exact.prompts.library import use_folder
 from exact.reflection.base import Memory
 from exact.runs.attempt.attempt import Attempt
+from exact.runs.attempt.ending import final_answer
 from exact.runs.attempt.memory import MemoryRounds, open_run_memory
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal, read_journal
@@ -156,7 +157,7 @@ class Runner:
         with self._journal(folder / "journal.jsonl") as journal:
             state = fold(self.config, read_journal(journal.path))
             journal.since(journal.clock() - state.elapsed)
-            state.apply(journal.write(ev.Finished(status="failed", reason=str(error), missing=error.missing)))
+            state.apply(journal.write(ev.Finished(status="failed", reason=str(error), missing=error.missing, resumable=error.resumable)))
             return line_of(task, self.config, state)
 
     def _opened(self, task: Task, memory: Memory | None) -> ev.Opened:
@@ -237,7 +238,9 @@ def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = F
         status=finished.status,
         score=state.scored.score.value if state.scored and finished.status == "scored" else None,
         value=judged,
+        answer=state.ended.answer if state.ended else final_answer(state),
         reason=finished.reason,
+        score_reason=state.scored.score.reason if state.scored and finished.status == "scored" else "",
         missing="answer" if finished.status == "scored" and state.scored and state.scored.score.unanswered else finished.missing,
         actions=int(spent.get("actions", 0)),
         transitions=int(spent.get("transitions", 0)),
@@ -253,6 +256,8 @@ def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = F
         failures=state.failures,
         seconds=round(state.elapsed, 3),
         oracle=oracle,
-        told=state.told if oracle else None,
+        informed=state.informed if oracle else None,
         same_task=config.reflection.kind != "none" and not config.reflection.exclude_same_task,
+        began=state.started,
+        resumable=finished.resumable,
     )

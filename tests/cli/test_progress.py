@@ -63,11 +63,37 @@ def test_on_a_terminal_it_shows_nodes_best_value_money_and_time_and_else_it_is_q
         assert words in told, words
 
 
-def test_a_failed_run_names_the_way_on(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+def way_on(run: RunFolder, capsys: pytest.CaptureFixture[str], *lines: ResultLine) -> list[str]:
+    """Return the last lines that a run of these results prints: its counts, and what to do."""
     with RunProgress(run, Config(), as_json=False) as progress:
-        for task, status in zip(TASKS, ("failed", "scored"), strict=True):
-            progress.finished(task, end(run, task, status, 1.0 if status == "scored" else None), run.path)
-    assert f"1 of 1 solved, 1 failed (not scored); when the cause is fixed, run: exact resume {run.path}" in capsys.readouterr().out
+        for task, line in zip(TASKS, lines, strict=False):
+            run.add_result(line)
+            progress.finished(task, line, run.path / "report.html")
+    return capsys.readouterr().out.split("\n\n")[-1].splitlines()
+
+
+def line(id: str, status: str = "failed", **fields: object) -> ResultLine:
+    return ResultLine(**({"task": id, "seed": 0, "agent": "x", "status": status} | fields))  # type: ignore[arg-type]
+
+
+def test_a_failed_run_names_one_way_on(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    counts, way = way_on(run, capsys, line("shop/a"), line("shop/b", "scored", score=1.0))
+    assert counts.startswith("1 of 1 solved, 1 failed, without a score. Reports:")
+    assert way == f"When the cause is fixed, run: exact resume {run.path}"
+
+
+def test_a_run_that_cannot_be_resumed_says_so_and_names_no_resume(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    _, way = way_on(run, capsys, line("shop/a", resumable=False), line("shop/b", "scored", score=1.0))
+    assert way == "Resuming cannot help: when the cause is fixed, start a new run."
+
+
+def test_of_two_kinds_of_failures_the_one_that_resuming_helps_is_named_first(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    _, way = way_on(run, capsys, line("shop/a", resumable=False), line("shop/b"))
+    assert way == f"When the cause is fixed, run: exact resume {run.path} (1 of the 2 failed need a new run)"
+
+
+def test_a_run_without_failures_names_no_way_on(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(way_on(run, capsys, line("shop/a", "judged", value=0.4), line("shop/b", "scored", score=0.0))) == 1
 
 
 def test_a_run_without_a_key_is_wrong_usage_and_leaves_nothing(

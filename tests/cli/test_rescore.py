@@ -44,7 +44,7 @@ def test_an_attempt_that_is_not_taken_again_ends_no_other(
     async def refused(environments: EnvironmentFactory, task: Task, state: AttemptState, blobs: Blobs) -> Replay:
         if task.seed == 0:
             raise UsageError("its actions are not sent twice")
-        return Replay(task=task.id, score=1.0, verdict="same")
+        return Replay(task=task.id, score=1.0, match="same")
 
     monkeypatch.setattr(replaying, "replay", refused)
     assert main(["rescore", str(bench.path)]) == 1
@@ -59,7 +59,7 @@ def test_an_evaluator_that_raises_ends_no_other(
     async def broken(environments: EnvironmentFactory, task: Task, state: AttemptState, blobs: Blobs) -> Replay:
         if task.seed == 0:
             raise error
-        return Replay(task=task.id, score=1.0, verdict="same")
+        return Replay(task=task.id, score=1.0, match="same")
 
     monkeypatch.setattr(replaying, "replay", broken)
     assert main(["rescore", str(bench.path)]) == 1
@@ -73,7 +73,7 @@ def test_results_are_printed_though_something_breaks_it_off(
     async def interrupted(environments: EnvironmentFactory, task: Task, state: AttemptState, blobs: Blobs) -> Replay:
         if task.seed == 1:
             raise KeyboardInterrupt
-        return Replay(task=task.id, score=1.0, verdict="same")
+        return Replay(task=task.id, score=1.0, match="same")
 
     monkeypatch.setattr(replaying, "replay", interrupted)
     assert main(["rescore", str(bench.path), "--json"]) == 130

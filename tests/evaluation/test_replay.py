@@ -109,8 +109,8 @@ async def test_a_replay_says_where_it_went_another_way(tmp_path: Path) -> None:
     state = finished_state(run_folder, config, task)
     assert state is not None
     found = await replay(ToyFactory(WORLD, faults=Faults(drift_after=0)), task, state, run_folder.blobs)
-    assert (found.verdict, found.reason) == ("drifted", "at the start")
-    assert (await replay(ToyFactory(WORLD), task, state, run_folder.blobs)).verdict == "same"
+    assert (found.match, found.reason) == ("drifted", "at the start")
+    assert (await replay(ToyFactory(WORLD), task, state, run_folder.blobs)).match == "same"
 
 
 async def test_writes_are_not_sent_twice_to_a_site_that_keeps_them(tmp_path: Path) -> None:

@@ -67,8 +67,8 @@ def test_an_oracle_is_called_one_everywhere() -> None:
 
 
 def test_an_oracle_that_no_environment_reported_to_is_called_void() -> None:
-    void = [result("best", 0, 1.0, oracle=True, told=0), result("best", 1, None, oracle=True)]
-    told = [result("best", 0, 1.0, oracle=True, told=0), result("best", 1, 1.0, oracle=True, told=2)]
+    void = [result("best", 0, 1.0, oracle=True, informed=0), result("best", 1, None, oracle=True)]
+    told = [result("best", 0, 1.0, oracle=True, informed=0), result("best", 1, 1.0, oracle=True, informed=2)]
     unknown = [result("best", 0, 1.0, oracle=True)]
     for lines, word in ((void, "VOID"), (told, "saw the score"), (unknown, "saw the score")):
         assert word in render_markdown(plan("best"), lines)

@@ -273,6 +273,7 @@ class EpisodeSetup:
         policy.mask = self.secrets.mask
         policy.task_origins, policy.headers = own, self._authenticator.headers(config.login)
         policy.document_bytes = config.download_bytes
+        policy.is_inside = lambda url: self.isolated
         return policy
 
     def _logins(self) -> tuple[Login, ...]:

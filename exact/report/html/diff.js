@@ -1,7 +1,7 @@
 "use strict";
 // What changed between two texts, line by line.
 
-/** Runs of lines: [sign, text] with sign " ", "-" or "+". Of long middles only what is in one of the two alone is told. */
+/** Runs of lines: [sign, text] with sign " ", "-" or "+". Of long middles only lines of one side are listed. */
 function changes(before, after) {
   const one = before.split("\n"), two = after.split("\n");
   let head = 0, tail = 0;

@@ -18,7 +18,7 @@ function saidIn(item) {
   if (said.has(item.key)) return said.get(item.key);
   const { node, choice } = item;
   const all = [choice?.words, choice?.reason, longText(choice?.rationale), STATUS[statusOf(item)], node?.title, node?.url, node?.reason,
-    longText(node?.opinion?.rationale), longText(node?.observation), isCommitted(node) && "committed", ...(node?.failures ?? [])];
+    longText(node?.evaluation?.rationale), longText(node?.observation), isCommitted(node) && "committed", ...(node?.failures ?? [])];
   const text = all.filter(Boolean).join("\n").toLowerCase();
   said.set(item.key, text);
   return text;

@@ -64,7 +64,7 @@ function describe(node) {
     markButton(node, () => panelOf(node)),
     commandsFor(node),
     parent?.observation != null && node.observation != null && changed(longText(parent.observation), longText(node.observation)),
-    judgement(node),
+    evaluationOf(node),
     proposals(node, own),
     (node.shown ?? []).map(shown),
     node.observation != null && section("Observation", false, block(longText(node.observation))),
@@ -96,24 +96,24 @@ function numbers(prior, visits, mean, value) {
     one("N", "visits", String(visits ?? 0), ""), one("P", "prior", figure(prior), ""));
 }
 
-function judgement(node) {
-  const opinion = node.opinion;
-  if (!opinion) return section("Evaluation", true, make("p", { class: "quiet" }, "This state was not evaluated."));
-  const samples = opinion.samples ?? [], told = opinion.arguments ?? [], judges = opinion.judges ?? [];
-  return section(`Evaluation ${figure(opinion.value)}`, true,
-    opinion.rationale != null ? prose(longText(opinion.rationale)) : "",
+function evaluationOf(node) {
+  const evaluation = node.evaluation;
+  if (!evaluation) return section("Evaluation", true, make("p", { class: "quiet" }, "This state was not evaluated."));
+  const samples = evaluation.samples ?? [], debated = evaluation.arguments ?? [], judges = evaluation.judges ?? [];
+  return section(`Evaluation ${figure(evaluation.value)}`, true,
+    evaluation.rationale != null ? prose(longText(evaluation.rationale)) : "",
     samples.length > 1 ? make("p", { class: "quiet" }, `${plural(samples.length, "sample")}: ${samples.map(figure).join(", ")}`) : "",
-    opinion.disagreement ? make("p", { class: "quiet" }, disagreement(opinion)) : "",
-    told.length ? section(`Arguments, in the order in which they were made (${told.length})`, true, make("ol", { class: "arguments" }, told.map(argued))) : "",
+    evaluation.disagreement ? make("p", { class: "quiet" }, disagreement(evaluation)) : "",
+    debated.length ? section(`Arguments, in the order in which they were made (${debated.length})`, true, make("ol", { class: "arguments" }, debated.map(argued))) : "",
     judges.length ? section(`Judges (${judges.length})`, true, make("ul", {}, judges.map(each => make("li", { dir: "auto" }, each)))) : "");
 }
 
-function disagreement(opinion) {
+function disagreement(evaluation) {
   const parts = [
-    opinion.within && `${figure(opinion.within)} within a judge`, opinion.between && `${figure(opinion.between)} between judges`,
-    opinion.order_effect && `order effect ${opinion.order_effect > 0 ? "+" : ""}${figure(opinion.order_effect)}: the side read first ${opinion.order_effect > 0 ? "gains" : "loses"}`,
+    evaluation.within && `${figure(evaluation.within)} within a judge`, evaluation.between && `${figure(evaluation.between)} between judges`,
+    evaluation.order_effect && `order effect ${evaluation.order_effect > 0 ? "+" : ""}${figure(evaluation.order_effect)}: the side read first ${evaluation.order_effect > 0 ? "gains" : "loses"}`,
   ].filter(Boolean);
-  return `Disagreement ${figure(opinion.disagreement)}${parts.length ? ` (${parts.join("; ")})` : ""}.`;
+  return `Disagreement ${figure(evaluation.disagreement)}${parts.length ? ` (${parts.join("; ")})` : ""}.`;
 }
 
 const argued = each => make("li", { class: each.side }, tag(each.side === "for" ? "for success" : "against it", each.side === "for" ? "good" : "failed"),
@@ -136,20 +136,20 @@ function proposals(node, own) {
 }
 
 function shown(part) {
-  return section(`Reflections shown to the ${part.kind} (${part.lessons.length})`, true, ...part.lessons.map(lesson =>
-    make("blockquote", { class: "lesson" }, make("p", { dir: "auto" }, lesson.text),
-      make("footer", {}, "After ", make("code", { dir: "auto" }, lesson.action), `: surprise ${lesson.surprise > 0 ? "+" : ""}${figure(lesson.surprise)}`,
-        lesson.tainted ? make("span", {}, " ", tag("holds text of a page")) : "", make("br"),
-        make("span", { class: "quiet" }, lesson.source, `; memory ${part.memory}`)))));
+  return section(`Reflections shown to the ${part.kind} (${part.reflections.length})`, true, ...part.reflections.map(reflection =>
+    make("blockquote", { class: "reflection" }, make("p", { dir: "auto" }, reflection.text),
+      make("footer", {}, "After ", make("code", { dir: "auto" }, reflection.action), `: surprise ${reflection.surprise > 0 ? "+" : ""}${figure(reflection.surprise)}`,
+        reflection.tainted ? make("span", {}, " ", tag("holds text of a page")) : "", make("br"),
+        make("span", { class: "quiet" }, reflection.source, `; memory ${part.memory}`)))));
 }
 
 function reached(node) {
   const routes = node.routes ?? [];
-  const said = (node.told ?? []).map(each => make("p", {}, `Command of a viewer: ${each}.`));
+  const said = (node.commands ?? []).map(each => make("p", {}, `Command of a viewer: ${each}.`));
   const time = node.seconds != null ? `The step that led here took ${node.seconds.toFixed(2)} s.` : "";
   const first = make("p", { class: "quiet" }, `First seen ${node.born.toFixed(1)} s after the start, at iteration ${node.iteration}. ${time}`);
   const rows = routes.map(route => make("tr", {}, ...[
-    route.node === node.id ? "here" : `state ${route.node}`, way(route), route.verdict,
+    route.node === node.id ? "here" : `state ${route.node}`, way(route), route.match,
     route.reason ?? "", `${(route.seconds ?? 0).toFixed(2)} s`].map((text, place) => make("td", { class: place === 4 ? "n" : null }, text))));
   return section("How it was reached", false, first, said, rows.length ? table(["Environment moved to", "Route", "Match", "Reason", "s"], rows) : "");
 }

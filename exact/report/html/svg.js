@@ -1,5 +1,5 @@
 "use strict";
-// Draws a tree as SVG: up to some hundreds of items every one is an element that a reader of the page can be told about.
+// Draws a tree as SVG: up to some hundreds of items each is an element with a name for screen readers.
 
 class SvgPainter {
   constructor(host, view) {

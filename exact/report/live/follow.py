@@ -69,7 +69,7 @@ class Follower:
             steps=committed,
             traces=outside(reading, tree),
             trouble=trouble(reading),
-            lessons=tuple(reflection_record(reflected.reflection) for reflected in reading.state.reflected),
+            reflections=tuple(reflection_record(reflected.reflection) for reflected in reading.state.reflected),
             timeline=reading.growth.timeline(),
             limits=caps(reading),
             marks=marks(reading, tree),
@@ -99,7 +99,7 @@ class Follower:
 
     def gauges(self) -> dict[str, Any]:
         """Return the present figures of the attempt."""
-        now, said = self._reading.state, [each for told in self._reading.commands.values() for each in told]
+        now, said = self._reading.state, [each for sent in self._reading.commands.values() for each in sent]
         return {
             "gauges": {
                 "iterations": now.tree.iterations,
@@ -157,7 +157,7 @@ class Follower:
         return data.Report(
             head=top, remembered=remembered(reading, top.headline), nodes=(), steps=committed,
             traces=outside(reading, tree), trouble=trouble(reading),
-            lessons=tuple(reflection_record(reflected.reflection) for reflected in reading.state.reflected),
+            reflections=tuple(reflection_record(reflected.reflection) for reflected in reading.state.reflected),
             timeline=(), limits={}, marks={}, texts=(), pictures={},
         )  # fmt: skip
 

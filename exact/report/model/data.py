@@ -167,7 +167,7 @@ class ArrivalRoute(ReportPart, frozen=True, kw_only=True):
     node: int
     """TreeState that the route led to: this one, or the one before, from which the action was then taken."""
     route: str
-    verdict: str
+    match: str
     transitions: int = 0
     resets: int = 0
     reason: str = ""
@@ -193,13 +193,13 @@ class RetrievedReflections(ReportPart, frozen=True, kw_only=True):
 
     kind: str
     memory: str
-    lessons: tuple[ReflectionRecord, ...]
+    reflections: tuple[ReflectionRecord, ...]
 
 
 class RecalledReflection(ReportPart, frozen=True, kw_only=True):
     """Earlier reflection that this attempt was shown."""
 
-    lesson: ReflectionRecord
+    reflection: ReflectionRecord
     nodes: tuple[int, ...]
     """States in which it was shown."""
     ending: str
@@ -254,7 +254,7 @@ class TreeState(ReportPart, frozen=True, kw_only=True):
     """V: the first evaluation."""
     mean: float | None = None
     """Mean of all values backed up here and below."""
-    opinion: StateEvaluation | None = None
+    evaluation: StateEvaluation | None = None
     title: str = ""
     url: str = ""
     observation: int | None = None
@@ -271,7 +271,7 @@ class TreeState(ReportPart, frozen=True, kw_only=True):
     """Seconds that the step that led here took."""
     spent: str = ""
     """Text about what the model calls in this state took."""
-    told: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
     """Commands of viewers about it."""
 
 
@@ -341,7 +341,7 @@ class Report(ReportPart, frozen=True, kw_only=True):
     """Writes that were sent, and everything that was blocked."""
     trouble: tuple[tuple[int, str, int], ...]
     """Failures and drifts: node, reason, count."""
-    lessons: tuple[ReflectionRecord, ...]
+    reflections: tuple[ReflectionRecord, ...]
     """Reflections written in this attempt."""
     remembered: tuple[RecalledReflection, ...]
     """Reflections shown in this attempt, in order."""

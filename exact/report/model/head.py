@@ -122,7 +122,7 @@ def _travelled(reading: Reading) -> tuple[data.Fact, ...]:
     """Return figures about how environments reached states."""
     found = travel(reading)
     times = sum(each.times for each in found.moved)
-    return (data.Fact(label="Arrivals", value=_count(times), note="; ".join(lines(found))),) if times else ()
+    return (data.Fact(label="Arrivals", value=_count(times), note="; ".join(lines(found, label=""))),) if times else ()
 
 
 def _setting(reading: Reading) -> tuple[data.Fact, ...]:

@@ -44,7 +44,7 @@ def report(
         steps=committed,
         traces=outside(reading, tree),
         trouble=trouble(reading),
-        lessons=tuple(reflection_record(reflected.reflection) for reflected in reading.state.reflected),
+        reflections=tuple(reflection_record(reflected.reflection) for reflected in reading.state.reflected),
         remembered=remembered(reading, top.headline),
         timeline=reading.growth.timeline(),
         limits=caps(reading),

@@ -50,7 +50,7 @@ def state(reading: Reading, node: Node, texts: Texts) -> data.TreeState:
         visits=node.visits,
         value=node.value,
         mean=_mean(node),
-        opinion=state_evaluation(node.evaluation, texts),
+        evaluation=state_evaluation(node.evaluation, texts),
         title=one_line(seen.title, LABEL) if seen else "",
         url=one_line(seen.url) if seen else "",
         observation=texts.add(seen.text) if seen else None,
@@ -64,7 +64,7 @@ def state(reading: Reading, node: Node, texts: Texts) -> data.TreeState:
         failures=tuple(one_line(f"{failed.what}: {failed.reason}") for id in ids for failed in reading.failures.get(id, ())),
         seconds=came.seconds if came else None,
         spent=_spent([called for id in ids for called in reading.calls.get(id, ())]),
-        told=tuple(_said(each) for id in ids for each in reading.commands.get(id, ())),
+        commands=tuple(_said(each) for id in ids for each in reading.commands.get(id, ())),
     )
 
 
@@ -78,9 +78,9 @@ def _spent(calls: Sequence[ev.Called]) -> str:
     return f"{counted(len(calls), 'call')}, {read:,} tokens in, {written:,} out, {price}, {sum(c.seconds for c in calls):.1f} s"
 
 
-def _said(told: ev.Commanded) -> str:
-    who = f" by {told.by}" if told.by else ""
-    return one_line(f"{told.command}{who} at {told.t:.1f} s" + (f", refused: {told.refused}" if told.refused else ""))
+def _said(sent: ev.Commanded) -> str:
+    who = f" by {sent.by}" if sent.by else ""
+    return one_line(f"{sent.command}{who} at {sent.t:.1f} s" + (f", refused: {sent.refused}" if sent.refused else ""))
 
 
 def _ids(reading: Reading, node: Node) -> tuple[int, ...]:
@@ -160,7 +160,7 @@ def _route(arrival: ev.Arrived) -> data.ArrivalRoute:
     return data.ArrivalRoute(
         node=arrival.node,
         route=arrival.route,
-        verdict=arrival.match,
+        match=arrival.match,
         transitions=arrival.transitions,
         resets=arrival.resets,
         reason=one_line(arrival.reason),
@@ -203,7 +203,9 @@ def traces(effects: Iterable[SideEffect], phase: str, node: int) -> list[data.Tr
 
 def _shown(recalled: ev.Recalled) -> data.RetrievedReflections:
     return data.RetrievedReflections(
-        kind=recalled.kind, memory=one_line(recalled.memory, LABEL), lessons=tuple(reflection_record(each) for each in recalled.reflections)
+        kind=recalled.kind,
+        memory=one_line(recalled.memory, LABEL),
+        reflections=tuple(reflection_record(each) for each in recalled.reflections),
     )
 
 
@@ -217,7 +219,7 @@ def remembered(reading: Reading, ending: str) -> tuple[data.RecalledReflection, 
             found.setdefault(reflection.id, reflection)
             where.setdefault(reflection.id, []).append(node.id)
     return tuple(
-        data.RecalledReflection(lesson=reflection_record(each), nodes=tuple(dict.fromkeys(where[id])), ending=ending)
+        data.RecalledReflection(reflection=reflection_record(each), nodes=tuple(dict.fromkeys(where[id])), ending=ending)
         for id, each in found.items()
     )
 

@@ -160,7 +160,7 @@ def _move(event: ev.AnyEvent) -> tuple[str, int] | None:
         case ev.Told():
             return _result(event.result), event.result.node if isinstance(event.result, Diverged) else -1
         case ev.Commanded():
-            return f"was told to {event.command}", event.node
+            return f"received the command to {event.command}", event.node
         case ev.Decided():
             return f"decided for {one_line(event.action, LABEL)}: {event.decision.reason}", -1
         case ev.Committed():
@@ -173,20 +173,20 @@ def _move(event: ev.AnyEvent) -> tuple[str, int] | None:
 def _result(result: Result) -> str:
     match result:
         case Valued():
-            return f"was told a value of {result.evaluation.value:.3f}"
+            return f"received a value of {result.evaluation.value:.3f}"
         case Stepped():
             return (
                 f"came to {'an end' if result.terminated else 'a blocked write' if result.blocked else f'a state {result.fingerprint[:8]}'}"
             )
         case Proposed():
-            return "was proposed " + ", ".join(f"{one_line(p.action.key, 60)} ({p.prior:.2f})" for p in result.proposals)
+            return "received the proposals " + ", ".join(f"{one_line(p.action.key, 60)} ({p.prior:.2f})" for p in result.proposals)
         case Failure():
             return f"failed ({result.kind}): {one_line(result.reason)}"
         case Batched():
-            return "was told values of " + ", ".join(f"{each.value:.3f}" for each in result.evaluations)
+            return "received values of " + ", ".join(f"{each.value:.3f}" for each in result.evaluations)
         case Compared():
             return "compared " + ", ".join(f"{score:.3f}" for score in result.scores)
         case Rolled():
-            return f"was told a value of {result.evaluation.value:.3f} by a rollout of {counted(result.steps, 'step')}"
+            return f"received a value of {result.evaluation.value:.3f} from a rollout of {counted(result.steps, 'step')}"
         case Diverged():
-            return f"was led elsewhere from state {result.node}"
+            return f"arrived at another state than state {result.node}"

@@ -16,7 +16,7 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
 
     route: str
     """Route name, as in exact/environments/restore/routes.py."""
-    verdict: str
+    match: str
     times: int
     transitions: int
     """Steps replayed."""
@@ -49,12 +49,12 @@ def travel(reading: Reading) -> Travel:
     arrivals = [arrival for each in reading.arrivals.values() for arrival in each]
     groups = {(arrival.route, arrival.match) for arrival in arrivals}
     moved = []
-    for route, verdict in groups:
-        alike = [each for each in arrivals if (each.route, each.match) == (route, verdict)]
+    for route, match in groups:
+        alike = [each for each in arrivals if (each.route, each.match) == (route, match)]
         seconds, steps = sum(each.seconds for each in alike), sum(each.transitions for each in alike)
-        moved.append(Moved(route=route, verdict=verdict, times=len(alike), transitions=steps, seconds=round(seconds, 6)))
+        moved.append(Moved(route=route, match=match, times=len(alike), transitions=steps, seconds=round(seconds, 6)))
     return Travel(
-        moved=tuple(sorted(moved, key=lambda each: (-each.times, each.route, each.verdict))),
+        moved=tuple(sorted(moved, key=lambda each: (-each.times, each.route, each.match))),
         environments=max((each.environments for each in arrivals), default=0),
         snapshots=len(reading.kept),
         snapshot_seconds=round(sum(each.seconds for each in reading.kept), 6),
@@ -66,12 +66,12 @@ def travel(reading: Reading) -> Travel:
     )
 
 
-def lines(travel: Travel) -> Iterator[str]:
-    """Yield them as text; nothing where no environment was moved."""
+def lines(travel: Travel, label: str = "arrivals: ") -> Iterator[str]:
+    """Yield the sums as text; nothing where no environment was moved. `label` begins the line of arrivals."""
     if travel.moved:
-        verdict = {"exact": "", "drifted": " drifted", "diverged": " diverged"}
-        yield "arrivals: " + ", ".join(
-            f"{each.times} x {each.route}{verdict.get(each.verdict, ' ' + each.verdict)} ({each.seconds:.1f} s)" for each in travel.moved
+        yield label + ", ".join(
+            f"{each.times} by {each.route}{'' if each.match == 'exact' else f', {each.match}'} ({each.seconds:.1f} s)"
+            for each in travel.moved
         )
     if travel.snapshots:
         size = f", {travel.snapshot_bytes / 1e6:.0f} MB at most" if travel.snapshot_bytes else ""

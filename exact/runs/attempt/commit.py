@@ -34,7 +34,8 @@ class Committer:
             return stopped
         if broken := outage(self._state.tree.root):
             kind, _, reason = broken.partition(": ")
-            raise (ModelError if kind == "model" else EnvironmentFailure)(reason)
+            error = (ModelError if kind == "model" else EnvironmentFailure)(reason)
+            raise error.final() if reason in self._state.lasting_failures else error
         if said := unreadable(self._state.tree.root):
             return f"the agent's answers cannot be parsed: {said}"
         try:

@@ -119,13 +119,15 @@ class Executor:
         try:
             return await self._dispatch(need, selection, node, reserved)
         except EnvironmentFailure as error:
-            what, reason = "environment", str(error)
+            what, reason, resumable = "environment", str(error), error.resumable
         except AnswerError as error:
-            what, reason = "answer", str(error)
+            what, reason, resumable = "answer", str(error), error.resumable
         except ModelError as error:
-            what, reason = "model", str(error)
+            what, reason, resumable = "model", str(error), error.resumable
         lost = self._simulator.take_lost_steps(selection)
-        self._attempt.record(ev.Failed(what=what, node=node.id, reason=reason, transitions=lost, selection=selection.id))
+        self._attempt.record(
+            ev.Failed(what=what, node=node.id, reason=reason, transitions=lost, resumable=resumable, selection=selection.id)
+        )
         return Answered(Failure(kind=what, reason=reason))
 
     async def _dispatch(self, need: Need, selection: Selection, node: Node, reserved: Reservation) -> Answered:

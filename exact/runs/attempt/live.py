@@ -150,7 +150,7 @@ class LiveEnvironment:
         if self._state.wrote and not environment.capabilities.isolated:
             raise EnvironmentFailure(
                 "the live environment is gone, and its committed actions wrote outside: they are not sent twice; start a new run"
-            )
+            ).final()
         observation: Observation | None = await environment.reset(self._task)
         steps, effects = self._state.carried_out, list[SideEffect]()
         for step, then in zip(steps, observations_before_steps(self._state, self._blobs), strict=True):
@@ -159,4 +159,4 @@ class LiveEnvironment:
             observation = transition.observation
         self._record(ev.Rebuilt(transitions=len(steps), effects=tuple(effects)))
         if (observation.fingerprint if observation else "") != self._state.tree.root.fingerprint:
-            raise EnvironmentFailure(f"{self._task.id}: the committed actions lead to another state than before: start a new run")
+            raise EnvironmentFailure(f"{self._task.id}: the committed actions lead to another state than before: start a new run").final()

@@ -52,7 +52,9 @@ ALIASES = (
     Alias("kept", "fidelity", values=FIDELITIES),
     Alias("finished", "missing", values=MISSING),
     Alias("results.jsonl", "missing", values=MISSING),
+    Alias("results.jsonl", "told", now="informed"),
     Alias("replays.jsonl", "missing", values=MISSING),
+    Alias("replays.jsonl", "verdict", now="match"),
     Alias("attempts.jsonl", "missing", values=MISSING),
 )
 _BY_PLACE: dict[str, list[Alias]] = defaultdict(list)

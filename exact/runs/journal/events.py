@@ -261,6 +261,8 @@ class Failed(Event, frozen=True, kw_only=True, tag="failed"):
     reason: str
     transitions: int = 0
     """Steps taken in the environment that failed."""
+    resumable: bool = True
+    """Whether resuming the run may help: see `ResultLine.resumable`."""
     selection: int = -1
 
 
@@ -418,6 +420,8 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
     reason: str = ""
     missing: str = ""
     """Part that did not answer in a failed attempt: see `ResultLine.missing`."""
+    resumable: bool = True
+    """Whether resuming may finish a failed attempt: see `ResultLine.resumable`."""
 
 
 AnyEvent = (

@@ -117,10 +117,12 @@ class AttemptState:
         """Arrivals at another state than the node's."""
         self.restores = 0
         """Arrivals at a node by another route than `reuse` and `advance`."""
-        self.told = 0
+        self.informed = 0
         """Evaluations by an oracle that hold the benchmark's score."""
         self.failures = 0
         """Calls and environments that failed."""
+        self.lasting_failures = set[str]()
+        """Reasons of the failures that resuming cannot help."""
         self.rebuilt = 0
         """Steps that rebuilt the live environment after a crash."""
         self.judged: ev.Judged | None = None
@@ -259,6 +261,8 @@ class AttemptState:
                 self.tree.seed = event.seed
             case ev.Failed():
                 self.failures += event.what != "budget"
+                if not event.resumable:
+                    self.lasting_failures.add(event.reason)
                 self.scope(event.selection).spend("transitions", event.transitions)
             case ev.Judged():
                 self.judged = event
@@ -316,7 +320,7 @@ class AttemptState:
             self.answered.setdefault(event.key, event.result)
         if isinstance(event, ev.Late) or not event.reused:
             self.scope(event.selection).spend("evaluations", evaluations_in(event.result))
-            self.told += benchmark_scores_in(event.result)
+            self.informed += benchmark_scores_in(event.result)
 
     def _commanded(self, event: ev.Commanded) -> None:
         self.commanded[event.id] = event

@@ -38,7 +38,11 @@ class ResultLine(msgspec.Struct, frozen=True, kw_only=True):
     """Score in [0, 1]; None unless scored."""
     value: float | None = None
     """Value of the final state by the agent's own evaluation, in [0, 1]; None without one."""
+    answer: str | None = None
+    """Text of the final `stop`; None where the attempt gave no answer."""
     reason: str = ""
+    score_reason: str = ""
+    """Reason that the evaluator gave for the score."""
     missing: str = ""
     """Missing part, where it is known. `answer`: scored 0, since the task asks for a final answer and none was given. Of a failed attempt,
     `environment`: a page, a site or the browser did not answer; `model`: a model that the agent asks did not; `judge`: a model that the
@@ -71,10 +75,14 @@ class ResultLine(msgspec.Struct, frozen=True, kw_only=True):
     """Wall-clock seconds of the attempt, interruptions not counted."""
     oracle: bool = False
     """Whether the agent was informed of the benchmark's score."""
-    told: int | None = None
+    informed: int | None = None
     """Evaluations of an oracle that hold the benchmark's score; with none it was no oracle. None for others, or where not counted."""
     same_task: bool = False
     """Whether reflections on the same task, with any seed, could be recalled."""
+    began: bool = True
+    """Whether the start of the task was reached. Where it was not, nothing was searched and nothing was done."""
+    resumable: bool = True
+    """Whether `exact resume` may finish a failed attempt. False where only a new run can."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):

@@ -171,12 +171,12 @@ async def attempt(tmp_path: Path, environment: ToyGraph, fidelity: Fidelity) -> 
 
 async def test_a_run_with_an_oracle_finds_the_corridor_that_wins_and_says_that_it_is_one(tmp_path: Path) -> None:
     line = await attempt(tmp_path, deceptive_chain(3), "replay")
-    assert line.score == 1.0 and line.oracle and line.told
+    assert line.score == 1.0 and line.oracle and line.informed
 
 
 async def test_in_an_application_an_oracle_knows_where_to_stop_and_one_without_forks_is_counted_as_uninformed(tmp_path: Path) -> None:
     line = await attempt(tmp_path, office(), "environment")
-    assert line.score == 1.0 and line.told
+    assert line.score == 1.0 and line.informed
     rooms = {name: ToyState(text=name, edges={"on": ToyEdge(to=to)}) for name, to in (("a", "b"), ("b", "c"), ("c", "a"))}
     nowhere = ToyGraph(name="nowhere", instruction="", start="a", states=rooms)
-    assert (await attempt(tmp_path, nowhere, "replay")).told == 0
+    assert (await attempt(tmp_path, nowhere, "replay")).informed == 0

@@ -43,7 +43,7 @@ def test_a_foreseen_end_and_the_real_one_are_one_state(told: Report) -> None:
     last = next(node for node in told.nodes if node.current)
     twins = [node for node in told.nodes if (node.parent, node.via) == (last.parent, last.via)]
     assert twins == [last]
-    assert last.status == "terminal" and last.routes and last.opinion
+    assert last.status == "terminal" and last.routes and last.evaluation
 
 
 def test_committed_states_are_marked_from_the_start_to_the_last(told: Report) -> None:
@@ -75,13 +75,13 @@ def test_drift_and_failures_are_told_once_with_their_number(told: Report) -> Non
 
 def test_reflections_shown_and_written_have_their_provenance(told: Report) -> None:
     (shown,) = told.nodes[0].shown
-    assert shown.lessons[0].source.startswith("from shop/coffee?seed=1, on shop.test, run monday, node 7, by the embedded reflector")
-    assert told.lessons[0].tainted
+    assert shown.reflections[0].source.startswith("from shop/coffee?seed=1, on shop.test, run monday, node 7, by the embedded reflector")
+    assert told.reflections[0].tainted
 
 
 def test_a_reflection_that_was_shown_says_where_and_how_the_attempt_ended(told: Report) -> None:
     (used,) = told.remembered
-    assert (used.lesson, used.nodes, used.ending) == (told.nodes[0].shown[0].lessons[0], (0,), told.head.headline)
+    assert (used.reflection, used.nodes, used.ending) == (told.nodes[0].shown[0].reflections[0], (0,), told.head.headline)
 
 
 def test_a_model_call_has_its_prompt_answer_and_cost(told: Report) -> None:

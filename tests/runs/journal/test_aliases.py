@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from exact.evaluation.folder import Replay
 from exact.runs.journal import events as ev
 from exact.runs.journal.aliases import ALIASES, RENAMED, current
 from exact.runs.journal.file import read_journal
@@ -74,6 +75,14 @@ def test_old_values_in_results_are_read_as_current_ones(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text('{"task":"t","seed":0,"agent":"a","status":"failed","missing":"world"}\n')
     assert [line.missing for line in read_lines(path, ResultLine)] == ["environment"]
+
+
+def test_old_fields_in_results_and_replays_are_read_as_current_ones(tmp_path: Path) -> None:
+    results, replays = tmp_path / "results.jsonl", tmp_path / "replays.jsonl"
+    results.write_text('{"task":"t","seed":0,"agent":"a","status":"scored","oracle":true,"told":3}\n')
+    replays.write_text('{"task":"t","score":1.0,"verdict":"drifted"}\n')
+    assert [line.informed for line in read_lines(results, ResultLine)] == [3]
+    assert [line.match for line in read_lines(replays, Replay)] == ["drifted"]
 
 
 def test_data_of_users_keeps_its_keys() -> None:

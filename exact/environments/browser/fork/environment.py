@@ -149,6 +149,7 @@ class ForkingEnvironment(BrowserEnvironment):
 
     def policy_changed(self, policy: RequestPolicy) -> None:
         """Let the sandbox connect to the origins that the policy allows."""
+        policy.is_inside = self._store.is_inside
         if self._store.outside:
             self._browser.relay.egress.admit(policy.allowed, sockets=policy.writable)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
 
 _PROXY_PORT = 1
 """Port of the sandbox's loopback that its browser uses as proxy; no service listens there."""
+
+
+_LOOPBACK = re.compile(r"(?:.+\.)?localhost|127\.[\d.]+|::1")
+"""Host names that Chromium takes for the machine that it runs on."""
 
 
 class ForkStore:
@@ -71,6 +77,12 @@ class ForkStore:
     def isolated(self) -> bool:
         """True where everything that is done in an environment is undone: there is no outside, or a site whose states are retained."""
         return self.outside is None or self.states is not None
+
+    def is_inside(self, url: str) -> bool:
+        """Return whether an address is answered in the sandbox: by its services, or because there is no outside."""
+        host = urlsplit(url).hostname or ""
+        named = {each.partition(":")[0] for each in self.setup.hosts}
+        return self.outside is None or host in named or (bool(self._services) and _LOOPBACK.fullmatch(host) is not None)
 
     @property
     def stateless(self) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from exact.environments.base import SideEffect
+from exact.environments.browser.network.form import field_names
 from exact.environments.browser.network.pdf import as_page
 from exact.environments.browser.network.policy import READS, RequestPolicy
 from exact.environments.browser.network.recording import Recording, encoded
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from exact.environments.browser.page.connection import CdpConnection
 
 Event = dict[str, Any]
+Reach = Literal["", "sandbox", "recording", "outside"]
 EVENTS = ("Target.targetCreated", "Target.targetDestroyed", "Fetch.requestPaused")
 """CDP events that the interceptor handles."""
 _DOCUMENT_TYPES = ("Document", "Other")
@@ -143,7 +145,7 @@ class RequestInterceptor:
         reason = policy.refusal(request["method"], request["url"]) if policy else "a request that belongs to no page"
         if reason:
             if policy:
-                policy.record(SideEffect(kind="blocked", method=request["method"], url=request["url"], detail=reason))
+                policy.record(_effect(request, "blocked", detail=reason))
             await self._refuse(event, policy)
             return
         if policy and request["url"] in policy.blank_pages:
@@ -160,7 +162,8 @@ class RequestInterceptor:
             other = [(name, value) for name, value in request["headers"].items() if name.lower() not in named]
             answer["headers"] = [{"name": name, "value": value} for name, value in (*other, *policy.headers.items())]
         if policy and request["method"] not in READS:
-            policy.record_write(event["requestId"], SideEffect(kind="request", method=request["method"], url=request["url"]))
+            reach: Reach = "sandbox" if policy.is_inside(request["url"]) else "outside"
+            policy.record_write(event["requestId"], _effect(request, "request", reach=reach))
         await self._cdp.send("Fetch.continueRequest", answer)
 
     def _is_recorded(self, event: Event) -> bool:
@@ -176,11 +179,11 @@ class RequestInterceptor:
             return
         found = self._recording.answer(request, policy.mask)
         if found is None:
-            policy.record(SideEffect(kind="blocked", method=request["method"], url=request["url"], detail="not in the recorded traffic"))
+            policy.record(_effect(request, "blocked", detail="not in the recorded traffic"))
             await self._refuse(event, policy)
             return
         if request["method"] not in READS:
-            policy.record(SideEffect(kind="request", method=request["method"], url=request["url"], status=found.status))
+            policy.record(_effect(request, "request", reach="recording", status=found.status))
         headers = [{"name": name, "value": value} for name, value in found.headers if name.lower() not in _TRANSFER_HEADERS]
         if event["resourceType"] in _DOCUMENT_TYPES:
             headers.append({"name": "Content-Security-Policy", "value": policy.content_security_policy()})
@@ -274,6 +277,13 @@ class RequestInterceptor:
             pass  # a page of that context is gone, which does not matter to the others
         finally:
             del self._frame_queries[context]
+
+
+def _effect(request: Event, kind: Literal["request", "blocked"], *, detail: str = "", reach: Reach = "", status: int = 0) -> SideEffect:
+    """Return a request as a side effect, with the names of the fields that it sends."""
+    method = request["method"]
+    fields = () if method in READS else field_names(request)
+    return SideEffect(kind=kind, method=method, url=request["url"], status=status, detail=detail, fields=fields, reach=reach)
 
 
 def _is_pdf(headers: Iterable[dict[str, str]], max_bytes: int) -> bool:

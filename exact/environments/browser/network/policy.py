@@ -50,6 +50,8 @@ class RequestPolicy:
         """Addresses that are answered with an empty page, without a request to the server."""
         self.unauthorized = ""
         """The address of a page that the server answered with status 401; the reader empties it."""
+        self.is_inside: Callable[[str], bool] = lambda url: False
+        """Returns whether an address is answered in the sandbox, so that what is sent there stays in it."""
         self.document_bytes = 1 << 30
         """Most bytes of a PDF whose text is shown."""
         self._effects: list[SideEffect] = []

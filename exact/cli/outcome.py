@@ -1,0 +1,65 @@
+"""The outcome of one attempt in a terminal: one line, and below it the answer and the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from exact.counted import counted
+from exact.report.model.text import inert, one_line
+from exact.runs.journal.store import ResultLine
+
+ANSWER_LINES, REASON_LINES = 4, 2
+"""Lines of an answer and of an evaluator's reason that are printed."""
+_LINE = 160
+"""Characters of a printed line."""
+_REASON = 2_000
+"""Characters of the reason of a failure, which states the way out at its end."""
+_MARKS = {"scored": ("✗", "red"), "judged": ("•", "cyan"), "failed": ("!", "yellow"), "stopped": ("–", "yellow")}
+
+
+def mark(line: ResultLine) -> str:
+    """Return the coloured sign of an outcome."""
+    sign, colour = ("✓", "green") if line.score is not None and line.score >= 1 else _MARKS[line.status]
+    return click.style(sign, fg=colour)
+
+
+def outcome(line: ResultLine) -> str:
+    """Return how an attempt ended, in a word or two."""
+    if line.score is not None:
+        return f"score {line.score:g}"
+    if line.status == "judged":
+        return "not scored" if line.value is None else f"own value {line.value:.2f}"
+    return line.status if line.began else "did not begin"
+
+
+def figures(line: ResultLine) -> str:
+    """Return what an attempt took: actions, steps, seconds and money."""
+    cost = f"  ${line.cost:.4f}" if line.cost else "" if line.cost == 0 else "  cost unknown"
+    actions, steps = f"{counted(line.actions, 'action'):>10}", f"{counted(line.transitions, 'step'):>10}"
+    return f"{actions}  {steps}  {line.seconds:6.1f} s{cost}"
+
+
+def details(line: ResultLine, *, report: str = "") -> Iterator[str]:
+    """Yield the answer, the evaluator's reason, and the reason of an end that is no score.
+
+    Text of pages and models is made inert and cut. `report`: the place that holds all of it.
+    """
+    if line.answer is not None:
+        yield from _labelled("answer", line.answer, ANSWER_LINES, report)
+    if line.score_reason and line.score != 1:
+        yield from _labelled("evaluator", line.score_reason, REASON_LINES, report)
+    if line.status != "scored" and line.reason:
+        yield f"    {one_line(line.reason, _REASON)}"
+
+
+def _labelled(label: str, text: str, most: int, place: str) -> Iterator[str]:
+    """Yield a text in at most `most` lines, the first of them after a label."""
+    lines = [inert(line, _LINE) for line in text.strip().splitlines() if line.strip()] or ["(empty)"]
+    shown, rest = lines[:most], len(lines) - most
+    yield f"    {label}: {shown[0]}"
+    yield from (f"    {' ' * len(label)}  {line}" for line in shown[1:])
+    if rest > 0 or any(len(line) > _LINE for line in text.splitlines()):
+        more = f"{counted(rest, 'more line')}" if rest > 0 else "cut here"
+        yield f"    {' ' * len(label)}  ({more}{f'; all of it: {place}' if place else ''})"

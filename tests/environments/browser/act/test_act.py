@@ -305,4 +305,6 @@ async def test_an_upload_to_what_asks_for_no_file_is_a_step_where_the_click_did_
         seen = await env.reset(task_at(files=(str(tmp_path / "a.txt"),)))
         step = await do(env, f'upload [{find(seen, "Send").id}] "a.txt"')
         assert "asks for no file" in step.info["refused"] and step.observation is not None
-        assert step.effects == ((SideEffect(kind="request", method="POST", url=f"{seen.url}order", status=200),) if writes else ())
+        assert step.effects == (
+            (SideEffect(kind="request", method="POST", url=f"{seen.url}order", status=200, reach="outside"),) if writes else ()
+        )

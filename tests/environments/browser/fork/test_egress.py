@@ -210,6 +210,7 @@ async def test_a_write_is_held_while_exploring_and_an_effect_when_it_counts(envi
             await environment.reset(TASK)
             effects = (await click(environment, "Go")).effects
             assert [effect.is_blocked for effect in effects] == [simulation] and [effect.is_write for effect in effects] == [not simulation]
+            assert [effect.reach for effect in effects] == ["" if simulation else "outside"]
             assert ("POST /size" in fresh.asked or "PUT /size" in fresh.asked) is not simulation
 
 

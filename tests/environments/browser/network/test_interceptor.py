@@ -14,7 +14,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import SideEffect
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.environments.browser.network import interceptor
-from exact.environments.browser.network.interceptor import RequestInterceptor
+from exact.environments.browser.network.interceptor import Reach, RequestInterceptor
 from exact.environments.browser.network.policy import RequestPolicy
 from exact.errors import ActionError, EnvironmentFailure
 from exact.task import Task
@@ -143,9 +143,37 @@ async def test_a_write_is_sent_and_recorded_where_it_counts_or_can_be_undone(
     httpserver.expect_request("/order").respond_with_data("<p>Thanks", status=201, content_type="text/html")
     async with visit(page, **open_as) as (env, seen):
         step = await do(env, f"click [{find(seen, 'Order').id}]")
-        assert step.effects == (SideEffect(kind="request", method="POST", url=f"{seen.url}order", status=201),)
+        reach: Reach = "sandbox" if open_as.get("isolated") else "outside"
+        assert step.effects == (SideEffect(kind="request", method="POST", url=f"{seen.url}order", status=201, reach=reach),)
         assert step.effects[0].is_write
         assert "POST /order" in requested(httpserver)
+
+
+FIELDS = "<input name=title value=s3cr3t><input name=body value=s3cr3t>"
+UPLOAD = f"<form method=post action=/order enctype=multipart/form-data>{FIELDS}<input type=file name=picture><button>Order</button></form>"
+JSON = """<button onclick="fetch('/order', {method: 'POST', headers: {'content-type': 'application/json'},
+    body: JSON.stringify({title: 's3cr3t', body: 's3cr3t'})}).catch(() => 0)">Order</button>"""
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        (f"<form method=post action=/order>{FIELDS}<button>Order</button></form>", ("title", "body")),
+        (UPLOAD, ("title", "body", "picture")),
+        (JSON, ("title", "body")),
+        (BEACON, ()),
+    ],
+)
+@pytest.mark.parametrize("simulation", [True, False])
+async def test_a_write_names_its_fields_and_no_value_whether_it_was_sent_or_blocked(
+    visit: Visit, httpserver: HTTPServer, page: str, names: tuple[str, ...], simulation: bool
+) -> None:
+    httpserver.expect_request("/order").respond_with_data("<p>Thanks", content_type="text/html")
+    async with visit(page, simulation=simulation) as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Order').id}]")
+        (effect,) = step.effects
+        assert effect.fields == names and effect.is_blocked is simulation
+        assert "s3cr3t" not in repr(step.effects)
 
 
 @pytest.mark.parametrize("page", [FORM, FETCH, BEACON])
@@ -163,7 +191,7 @@ async def test_a_write_that_is_not_answered_in_time_is_told_by_the_step_that_sen
     config = BrowserConfig(screenshots=False, settle_seconds=0.3, answer_seconds=3.0)
     async with visit(page, config=config) as (env, seen):
         step = await do(env, f"click [{find(seen, 'Order').id}]")
-        assert step.effects == (SideEffect(kind="request", method="POST", url=f"{seen.url}order"),)
+        assert step.effects == (SideEffect(kind="request", method="POST", url=f"{seen.url}order", reach="outside"),)
         await asyncio.to_thread(asked.wait, 20)
         gate.set()
         async with asyncio.timeout(20):

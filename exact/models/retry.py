@@ -53,8 +53,8 @@ async def retried(attempt: Callable[[], Awaitable[T]], *, retries: int, deadline
             times += f", and the wait of {failed.after or wait:.3g} s before the next try passes its timeout"
             break
         await sleep(wait)
-    error = ModelError(f"{failed}{times}: {failed.way_out}")
-    raise error if failed.resumable else error.final()
+    gave_up = ModelError(f"{failed}{times}: {failed.way_out}")
+    raise gave_up if failed.resumable else gave_up.final()
 
 
 def _wait(tried: int, after: float | None) -> float:

@@ -112,7 +112,7 @@ def train(pool: ProcessPoolExecutor, work: Path, names: Sequence[str], seeds: Se
     for mode in modes(work).values():
         if "memory" in mode and not Path(mode["memory"]).exists():
             with SQLiteMemory(memory) as source, SQLiteMemory(mode["memory"]) as copy:
-                copy.add_all(source.lessons())
+                copy.add_all(source.reflections())
     with SQLiteMemory(memory) as source:
         kinds = [entry.reflection.kind for entry in source.entries()]
         held = len(source.entries("quarantined"))

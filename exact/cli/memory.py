@@ -135,7 +135,7 @@ def export(where: str, out: Path | None) -> None:
     The oldest comes first. Merged reflections are written too, so that their tasks are known. Statuses and uses are not written.
     """
     with _opened(where) as opened:
-        lines = [msgspec.json.encode(each) for each in opened.lessons()]
+        lines = [msgspec.json.encode(each) for each in opened.reflections()]
     if out is None:
         sys.stdout.buffer.write(b"".join(line + b"\n" for line in lines))
         return
@@ -181,7 +181,7 @@ def merge(where: str, others: tuple[str, ...], config: Path | None) -> None:
         new = 0
         for other in others:
             with _opened(other) as source:
-                new += opened.add_all(source.lessons())
+                new += opened.add_all(source.reflections())
         return f"{new} added, {opened.merge()} merged"
 
     click.echo(_worked(where, config, work, new=bool(others)))

@@ -1,7 +1,7 @@
-"""Which reflections try to instruct instead of telling what was learned.
+"""Detection of reflections that give instructions instead of stating what was learned.
 
-A lesson is shown to models as data, in a fence, and what stands in quotes in it is a page's. Still a lesson that sends its reader to an
-address, asks for secrets, speaks as a system or to a tool has no business in a memory: it is kept, but not shown, until a person says so.
+Prompts show a reflection as data, in a fence, and quoted text in it is a page's. Even so, a reflection that sends its reader to an address,
+asks for secrets, or speaks as a system or to a tool is quarantined: it is stored, and not shown until a person restores it.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ _IN_QUOTES = _AROUND | {"sets rules for good"}
 def instructions(reflection: Reflection) -> list[str]:
     """Return the reasons to quarantine a reflection; empty for an ordinary one. Its text about the expectation counts as well.
 
-    An address on the site that it was learned on is none. The goal and the action, which prompts show too, are not the lesson's own words:
-    in them fewer rules count.
+    An address of the reflection's own site is no reason. Fewer rules apply to the goal and the action, which prompts show too, because they
+    are not the reflection's own words.
     """
     r = reflection
     own = [reason for part in (r.text, r.expected) for reason in _broken(part, r.site, _ALL)]

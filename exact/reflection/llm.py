@@ -30,7 +30,7 @@ class Written(NamedTuple):
     """The two parts of an answer."""
 
     real: str
-    lesson: str
+    reflection: str
 
 
 class LLMReflector:
@@ -59,12 +59,12 @@ class LLMReflector:
         expected = clipped(surprise.expectation, WORDS)
         if kind == "policy":
             expected, _ = await self._asked("expectation", parse_expectation, context, msgspec.structs.replace(seen, after=None), hidden)
-        written, prompt = await self._asked("reflection", parse_lesson, context, seen, hidden + behind, kind=kind, expectation=expected)
+        written, prompt = await self._asked("reflection", parse_reflection, context, seen, hidden + behind, kind=kind, expectation=expected)
         return reflection_record(
             context,
             surprise,
             kind,
-            written.lesson,
+            written.reflection,
             expected=expected,
             real=written.real,
             run=self._run,
@@ -98,24 +98,27 @@ def parse_expectation(text: str) -> str:
     said = _parts(text)
     marked = [part for name, part in said if name == "expected"]
     if len(marked) > 1:
-        raise AnswerError("`Expected:` stands there twice: write it once")
+        raise AnswerError("`Expected:` is given twice: write it once")
     found = marked[0] if marked else said[0][1]
     if not found:
-        raise AnswerError("nothing stands behind Expected: write one sentence")
+        raise AnswerError("nothing follows Expected: write one sentence")
     if (count := len(found.split())) > WORDS:
         raise AnswerError(f"the expectation has {count} words: write at most {WORDS}")
     return found
 
 
-def parse_lesson(text: str) -> Written:
-    """Return the parts `Real:` and `Lesson:`. Raises AnswerError where one is missing, double, empty or too long, or names no condition."""
+def parse_reflection(text: str) -> Written:
+    """Return the parts `Real:` and `Lesson:` of an answer.
+
+    Raises AnswerError where one is missing, double, empty or too long, or names no condition.
+    """
     said = _parts(text)[1:]
     names = [name for name, _ in said if name != "expected"]
     if sorted(names) != ["lesson", "real"]:
         raise AnswerError(f"the parts are {', '.join(names) or 'missing'}: write `Real:` and `Lesson:`, each once")
     parts = dict(said)
     if empty := [name for name in names if not parts[name]]:
-        raise AnswerError(f"nothing stands behind {empty[0].capitalize()}: write one sentence")
+        raise AnswerError(f"nothing follows {empty[0].capitalize()}: write one sentence")
     if (count := len(parts["lesson"].split())) > WORDS:
         raise AnswerError(f"the lesson has {count} words: write at most {WORDS}")
     if not _WHEN.search(parts["lesson"]):

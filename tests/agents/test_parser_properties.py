@@ -12,7 +12,7 @@ import pytest
 from exact.agents.grades import SCALES
 from exact.agents.parse import parse_action, parse_actions, parse_argument, parse_check_answers, parse_checks, parse_grade, parse_preference
 from exact.errors import ActionError, AnswerError
-from exact.reflection.llm import parse_lesson
+from exact.reflection.llm import parse_reflection
 from tests.prompts.states import ACTIONS, SHOE
 
 T = TypeVar("T")
@@ -151,7 +151,7 @@ def test_a_parsed_reflection_has_all_fields() -> None:
     found = []
     for text in [*texts, *(answer(dice) for _ in range(ANSWERS // 2))]:
         try:
-            found.append(parse_lesson(text))
+            found.append(parse_reflection(text))
         except AnswerError as error:
             assert str(error)
     assert found and all(all(written) for written in found)
@@ -161,7 +161,7 @@ def test_a_parsed_reflection_has_all_fields() -> None:
 def test_the_generated_answers_hold_good_ones_and_bad_ones(part: str) -> None:
     """The properties above are not empty."""
     good = {"action": "x\nAction: click [3]", "verdict": "x\nVerdict: B", "lesson": "Expected: a\nReal: b\nLesson: When c, d."}[part]
-    parse = {"action": lambda text: parse_action(text, ACTIONS, SHOE), "verdict": parse_grade, "lesson": parse_lesson}[part]
+    parse = {"action": lambda text: parse_action(text, ACTIONS, SHOE), "verdict": parse_grade, "lesson": parse_reflection}[part]
     assert parse(good)
     with pytest.raises((ActionError, AnswerError)):
         parse(good * 2 if part != "verdict" else good + "\nVerdict: C")

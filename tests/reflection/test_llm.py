@@ -6,7 +6,7 @@ from exact.context import Argument, Evaluation
 from exact.errors import AnswerError
 from exact.models.base import Sampling
 from exact.models.scripted import ScriptedModel
-from exact.reflection.llm import LLMReflector, parse_expectation, parse_lesson
+from exact.reflection.llm import LLMReflector, parse_expectation, parse_reflection
 from exact.reflection.memory import SQLiteMemory
 
 from ..prompts.states import LIST, context, surprise
@@ -86,13 +86,13 @@ async def test_without_a_lesson_there_is_none():
         ("", "missing"),
         ("Lesson: When only this", "parts are lesson"),
         (f"{GOOD}\nLesson: another", "each once"),
-        ("Expected: a\nReal:\nLesson: When c", "nothing stands behind Real"),
+        ("Expected: a\nReal:\nLesson: When c", "nothing follows Real"),
         ("Real: b\nLesson: Click better.", "names no condition"),
     ],
 )
 def test_what_is_no_lesson_is_told(text, told):
     with pytest.raises(AnswerError, match=told):
-        parse_lesson(text)
+        parse_reflection(text)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_what_is_no_expectation_is_told(text, told):
 @given(st.lists(st.sampled_from(GOOD.splitlines()) | st.text()).map("\n".join))
 def test_any_text_is_a_lesson_or_an_answer_error(text):
     try:
-        assert all(parse_lesson(text))
+        assert all(parse_reflection(text))
     except AnswerError as error:
         assert str(error)
 

@@ -77,7 +77,7 @@ def test_an_attempt_that_reports_twice_counts_once_and_one_that_nobody_judged_ne
     assert (entry.retrieved, entry.helped, entry.hurt) == (2, 1, 0)
 
 
-def test_the_same_lesson_from_two_tasks_is_one_that_counts_as_from_both(opened: Open, make: Any, look: Look) -> None:
+def test_the_same_reflection_from_two_tasks_is_stored_once_and_counts_for_both(opened: Open, make: Any, look: Look) -> None:
     first = lesson(make, "Expected 0.80, came 0.10. Look before pressing.")
     again = lesson(make, "Expected 0.75, came 0.20. Look before pressing.", task="suite/b?seed=4")
     with opened() as memory:
@@ -217,7 +217,7 @@ def test_what_is_taken_elsewhere_counts_there_as_from_all_its_tasks_too(opened: 
     with opened() as memory, SQLiteMemory(tmp_path / "other.sqlite") as other:
         memory.add_all([kept, unsure, merged, surer, dropped])
         memory.forget([dropped.id])
-        assert other.add_all(memory.lessons()) == 4
+        assert other.add_all(memory.reflections()) == 4
         assert [entry.reflection for entry in other.entries()] == [entry.reflection for entry in memory.entries()]
         for name in "abcd":
             assert recall(other, look("Press Go"), without=f"suite/{name}?seed=9") == recall(
@@ -376,7 +376,7 @@ def test_merging_what_was_restored_keeps_the_surest_also_where_it_is_the_oldest(
         assert {entry.note for entry in memory.entries("merged")} == {sure_one.id}
 
 
-def test_the_same_lesson_from_a_surer_outcome_takes_the_place_of_the_first(opened: Open, make: Any, look: Look) -> None:
+def test_the_same_reflection_from_a_more_certain_outcome_replaces_the_first(opened: Open, make: Any, look: Look) -> None:
     first = lesson(make, "Look before pressing.", outcome=0.5)
     told = msgspec.structs.replace(first, outcome=0.0, outcome_source="evaluator")
     with opened() as memory:

@@ -16,7 +16,7 @@ class EpisodeHooks:
 
     @property
     def keeps_context(self) -> bool:
-        """True where a reset may empty the browser context instead of opening another one."""
+        """Permission for a reset to empty the browser context instead of opening another one."""
         return True
 
     @property

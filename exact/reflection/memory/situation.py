@@ -54,7 +54,7 @@ def about(reflection: Reflection) -> str:
     return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def same_lesson(one: Reflection, other: Reflection) -> bool:
+def same_reflection(one: Reflection, other: Reflection) -> bool:
     """Return whether two reflections from similar situations have the same action, the same direction and nearly the same words.
 
     Numbers are ignored, because the same surprise is seldom measured twice alike.

@@ -49,9 +49,9 @@ class StoredMemory:
     def add(self, reflection: Reflection) -> None:
         """Store a reflection durably; an id that is there already has no effect. Raises InfrastructureError (disk full, file damaged).
 
-        One that says what another says of the same situation is merged into that, or where it is surer of its outcome that into it; one
-        that instructs is quarantined; one that says what a person had forgotten is forgotten too. Nothing that is stored changes, so the
-        same lesson from a surer outcome is written beside the first, by an id of its own, and the first is merged into it.
+        Of two reflections that say the same about the same situation, the one with the less certain outcome is merged into the other. A
+        reflection that gives instructions is quarantined. A reflection that a person had forgotten is forgotten again. Stored text never
+        changes: the same reflection from a more certain outcome gets an id of its own, and the first one is merged into it.
         """
         self.add_all([reflection])
 
@@ -152,7 +152,7 @@ class StoredMemory:
         with self._access():
             return self._table.entries(status, kind, task, limit)
 
-    def lessons(self) -> list[Reflection]:
+    def reflections(self) -> list[Reflection]:
         """Return active and merged reflections, oldest first. An empty memory to which they are added has the same active ones."""
         entries = self.entries(None)
         known = {entry.reflection.id: entry for entry in entries}
@@ -250,7 +250,7 @@ class StoredMemory:
         """Return those of a status with the same meaning."""
         seqs = self._index.alike(vector, reflection.kind, situation.about(reflection), SAME, status)
         for _, other in self._table.reflections([seq for seq in seqs if before is None or seq < before]):
-            if other.id != reflection.id and situation.same_lesson(reflection, other):
+            if other.id != reflection.id and situation.same_reflection(reflection, other):
                 yield other
 
     def _give_way(self, ids: Sequence[str], into: str, revision: int) -> None:

@@ -71,7 +71,7 @@ class ForkingEnvironment(BrowserEnvironment):
 
     @property
     def paused(self) -> bool:
-        """True while the processes of the sandbox are paused."""
+        """Pause state of the sandbox: True while its processes are paused."""
         return self._browser.relay.sandbox.paused
 
     @property

@@ -53,7 +53,7 @@ class ForkingFactory:
 
     @property
     def isolated(self) -> bool:
-        """True where everything that is done in an environment is undone."""
+        """Guarantee that every side effect of an environment is undone."""
         return self.store.isolated
 
     @property

@@ -75,7 +75,7 @@ class ForkStore:
 
     @property
     def isolated(self) -> bool:
-        """True where everything that is done in an environment is undone: there is no outside, or a site whose states are retained."""
+        """Guarantee that every side effect is undone: there is no outside site, or its states are retained."""
         return self.outside is None or self.states is not None
 
     def is_inside(self, url: str) -> bool:
@@ -86,7 +86,7 @@ class ForkStore:
 
     @property
     def stateless(self) -> bool:
-        """True where no server of the environments keeps a state."""
+        """Guarantee that no server of the environments has a state."""
         return self.outside is None and all(service.stateless for service in self._services)
 
     @property

@@ -35,36 +35,39 @@ REMOVED: Mapping[str, str] = MappingProxyType({})
 """Removed keys by their full path, and what to write in their place: the end of the sentence `'search.x' was removed: ...`."""
 
 
-def current(data: Mapping[Any, Any], section: str = "", *, announce: bool = True) -> dict[Any, Any]:
+def current(data: Mapping[Any, Any], section: str = "", *, announce: bool = True, recorded: bool = False) -> dict[Any, Any]:
     """Return configuration data with today's keys and values.
 
     `section` is the dotted path of the section that `data` is; empty for a whole configuration. With `announce`, each renamed key is
-    reported on stderr, once a process. Raises UsageError where a key was removed, or where its old and its new name are both given.
+    reported on stderr, once a process. `recorded`: the data is that of a run, whose removed keys are left out. Raises UsageError where a
+    user's file has a removed key, or where the old and the new name of a key are both given.
     """
     where = f"{section}." if section else ""
     found: dict[Any, Any] = {}
     for key, value in data.items():
         path = f"{where}{key}"
+        if path in REMOVED and recorded:
+            continue
         if path in REMOVED:
             raise UsageError(f"configuration key {path!r} was removed: {REMOVED[path]}")
         name = KEYS.get(path)
         if name is None:
-            found[key] = _nested(value, path, announce)
+            found[key] = _nested(value, path, announce, recorded)
             continue
         renamed = name.removeprefix(where)
         if renamed in data:
             raise UsageError(f"configuration key {path!r} is now {name!r}, and both are given: keep {name!r}")
-        found[renamed] = _nested(VALUES.get(path, {}).get(value, value) if isinstance(value, str) else value, path, announce)
+        found[renamed] = _nested(VALUES.get(path, {}).get(value, value) if isinstance(value, str) else value, path, announce, recorded)
         if announce:
             _report(path, name, "" if found[renamed] == value else f" ({value} is now {found[renamed]})")
     return found
 
 
-def _nested(value: object, path: str, announce: bool) -> object:
+def _nested(value: object, path: str, announce: bool, recorded: bool) -> object:
     if isinstance(value, Mapping):
-        return current(value, path, announce=announce)
+        return current(value, path, announce=announce, recorded=recorded)
     if isinstance(value, list | tuple):
-        return [current(each, path, announce=announce) if isinstance(each, Mapping) else each for each in value]
+        return [current(each, path, announce=announce, recorded=recorded) if isinstance(each, Mapping) else each for each in value]
     return value
 
 

@@ -28,17 +28,22 @@ class ProxyConfig(Strict, frozen=True, kw_only=True):
     bypass: str = ""
     """Hosts that are reached without the proxy, separated by commas."""
     user: str = ""
+    """User at the proxy."""
     password: str = ""
+    """Password at the proxy."""
 
 
 class CertificateConfig(Strict, frozen=True, kw_only=True):
     """Client certificate of a browser: PEM files of certificate and key, or one PKCS #12 file."""
 
     certificate: str = ""
+    """PEM file of the certificate."""
     key: str = ""
+    """PEM file of the certificate's private key."""
     pfx: str = ""
+    """PKCS #12 file with certificate and key, in place of two PEM files."""
     passphrase: str = ""
-    """Passphrase, or `$NAME` for an environment variable."""
+    """Passphrase of the key or of the PKCS #12 file, or `$NAME` for an environment variable."""
 
 
 class RecordingConfig(Strict, frozen=True, kw_only=True):
@@ -66,6 +71,7 @@ class LoginConfig(Strict, frozen=True, kw_only=True):
     user: str = ""
     """User of basic authentication at the task's origins."""
     password: str = ""
+    """Password of basic authentication."""
     certificate: CertificateConfig | None = None
     expired: str = ""
     """Regular expression of addresses that show an expired log-in; status 401 of a page shows it too. At a task's start `script` renews
@@ -73,7 +79,7 @@ class LoginConfig(Strict, frozen=True, kw_only=True):
 
 
 class BrowserConfig(Strict, frozen=True, kw_only=True):
-    """The browser environment. A task may override many keys in its metadata's `browser`: see environments/browser/task_config.py."""
+    """The browser environment. A site file or a task may override many of these keys."""
 
     headed: bool = False
     """Show the browser's window."""
@@ -86,7 +92,9 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     scale: Annotated[float, msgspec.Meta(gt=0, le=8)] = 1.0
     """Screenshot pixels per CSS pixel, in (0, 8]."""
     locale: str = "en-US"
+    """Language and region of the browser, as a BCP 47 tag."""
     timezone: str = "UTC"
+    """Time zone of the browser, by its IANA name."""
     user_agent: str = ""
     """User agent. Empty: the browser's own."""
     geolocation: GeolocationConfig | None = None
@@ -113,7 +121,7 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     answer_seconds: Amount = 15.0
     """Most seconds to wait for a server to answer a navigation. Then loading is stopped, and the page before stays."""
     allow_origins: tuple[str, ...] = ()
-    """Further origins that may be navigated to, beside the task's."""
+    """Further origins, such as `https://login.example.org`, to which pages and agents may navigate beside the task's own."""
     page_snapshots: bool = False
     """Restore pages from snapshots where that is cheaper than a replay. Fields, storage, focus and scroll are restored; the state of
     scripts is not, and a fingerprint detects this only where it shows. Environments that fork do not use them: their snapshots are
@@ -141,6 +149,7 @@ class Mount(Strict, frozen=True, kw_only=True):
     """File or folder of this machine, mounted in a sandbox."""
 
     source: str
+    """Path on this machine."""
     target: str
     """Absolute path in the sandbox. It must exist in this machine's `/`; in another root it is created."""
     writable: bool = False

@@ -12,7 +12,9 @@ class PriceConfig(Strict, frozen=True, kw_only=True):
     """Price in US dollars for a million tokens, where the price list does not know the model."""
 
     input: Amount
+    """Price of input."""
     output: Amount
+    """Price of output."""
     cached: Amount | None = None
     """Price of input that the server had in its prefix cache. None: that of other input."""
 
@@ -65,9 +67,13 @@ class ModelsConfig(Strict, frozen=True, kw_only=True):
     """Models of the roles. `value` and `reflection` default to the model of `policy`; `embedding` has no default."""
 
     policy: ModelConfig | None = None
+    """Model of a policy of `kind: llm`."""
     value: ModelConfig | None = None
+    """Model of the value function. None: that of the policy."""
     reflection: ModelConfig | None = None
+    """Model of the reflector. None: that of the policy."""
     embedding: ModelConfig | None = None
+    """Model of embeddings, for `reflection.embedding: model`."""
     parts: dict[str, ModelConfig] = {}
     """Models of parts of a role, by name, such as `value.judge`. A part without one uses that of the name before its last dot."""
     providers: str = ""

@@ -29,16 +29,17 @@ def load(path: Path | None, overrides: Iterable[str] = ()) -> Config:
 
 
 def load_recorded(folder: Path) -> Config:
-    """Return the configuration of a run folder. Keys of earlier versions are read silently. Raises UsageError."""
-    return parse(_yaml(folder / "config.yaml"), announce=False)
+    """Return the configuration of a run folder. Old names are read silently, and removed keys left out. Raises UsageError."""
+    return parse(_yaml(folder / "config.yaml"), announce=False, recorded=True)
 
 
-def parse(data: Mapping[str, Any], *, announce: bool = True) -> Config:
+def parse(data: Mapping[str, Any], *, announce: bool = True, recorded: bool = False) -> Config:
     """Return a configuration from plain data.
 
-    `announce`: whether keys of earlier versions are reported on stderr. Raises UsageError with the key that is wrong.
+    `announce`: whether keys of earlier versions are reported on stderr. `recorded`: whether the data is that of a run, whose removed keys
+    have no effect. Raises UsageError with the key that is wrong.
     """
-    data = current(data, announce=announce)
+    data = current(data, announce=announce, recorded=recorded)
     _check_keys(data, Config, "")
     try:
         return _with_judge(msgspec.convert(data, Config), data)

@@ -15,9 +15,11 @@ class ScopeLimits(Strict, frozen=True, kw_only=True):
     calls: AtLeastZero | None = None
     """Model calls."""
     tokens: AtLeastZero | None = None
+    """Tokens in and out."""
     transitions: AtLeastZero | None = None
     """Environment steps, including replays."""
     evaluations: AtLeastZero | None = None
+    """Evaluations by the value function."""
     seconds: Amount | None = None
     """Wall-clock seconds."""
 
@@ -59,12 +61,13 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     workers: AtLeastOne = 1
     """Pieces of work of one tree in progress at once. Each has an environment of its own."""
     order: Literal["arrival", "selection"] = "arrival"
-    """Order in which results of several workers are told. arrival: as they come. selection: in rounds, in the order in which they were
-    asked for, which takes longer and gives the same tree each time if environment and models are deterministic."""
+    """Order in which the search takes the results of several workers. arrival: as they come. selection: in rounds, in the order of the
+    requests, which takes longer and gives the same tree each time if environment and models are deterministic."""
     evaluations: AtLeastOne | None = None
     """Most evaluations of one state. None: 3 by a language model, 1 by a deterministic value function."""
     explore: Literal["puct", "uct", "muzero"] = "puct"
-    """Selection rule."""
+    """Selection rule. puct: AlphaZero's. uct: UCB1, which tries each action once and ignores priors. muzero: PUCT with a constant that
+    grows slowly with the visits."""
     c: Amount = 0.5
     """Exploration constant for values in [0, 1]. With a schedule, its first value."""
     disagreement_bonus: Amount = 0.0
@@ -98,7 +101,7 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     revisit: Literal["exhaust", "repeat"] = "exhaust"
     """Treatment of a terminal state that was evaluated `evaluations` times. exhaust: it is closed. repeat: its value is backed up again."""
     backup: Literal["mean", "max", "mixed"] = "mean"
-    """Q of an action from the values below it."""
+    """Q of an action from the values below it: their mean, their maximum, or a mixture of both."""
     mix: Share = 0.5
     """`backup: mixed`: share of the maximum; the rest is the mean."""
     discount: Share = 1.0

@@ -24,9 +24,13 @@ from .sites import gallery
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CONFIG = BrowserConfig(
-    screenshots=False, width=600, height=400, geolocation=GeolocationConfig(latitude=52.5, longitude=13.4), permissions=("geolocation",),
+    screenshots=False,
+    width=600,
+    height=400,
+    geolocation=GeolocationConfig(latitude=52.5, longitude=13.4, accuracy=25.0),
+    permissions=("geolocation",),
     download_bytes=1_000_000,
-)  # fmt: skip
+)
 HOST = "http://gallery.localhost"
 Enter = Callable[..., AbstractAsyncContextManager[tuple[BrowserEnvironment, Observation]]]
 

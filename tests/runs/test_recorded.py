@@ -9,9 +9,11 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
 from exact.cli.main import main
-from exact.config import load
+from exact.config import aliases, load
+from exact.errors import UsageError
 from exact.runs.journal.aliases import ROUTES
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import AttemptState, fold
@@ -74,6 +76,20 @@ def test_report_cost_and_compare_read_it(run: Path, capsys: pytest.CaptureFixtur
     assert cost["total"]["calls"] == 0
     (compared,) = printed(capsys, "compare", str(run), str(run), "--json")
     assert compared["a"]["costs"]["transitions"] == 26.5 and compared["a"]["restores"] == 6.5 and compared["versus"]["ties"] == 2
+
+
+def test_a_run_with_keys_that_were_removed_since_is_shown_reported_and_resumed(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = printed(capsys, "show", str(run), "--json")
+    monkeypatch.setattr(aliases, "REMOVED", {"search.charm": "set search.c", "browser.wand": "leave it out", "arms.charm": "leave it out"})
+    recorded = yaml.safe_load((run / "config.yaml").read_text())
+    recorded["search"]["charm"], recorded["browser"]["wand"], recorded["arms"] = 0.3, {"length": 7}, [{"kind": "builtin", "charm": 1}]
+    (run / "config.yaml").write_text(yaml.safe_dump(recorded))
+    assert printed(capsys, "show", str(run), "--json") == before
+    assert printed(capsys, "report", str(run), "--json") and printed(capsys, "resume", str(run), "--json") == []
+    with pytest.raises(UsageError, match=r"'search\.charm' was removed: set search\.c"):
+        load(run / "config.yaml")
 
 
 def test_resume_finds_nothing_to_do(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

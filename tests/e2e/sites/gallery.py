@@ -77,7 +77,7 @@ board.onmouseup = event => {{
   say(String(from) === String(to) ? 'dot ' + to : 'line ' + from + ' to ' + to);
 }};</script>""",
     "/mouse": f"""<button ondblclick="say('twice')" oncontextmenu="event.preventDefault(); say('menu')">Target</button>{OUT}<script>{SAY}</script>""",
-    "/place": f"""<button onclick="navigator.geolocation.getCurrentPosition(p => say('at ' + p.coords.latitude + ', ' + p.coords.longitude),
+    "/place": f"""<button onclick="navigator.geolocation.getCurrentPosition(p => say('at ' + [p.coords.latitude, p.coords.longitude, p.coords.accuracy].join(', ')),
 error => say('refused ' + error.message))">Where</button>
 <button onclick="navigator.permissions.query({{name: 'geolocation'}}).then(found => say('is ' + found.state))">May</button>{OUT}<script>{SAY}</script>""",
     "/terms": f"""{OUT}<script>{SAY} say([innerWidth, innerHeight, devicePixelRatio, navigator.language,

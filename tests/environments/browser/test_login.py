@@ -197,6 +197,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, more in (("site", "-addext subjectAltName=DNS:localhost"), ("client", "-addext extendedKeyUsage=clientAuth")):
         signed = f"{new} -CA ca.pem -CAkey ca.key -subj /CN={name} {more} -keyout {name}.key -out {name}.pem"
         subprocess.run(signed.split(), cwd=folder, check=True, capture_output=True)
+    pack = "openssl pkcs12 -export -in client.pem -inkey client.key -out client.pfx -passout pass:sesame"
+    subprocess.run(pack.split(), cwd=folder, check=True, capture_output=True)
     (folder / "both.pem").write_text((folder / "site.key").read_text() + (folder / "site.pem").read_text())
     return folder
 
@@ -218,12 +220,16 @@ async def test_a_site_signed_by_ones_own_authority_is_trusted_and_by_another_not
             await pinned_keys((str(authority / "ca.key"),), [address])
 
 
-async def test_a_client_shows_its_certificate(executable: str, authority: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("form", ["pem", "pfx"])
+async def test_a_client_shows_its_certificate(executable: str, authority: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(authority / "ca.pem"))
+    monkeypatch.setenv("EXACT_TEST_PASSPHRASE", "sesame")
     with serving(authority / "both.pem", client=authority / "ca.pem") as site:
         site.pages["/"] = "<p>Known"
         address = f"https://localhost:{site.port}"
         certificate = CertificateConfig(certificate=str(authority / "client.pem"), key=str(authority / "client.key"))
+        if form == "pfx":
+            certificate = CertificateConfig(pfx=str(authority / "client.pfx"), passphrase="$EXACT_TEST_PASSPHRASE")
         config = BrowserConfig(screenshots=False, authorities=(str(authority / "ca.pem"),), login=LoginConfig(certificate=certificate))
         async with (
             launch(config) as browser,
@@ -233,20 +239,32 @@ async def test_a_client_shows_its_certificate(executable: str, authority: Path, 
     assert set(site.peers) == {"client"}
 
 
-async def test_all_goes_through_a_proxy(executable: str, httpserver: HTTPServer) -> None:
-    heard: list[str] = []
+async def test_a_proxy_gets_all_requests_but_those_for_the_hosts_in_its_bypass(
+    executable: str, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXACT_TEST_PROXY", "word")
+    heard: list[tuple[str, str]] = []
 
     def answer(request: Request) -> Response:
-        heard.append(request.headers.get("Host", ""))
+        credentials = request.headers.get("Proxy-Authorization", "")
+        if not credentials:
+            return Response("", 407, {"Proxy-Authenticate": 'Basic realm="proxy"'})
+        heard.append((request.headers.get("Host", ""), credentials))
         return Response("<p>By proxy", content_type="text/html")
 
     httpserver.expect_request("/there").respond_with_handler(answer)
-    config = BrowserConfig(screenshots=False, proxy=ProxyConfig(server=f"http://127.0.0.1:{httpserver.port}"))
+    server = f"http://127.0.0.1:{httpserver.port}"
+    proxy = ProxyConfig(server=server, bypass="127.0.0.1", user="ann", password="$EXACT_TEST_PROXY")
+    config = BrowserConfig(screenshots=False, proxy=proxy)
     async with AsyncExitStack() as stack:
+        beside = stack.enter_context(HTTPServer())
+        beside.expect_request("/here").respond_with_data("<p>Directly", content_type="text/html")
         browser = await stack.enter_async_context(launch(config))
         environment = await stack.enter_async_context(opened(browser, config))
         assert "By proxy" in (await environment.reset(Task(id="s", instruction="", start="http://shop.test/there"))).text
-    assert heard == ["shop.test"]
+        start = f"http://127.0.0.1:{beside.port}/here"
+        assert "Directly" in (await environment.reset(Task(id="s", instruction="", start=start))).text
+    assert heard == [("shop.test", "Basic YW5uOndvcmQ=")]
 
 
 async def test_a_secret_is_told_neither_by_html_nor_by_what_is_said_of_a_step(

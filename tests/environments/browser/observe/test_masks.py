@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,6 +90,19 @@ def test_what_differs_between_two_looks_is_learned_and_only_that_field_of_that_p
     assert digest(["x1", "y"], ["0#n", "0#m"]) == digest(["x9", "y"], ["0#n", "0#m"])
     assert digest(["x1", "y"], ["0#n", "0#m"]) == digest(["x1", "y", "z"], ["0#n", "0#m", "0#new"])
     assert digest(["x1", "y"], ["0#n", "0#m"]) != digest(["x1", "q"], ["0#n", "0#m"])
+
+
+@pytest.mark.parametrize("masks", [(r"order \d+",), ()])
+@browsing
+async def test_states_that_differ_in_masked_text_only_are_equal(
+    browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task], masks: tuple[str, ...]
+) -> None:
+    loads = itertools.count(1)
+    httpserver.expect_request("/").respond_with_handler(lambda _: Response(f"<p>This is order {next(loads)}", content_type="text/html"))
+    environments = BrowserFactory(browser, PageSetup(), msgspec.structs.replace(CONFIG, masks=masks), isolated=True)
+    async with environments.open(simulation=True) as one, environments.open(simulation=True) as other:
+        first, second = await one.reset(task_at()), await other.reset(task_at())
+    assert compare_states(state_key(first), state_key(second)) == ("equivalent" if masks else "drifted")
 
 
 @pytest.mark.parametrize("learn", [True, False])

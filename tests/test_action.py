@@ -102,7 +102,7 @@ def test_texts_that_mean_the_same_have_the_same_key(text: str, key: str) -> None
         ("click_at 1e3 2", "write click_at number number"),
     ],
 )
-def test_what_is_wrong_and_what_is_valid_are_named(text: str, says: str) -> None:
+def test_an_error_names_the_fault_and_the_valid_forms(text: str, says: str) -> None:
     with pytest.raises(ActionError) as error:
         SPACE.parse(text)
     assert says in str(error.value)

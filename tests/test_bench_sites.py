@@ -31,7 +31,7 @@ def test_the_halves_are_of_all_sixty_tasks_and_have_none_in_common(sites: Module
     assert kinds["multi-step"] < kinds["held out"] and kinds["that write"] < kinds["held out"]
 
 
-def test_an_oracle_that_was_told_nothing_is_called_void_and_gives_no_headroom(sites: ModuleType) -> None:
+def test_an_uninformed_oracle_is_void_and_gives_no_headroom(sites: ModuleType) -> None:
     told, void = ({"told": count, "scores": {"trac/9": 1.0}, "success": (1.0,)} for count in (3, 0))
     react = {"told": None, "scores": {"trac/9": 0.0}, "success": (0.0,)}
     assert [sites.label("oracle", each) for each in (told, void)] == ["oracle (ORACLE)", "oracle (ORACLE, VOID)"]

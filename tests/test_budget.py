@@ -23,7 +23,7 @@ def test_the_scope_and_the_kind_that_ran_out_are_named() -> None:
         search.check("money", 0.6)
 
 
-def test_what_an_inner_scope_spends_counts_in_the_outer_one_and_not_beside_it() -> None:
+def test_spending_of_an_inner_scope_counts_in_the_outer_one_and_not_in_siblings() -> None:
     task = Budget({"calls": 3})
     first, second = (Budget({"calls": 2}, scope="search", parent=task) for _ in range(2))
     first.spend("calls", 2)
@@ -44,7 +44,7 @@ def test_a_limit_of_nothing_admits_nothing() -> None:
         budget.check("calls")
 
 
-def test_what_is_reserved_cannot_be_reserved_again() -> None:
+def test_a_reserved_amount_cannot_be_reserved_again() -> None:
     budget = Budget({"money": 1.0})
     with budget.reserve({"money": 0.7}):
         with pytest.raises(BudgetExceeded), budget.reserve({"money": 0.4}):
@@ -79,7 +79,7 @@ steps = st.lists(st.tuples(st.sampled_from(["task", "search"]), st.integers(0, 4
 
 
 @given(steps, st.integers(0, 8), st.integers(0, 8))
-def test_no_limit_is_ever_passed_and_reservations_come_back_whatever_raises(
+def test_no_limit_is_ever_passed_and_reservations_are_released_after_any_error(
     doings: list[tuple[str, int, str]], outer: int, inner: int
 ) -> None:
     task = Budget({"calls": outer})

@@ -20,7 +20,7 @@ STAYS = "; import time; time.sleep(60)"
 PIPES = {"stdin": DEVNULL, "stdout": PIPE, "stderr": PIPE}
 
 
-async def test_its_status_is_told() -> None:
+async def test_the_exit_status_is_returned() -> None:
     process = await Child.start(sys.executable, "-c", "raise SystemExit(3)")
     assert await process.wait() == 3 == process.returncode
     await process.end()
@@ -29,7 +29,7 @@ async def test_its_status_is_told() -> None:
 
 
 @pytest.mark.parametrize("way", ["kill", "end"])
-async def test_one_that_nobody_reads_ends(way: str) -> None:
+async def test_a_child_with_unread_output_ends(way: str) -> None:
     before = pipes()
     async with asyncio.timeout(20):
         process = await Child.start(sys.executable, "-c", TALKS, limit=1, **PIPES)
@@ -43,7 +43,7 @@ async def test_one_that_nobody_reads_ends(way: str) -> None:
 
 
 @pytest.mark.parametrize("more", ["", STAYS])
-async def test_one_whose_pipes_are_held_by_what_it_left_behind_ends(more: str) -> None:
+async def test_a_child_whose_descendants_hold_its_pipes_ends(more: str) -> None:
     before = pipes()
     async with asyncio.timeout(20):
         process = await Child.start(sys.executable, "-c", LEAVES + more, **PIPES)

@@ -189,7 +189,7 @@ configs = st.builds(
 
 
 @given(configs)
-def test_what_is_dumped_loads_as_the_same(config: Config) -> None:
+def test_a_dumped_configuration_loads_as_the_same(config: Config) -> None:
     import yaml
 
     assert parse(yaml.safe_load(dump(config))) == config
@@ -211,7 +211,7 @@ def test_every_shipped_configuration_loads_and_caps_money_calls_and_actions(path
     assert 1 <= (config.limits.actions or 0) <= 15
 
 
-def test_there_are_shipped_configurations() -> None:
+def test_shipped_configurations_exist() -> None:
     assert {"rmcts_builtin", "react_builtin", "rmcts_gpt-4o", "react_gpt-4o"} <= {path.stem for path in SHIPPED}
 
 

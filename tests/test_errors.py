@@ -42,5 +42,5 @@ def test_a_long_list_of_names_is_cut() -> None:
 
 
 @pytest.mark.parametrize(("where", "told"), [("tasks.yaml", "unknown task 'tee' in tasks.yaml: did"), ("'tee'", "unknown task 'tee': did")])
-def test_where_a_name_was_written_is_told_unless_it_is_all_that_was(where: str, told: str) -> None:
+def test_an_unknown_name_error_says_where_it_was_written(where: str, told: str) -> None:
     assert str(unknown("task", "tee", ["tea"], where=where)).startswith(told)

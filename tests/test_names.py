@@ -10,7 +10,7 @@ SHARED = {
 }
 
 
-def test_a_class_name_stands_in_one_module_but_for_these() -> None:
+def test_a_class_name_is_in_one_module_with_listed_exceptions() -> None:
     found: dict[str, set[Path]] = defaultdict(set)
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -35,6 +35,6 @@ def test_an_empty_value_is_not_an_absent_one() -> None:
     assert element != Element(id="1", role="textbox")
 
 
-def test_nothing_can_change_what_was_seen() -> None:
+def test_an_observation_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         SEEN.text = "else"  # type: ignore[misc]

@@ -42,7 +42,7 @@ def test_origins_are_distinct_and_in_order() -> None:
 @pytest.mark.parametrize(
     "url", ["https://shop.example/x", "data:text/html,hi", "about:srcdoc", "blob:https://shop.example/1-2", "blob:null/1-2"]
 )
-def test_what_belongs_to_the_task_is_requested(url: str) -> None:
+def test_requests_that_belong_to_the_task_are_sent(url: str) -> None:
     assert refusal(url, HERE) == ""
 
 
@@ -62,7 +62,7 @@ def test_what_belongs_to_the_task_is_requested(url: str) -> None:
         "",
     ],
 )
-def test_what_does_not_belong_to_the_task_is_refused(url: str) -> None:
+def test_requests_outside_the_task_are_refused(url: str) -> None:
     assert refusal(url, HERE)
 
 

@@ -29,7 +29,7 @@ def test_a_room_is_private_and_says_whose_it_is(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_dead_process_left_is_removed_when_the_next_room_is_opened(tmp_path: Path) -> None:
+def test_remains_of_a_dead_process_are_removed_when_the_next_room_is_opened(tmp_path: Path) -> None:
     left = left_by_a_dead_process(tmp_path)
     assert left.is_dir()
     mine = ScratchFolder("environments", tmp_path)
@@ -83,7 +83,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         ScratchFolder("environments", tmp_path / "nowhere")
 
 
-def test_what_cannot_be_removed_yet_keeps_its_lock_for_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_removed_keeps_its_lock_for_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = ScratchFolder("environments", tmp_path)
     mine.folder("files")
     with monkeypatch.context() as patched:

@@ -71,7 +71,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def test_a_place_without_a_new_python_is_told_which_one_to_install(place: Place) -> None:
+def test_a_machine_with_an_old_python_is_shown_which_one_to_install(place: Place) -> None:
     place.put("python3", OLD_PYTHON)
     done = place.set_up()
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
@@ -95,7 +95,7 @@ def test_uv_installs_from_the_lock_by_hash(place: Place) -> None:
     assert "--require-hashes -r constraints/test.txt" in place.installs[0]
 
 
-def test_a_driver_that_does_not_start_is_told_with_what_it_lacks(place: Place) -> None:
+def test_a_driver_that_does_not_start_is_reported_with_its_missing_libraries(place: Place) -> None:
     place.put("python3", PYTHON_WITHOUT_DRIVER)
     place.put("uv", UV)
     done = place.set_up()
@@ -160,7 +160,7 @@ def test_browsergym_is_installed_from_its_locks_into_a_virtual_environment_of_it
     assert [("--require-hashes" in line, "--no-deps" in line) for line in installs] == [(True, False), (True, True)]
 
 
-def test_a_machine_that_cannot_install_a_desktop_is_told_what_to_install(place: Place) -> None:
+def test_a_machine_that_cannot_install_a_desktop_gets_a_list_of_packages(place: Place) -> None:
     place.put("python3", PYTHON_WITH_BROWSER)
     place.put("uv", UV)
     done = place.set_up("--desktop")

@@ -38,7 +38,7 @@ async def test_actions_are_drawn_as_often_as_their_priors_say() -> None:
     assert [counts[name] / 1000 for name in "abc"] == pytest.approx([0.6, 0.3, 0.1], abs=0.05)
 
 
-async def test_what_was_drawn_is_certain_and_can_be_drawn_again() -> None:
+async def test_a_drawn_action_is_certain_and_can_be_drawn_again() -> None:
     assert (await drawn(7)).prior == 1.0 and await drawn(7) == await drawn(7)
 
 

@@ -12,7 +12,7 @@ from tests.views.test_view import png
 POLICY = {"role": "policy", "samples": 2, "actions": ACTIONS.describe(), "style": "plain", "examples": ()}
 
 
-def test_what_does_not_fit_is_left_out_and_noted_with_the_request():
+def test_text_over_the_limit_is_left_out_and_noted_with_the_request():
     long = page(*((("link", "heading")[i % 2], f"Shoe number {i}") for i in range(600)))
     request = state_request("policy", context(long), PolicyConfig(observation_tokens=300), Sampling(), **POLICY)
     words = request.messages[1].parts[0].text
@@ -41,11 +41,11 @@ def test_a_picture_is_priced_as_its_model_does(model):
     assert 600 < tokens.picture(*size(picture.data), model) <= 900 and bool(request.left_out)
 
 
-def test_what_a_prompts_own_limits_cut_is_noted_too():
+def test_text_cut_by_a_prompts_own_limits_is_noted_too():
     request = state_request("value", context(instruction="x" * 30_000), ValueConfig(), Sampling(), role="value", samples=1)
     assert request.left_out == ("6000 characters of the goal",)
 
 
-def test_what_fits_is_all_there_and_nothing_is_noted():
+def test_text_within_the_limit_is_complete_and_nothing_is_noted():
     request = state_request("policy", context(), PolicyConfig(), Sampling(), **POLICY)
     assert request.left_out == () and 'button "Buy"' in request.messages[1].parts[0].text

@@ -63,7 +63,7 @@ async def test_an_answer_that_omits_a_sibling_is_rejected():
         assert len(model.requests) == 3
 
 
-async def test_what_are_no_siblings_are_judged_one_by_one():
+async def test_states_that_are_no_siblings_are_evaluated_one_by_one():
     value, model = judging("Verdict: B")
     found = await evaluate_all(value, [THREE[0], context()])
     assert [each.value for each in found] == [0.8, 0.8] and len(model.requests) == 2
@@ -85,7 +85,7 @@ async def test_pictures_go_in_order():
     assert pictures == [png(300, 200), png(100, 90)]
 
 
-async def test_what_is_made_of_value_functions_passes_a_batch_on():
+async def test_a_composite_value_function_passes_a_batch_on():
     value, model = judging("Verdict 1: A\nVerdict 2: C\nVerdict 3: E")
     half = Curve(values=(0.0, 1.0), probabilities=(0.0, 0.5))
     assert [each.value for each in await evaluate_all(RecalibratedValue(value, half), THREE)] == [0.5, 0.25, 0.0]

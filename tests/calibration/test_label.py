@@ -63,7 +63,7 @@ async def test_states_with_a_label_are_not_drawn_again(tmp_path: Path) -> None:
     assert {(each.task, each.node) for each in found} == every - known
 
 
-async def test_the_policy_is_told_how_many_actions_the_run_would_have_left(tmp_path: Path) -> None:
+async def test_the_policy_sees_how_many_actions_the_run_would_have_left(tmp_path: Path) -> None:
     environment, told = maze(), []
 
     class Policy(ToyPolicy):
@@ -87,7 +87,7 @@ async def test_where_nothing_is_undone_there_are_no_labels(tmp_path: Path) -> No
             raise AssertionError
 
 
-async def test_committed_states_have_the_benchmarks_verdict(tmp_path: Path) -> None:
+async def test_committed_states_have_the_benchmarks_score(tmp_path: Path) -> None:
     source = await searched(tmp_path / "run", ToyFactory(maze()))
     judged = committed(source)
     assert judged and all(one.success for one in judged)

@@ -133,7 +133,7 @@ def test_own_rules_are_evaluated_by_one_model_too(tmp_path: Path, capsys: pytest
         (("rescore", "nowhere"), "no run in nowhere"),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_is_written(
+def test_invalid_options_are_reported_before_anything_is_written(
     args: tuple[str, ...], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -210,7 +210,7 @@ def test_a_benchmark_resumed_by_other_code_says_so_in_one_line(
     "option",
     ["--budget actions=99", "--set search.c=3", "--reruns 1", "--own-budgets", "--allow-same-task", "--seeds 0..9"],
 )
-def test_what_is_fixed_when_a_benchmark_begins_is_not_taken_with_resume(
+def test_options_fixed_at_the_start_of_a_benchmark_are_refused_with_resume(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from tests.evaluation.toys import toy_bench

@@ -32,13 +32,13 @@ def run(tmp_path: Path) -> Path:
     return asyncio.run(searched(tmp_path / "run"))
 
 
-def test_it_reports_what_the_judgements_were_worth(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_reports_the_quality_of_the_evaluations(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", str(run)]) == 0
     out = capsys.readouterr().out
     assert "committed states of 1 tasks" in out and "Brier score" in out and "led to success" in out
 
 
-def test_as_json_it_is_one_object_a_sample(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_is_one_object_a_sample(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", str(run), "--json"]) == 0
     [figures] = json.loads(capsys.readouterr().out)
     assert figures["sample"] == "committed" and 0 <= figures["brier"][0] <= 1
@@ -57,7 +57,7 @@ def test_a_torn_last_label_is_left_out_and_another_that_does_not_read_is_named(r
     assert main(["calibrate", str(run)]) == 1 and "labels.jsonl:1 does not read" in capsys.readouterr().err
 
 
-def test_no_curve_is_fitted_to_judgements_that_went_through_one(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_curve_is_fitted_to_calibrated_evaluations(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     curve = str(tmp_path / "curve.json")
     assert main(["calibrate", str(run), "--fit", curve]) == 0
     settings = load_config(run / "config.yaml")

@@ -19,7 +19,7 @@ def test_a_configuration_is_shown_with_every_key(capsys: pytest.CaptureFixture[s
     assert yaml.safe_load(shown.read_text())["search"]["depth"] == load(FILE).search.depth
 
 
-def test_as_json_it_is_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_holds_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "show", str(FILE), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["models"]["policy"]["model"] == "gpt-4o"
 

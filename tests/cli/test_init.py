@@ -23,7 +23,7 @@ ANSWERS = {"url": "http://127.0.0.1:8000/", "where": "elsewhere", "login": "none
 
 @pytest.mark.parametrize("where", ["elsewhere", "here", "hooks"])
 @pytest.mark.parametrize("login", ["none", "file", "script", "basic"])
-def test_what_is_written_is_read(tmp_path: Path, where: str, login: str) -> None:
+def test_written_files_are_readable(tmp_path: Path, where: str, login: str) -> None:
     more = {"command": "python3 app.py", "reset": "http://a/reset", "snapshot": "ctl save {name}", "restore": "ctl load {name}"}
     for name, text in file_texts({**ANSWERS, **more, "where": where, "login": login, "model": "openai/gpt-4o"}).items():
         (tmp_path / name).write_text(text)

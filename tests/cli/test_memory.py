@@ -41,7 +41,7 @@ def test_reflections_are_listed_newest_first_with_their_use(path: Path, capsys: 
     assert said(capsys, "list", path.parent, "--task", "wiki/*").splitlines() == [first], "a run's folder will do"
 
 
-def test_what_instructs_is_listed_apart_with_the_reason(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quarantined_reflections_are_listed_apart_with_the_reason(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (line,) = said(capsys, "list", path, "--quarantined").splitlines()
     assert "quarantined: overrides instructions" in line
     assert "restored" in said(capsys, "restore", path, "cccc")
@@ -63,7 +63,7 @@ def test_forgetting_is_undone_by_restoring(path: Path, capsys: pytest.CaptureFix
     assert len(said(capsys, "list", path).splitlines()) == 2
 
 
-def test_what_was_exported_can_be_imported_and_merged_elsewhere(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exported_reflections_can_be_imported_and_merged_elsewhere(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, other, third = tmp_path / "out.jsonl", tmp_path / "other.sqlite", tmp_path / "third.sqlite"
     said(capsys, "export", path, "-o", out)
     assert said(capsys, "import", other, out) == "2 of 2 are new\n"
@@ -88,9 +88,7 @@ def test_one_that_was_used_says_in_which_attempts(path: Path, capsys: pytest.Cap
     assert "shown in: x: succeeded" in said(capsys, "show", path, "aa")
 
 
-def test_of_a_runs_folder_it_is_the_memory_that_its_configuration_names(
-    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_runs_memory_is_the_one_that_its_configuration_names(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "config.yaml").write_text(f"reflection: {{memory: {path}}}\n")
     assert said(capsys, "list", tmp_path / "run") == said(capsys, "list", path)

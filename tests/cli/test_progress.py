@@ -31,7 +31,7 @@ def end(run: RunFolder, task: Task, status: str, score: float | None = None) -> 
     return line
 
 
-def test_of_rerun_attempts_the_last_one_counts(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_last_of_rerun_attempts_counts(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     for task in TASKS:
         end(run, task, "failed")
     with RunProgress(run, Config(), as_json=False) as progress:

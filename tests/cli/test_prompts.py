@@ -13,7 +13,7 @@ def test_the_list_names_each_prompt_with_its_version_and_hash(capsys):
     assert {row["name"] for row in json.loads(capsys.readouterr().out)} >= {"policy", "value", "reflection"}
 
 
-def test_what_is_shown_is_the_file_and_can_take_its_own_place(capsys, tmp_path):
+def test_a_shown_prompt_is_the_file_and_can_replace_itself(capsys, tmp_path):
     assert main(["prompts", "show", "value"]) == 0
     (tmp_path / "value.j2").write_text(capsys.readouterr().out.replace("You judge", "You are to judge"))
     assert main(["prompts", "render", "value", "--example", "--folder", str(tmp_path)]) == 0

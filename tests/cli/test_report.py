@@ -36,7 +36,7 @@ def test_report_of_one_task_goes_where_out_says(tmp_path: Path, capsys: pytest.C
         ([], "was started"),
     ],
 )
-def test_what_cannot_be_reported_is_one_line_and_exit_code_2(
+def test_a_run_that_cannot_be_reported_is_one_line_and_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], args: list[str], says: str
 ) -> None:
     run, _ = new_run(tmp_path / "run", "shop/tea?seed=1", "shop/tea?seed=2")

@@ -45,7 +45,7 @@ def start(end: str, mark: str, temporary: Path) -> subprocess.Popen[bytes]:
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 @pytest.mark.usefixtures("executable")
 @pytest.mark.parametrize("how", ["exit", "SIGINT", "SIGTERM", "SIGKILL"])
-def test_nothing_remains_of_a_browser(how: str, tmp_path: Path) -> None:
+def test_no_process_or_file_remains_of_a_browser(how: str, tmp_path: Path) -> None:
     mark = f"{tmp_path.name}-{os.getpid()}"
     process = start("pass" if how == "exit" else "await asyncio.sleep(60)", mark, tmp_path)
     if how != "exit":

@@ -21,7 +21,7 @@ SETTINGS = {
 }
 
 
-async def test_a_search_goes_on_behind_a_drag(tmp_path: Path) -> None:
+async def test_a_search_continues_after_a_drag(tmp_path: Path) -> None:
     suite, config = MiniWob(), parse(SETTINGS)
 
     def open_environments(task: Task) -> AbstractAsyncContextManager[EnvironmentFactory]:

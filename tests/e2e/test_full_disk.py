@@ -26,7 +26,7 @@ echo "code $?"
     ("kib", "lacks"),
     [(60, "memory"), (100, "memory"), (140, ""), (250, "report")],
 )
-def test_a_full_disk_is_told_in_one_line_and_the_run_goes_on_when_there_is_space(kib: int, lacks: str, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_in_one_line_and_the_run_resumes_when_there_is_space(kib: int, lacks: str, tmp_path: Path) -> None:
     command = ["unshare", "-rm", "sh", "-c", SCRIPT, "sh", str(kib), str(tmp_path), *EXACT]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     if done.returncode == 77 or "unshare:" in done.stderr:

@@ -261,12 +261,12 @@ async def test_a_page_that_greets_with_a_dialog_begins_with_it(enter: Enter) -> 
         assert "after the welcome" in (await go(environment, seen, "accept")).text
 
 
-async def test_dialogs_are_accepted_where_nobody_is_to_be_asked(enter: Enter) -> None:
+async def test_dialogs_are_accepted_when_configured(enter: Enter) -> None:
     async with enter("/dialogs", browser=json.dumps({"dialogs": "accept"})) as (environment, seen):
         assert "agreed" in (await go(environment, seen, 'click ["Ask"]')).text
 
 
-async def test_what_is_masked_is_told_nowhere(enter: Enter) -> None:
+async def test_masked_content_appears_nowhere(enter: Enter) -> None:
     config = BrowserConfig(width=600, height=400, mask=(".secret",), html=True)
     async with enter("/masked", config) as (environment, seen):
         told = " ".join((seen.text, seen.title, seen.html, repr(seen.elements)))
@@ -327,7 +327,7 @@ async def test_a_page_that_never_settles_is_observed_and_says_so(enter: Enter) -
         ("", "click [999]", r"there is no element \[999\]: name an id"),
     ],
 )
-async def test_what_cannot_be_done_says_why(enter: Enter, before: str, action: str, words: str) -> None:
+async def test_an_impossible_action_says_why(enter: Enter, before: str, action: str, words: str) -> None:
     async with enter("/trouble") as (environment, seen):
         now = await go(environment, seen, before) if before else seen
         with pytest.raises(ActionError, match=words):

@@ -32,7 +32,7 @@ def test_a_run_killed_again_and_again_ends_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("commit_by", ["replay", "fork"])
-def test_a_search_of_four_workers_in_rounds_that_is_killed_goes_on_to_the_same_actions(commit_by: str, tmp_path: Path) -> None:
+def test_a_killed_search_of_four_workers_in_rounds_resumes_to_the_same_actions(commit_by: str, tmp_path: Path) -> None:
     settings = (*FOUR, f"search.commit_by={commit_by}", "search.order=selection")
     whole, folder, rng = tmp_path / "whole", tmp_path / "run", random.Random(11)
     start(whole, TASKS, CONFIG, *settings).communicate(timeout=120)
@@ -40,7 +40,7 @@ def test_a_search_of_four_workers_in_rounds_that_is_killed_goes_on_to_the_same_a
     assert commits(folder) == commits(whole)
 
 
-def test_a_search_of_four_workers_whatever_comes_first_that_is_killed_keeps_what_it_committed(tmp_path: Path) -> None:
+def test_a_killed_search_of_four_workers_in_any_order_keeps_its_committed_actions(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     committed = resume(folder, 100, *FOUR)
     assert any(committed.values())
@@ -59,7 +59,7 @@ def resume(folder: Path, lines: int, *settings: str) -> dict[str, list[str]]:
     return committed
 
 
-def test_ctrl_c_ends_cleanly_names_the_way_on_and_exits_130_and_resume_goes_on(tmp_path: Path) -> None:
+def test_ctrl_c_ends_cleanly_with_exit_code_130_and_resume_continues(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     process = start(folder, TASKS, CONFIG)
     deadline = time.monotonic() + 60

@@ -50,7 +50,7 @@ def journals(folder: Path) -> list[bytes]:
     return [re.sub(rb'"created":[\d.]+', b"", text) for text in texts]
 
 
-async def test_flipped_rewards_change_no_byte_before_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_flipped_rewards_change_no_byte_before_the_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Journal.__init__, "__kwdefaults__", {"clock": lambda: 0.0})
     folders = [tmp_path / kind / "run" for kind in ("plain", "flipped")]  # a lesson names the run it is from
     suites = (MiniWob(), MiniWob(rewrite=flip_rewards))

@@ -120,7 +120,7 @@ def test_a_user_without_rights_searches_in_environments_that_fork(runsc: str) ->
 
 
 @pytest.mark.parametrize("sandbox", ["required", "never"])
-def test_what_a_service_says_on_stderr_is_in_the_run_for_its_owner_alone(sandbox: str, runsc: str, tmp_path: Path) -> None:
+def test_stderr_of_a_service_is_in_the_run_for_its_owner_alone(sandbox: str, runsc: str, tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "run" / "guest.log"
     done = run(services("http_rows.py", port, tmp_path), port, tmp_path / "run", f"browser.sandbox={sandbox}", "search.iterations=2")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -95,7 +95,7 @@ def nothing_is_left_running(runsc: None) -> Iterator[None]:
     assert held()["processes"] <= before
 
 
-async def test_an_action_that_kills_its_guest_ends_a_branch_and_not_the_search(tmp_path: Path) -> None:
+async def test_an_action_that_kills_its_guest_ends_a_path_and_not_the_search(tmp_path: Path) -> None:
     (tmp_path / "fragile.py").write_text(FRAGILE.format(folder=str(LIGHTS.parent)))
     factory = EnvironmentSpec(f"{tmp_path / 'fragile.py'}:Fragile", paths=(LIGHTS.parent,))
     line = await search(tmp_path, factory, lambda environments, count: None)
@@ -103,7 +103,7 @@ async def test_an_action_that_kills_its_guest_ends_a_branch_and_not_the_search(t
 
 
 @pytest.mark.parametrize(("when", "status", "score"), [(range(10, 40, 10), "scored", 1.0), (range(1000), "failed", None)])
-async def test_runsc_that_is_killed_now_and_then_ends_no_search_and_all_the_time_is_a_failure_and_no_score(
+async def test_a_search_survives_kills_of_runsc_and_constant_kills_are_a_failure_and_no_score(
     tmp_path: Path, when: range, status: str, score: float | None
 ) -> None:
     def kill(environments: SandboxedFactory, count: int) -> None:
@@ -116,7 +116,7 @@ async def test_runsc_that_is_killed_now_and_then_ends_no_search_and_all_the_time
     assert (line.status, line.score) == (status, score)
 
 
-async def test_images_that_are_truncated_are_gone_around(tmp_path: Path) -> None:
+async def test_truncated_images_are_avoided(tmp_path: Path) -> None:
     harmed = set[Path]()
 
     def truncate(environments: SandboxedFactory, count: int) -> None:
@@ -141,7 +141,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize(("left", "status", "score"), [(2 << 20, "scored", 1.0), (0, "failed", None)])
-async def test_on_a_disk_that_fills_snapshots_fail_and_where_not_even_a_environment_can_start_that_is_no_score(
+async def test_snapshots_fail_on_a_full_disk_and_an_environment_that_cannot_start_is_no_score(
     left: int, status: str, score: float | None, tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, refused, checkpoint = list[str](), list[str](), Sandboxes.checkpoint

@@ -32,7 +32,7 @@ def test_overrides_reach_agents_known_by_name() -> None:
     assert agent_config("mcts", ["search.iterations=7"]).search.iterations == 7
 
 
-def test_what_is_neither_a_name_nor_a_file_says_what_is_near(tmp_path: Path) -> None:
+def test_an_unknown_agent_error_names_the_nearest_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"did you mean 'best_of_n'\?"):
         agent_config("best_of_m")
     with pytest.raises(UsageError, match="cannot read configuration"):

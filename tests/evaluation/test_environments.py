@@ -35,7 +35,7 @@ def pooled(opening: Opening) -> PooledFactory:
 TASK = toy_task(WORLD)
 
 
-async def test_what_broke_is_opened_anew_for_the_next_and_stays_for_who_is_under_way() -> None:
+async def test_a_broken_factory_is_reopened_for_the_next_attempt_and_stays_for_running_ones() -> None:
     opening = Opening()
     async with pooled(opening) as environments, environments.at(TASK, "under way") as old:
         with pytest.raises(EnvironmentFailure):

@@ -40,7 +40,7 @@ def only(folder: BenchFolder) -> Result:
         (EnvironmentFailure("the shop is down"), "environment"),
     ],
 )
-async def test_what_an_evaluation_lacked_is_recorded(error: InfrastructureError, missing: str, tmp_path: Path) -> None:
+async def test_missing_parts_of_an_evaluation_are_recorded(error: InfrastructureError, missing: str, tmp_path: Path) -> None:
     folder = await benchmark(tmp_path / "bench", error)
     result = only(folder)
     assert (result.status, result.score, result.missing) == ("failed", None, missing)

@@ -47,9 +47,7 @@ async def said(path: Path, error: ExactError, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("error", [*(kind("the fact") for kind in KINDS), Hung(9.0)], ids=lambda error: type(error).__name__)
-async def test_what_breaks_in_a_lane_is_raised_here_as_what_it_was(
-    error: ExactError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_error_in_a_lane_is_raised_here_with_its_type(error: ExactError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = await said(tmp_path / "bench", error, monkeypatch)
     assert (type(here), str(here)) == (type(error), str(error))
 
@@ -86,7 +84,7 @@ def saying(folder: object) -> Saying:
     return Saying()
 
 
-async def test_calls_see_what_was_set_when_the_environments_were_opened_whatever_task_they_come_in(tmp_path: Path) -> None:
+async def test_calls_see_the_context_of_the_opening_in_any_asyncio_task(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", seeds=1)
     lane, task = Lane(str(folder.path), f"{__name__}:saying"), msgspec.json.encode(folder.plan.tasks[0])
     for _ in range(2):
@@ -123,7 +121,7 @@ async def test_environments_that_cannot_be_opened_are_reported_to_every_call(tmp
     await lane.close()
 
 
-def test_a_journal_is_held_until_its_writer_ends(tmp_path: Path) -> None:
+def test_a_journal_is_locked_until_its_writer_ends(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     assert not is_being_written(path)
     journal = Journal(path)

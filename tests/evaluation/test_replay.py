@@ -22,12 +22,12 @@ async def ended(path: Path, **search: object) -> BenchFolder:
     return folder
 
 
-async def test_what_was_promoted_is_scored_by_a_replay_and_the_promoted_environment_is_shown_beside(tmp_path: Path) -> None:
+async def test_a_promoted_attempt_is_scored_by_a_replay_beside_its_own_score(tmp_path: Path) -> None:
     (result,) = (await ended(tmp_path / "bench", commit_by="fork")).results()
     assert result.promoted and (result.replay, result.score) == ("same", result.live_score)
 
 
-async def test_what_was_enacted_in_a_fresh_environment_needs_no_replay(tmp_path: Path) -> None:
+async def test_an_attempt_replayed_on_a_fresh_live_environment_needs_no_replay(tmp_path: Path) -> None:
     environments = ToyFactory(WORLD)
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1)
     await run(folder, environments)
@@ -77,7 +77,7 @@ async def test_scores_of_a_run_that_were_never_replayed_are_compared_with_a_warn
     assert "1 scores of alone are of environments that search had used" in compare(open_side(alone), open_side(alone)).warnings[0]
 
 
-async def test_what_is_still_to_be_replayed_counts_as_unfinished(tmp_path: Path) -> None:
+async def test_attempts_still_to_be_replayed_count_as_unfinished(tmp_path: Path) -> None:
     folder = await ended(tmp_path / "bench", commit_by="fork")
     (folder.agent_path("mcts") / "replays.jsonl").unlink()
     write_outputs(folder)

@@ -58,7 +58,7 @@ async def scripted(folder: BenchFolder, engine: Scripted, **more: object) -> lis
     return await Schedule(folder=folder, engine=engine, parallel=4, **more).run()  # type: ignore[arg-type]
 
 
-async def test_every_agent_attempts_every_task_and_results_stand_in_the_order_of_the_plan(tmp_path: Path) -> None:
+async def test_every_agent_attempts_every_task_and_results_follow_the_order_of_the_plan(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench")
     await run(folder)
     assert [(each.agent, each.task) for each in folder.results()] == [(agent, task.id) for agent, task in folder.plan.pairs]
@@ -86,7 +86,7 @@ async def test_an_infrastructure_failure_is_rerun_and_both_attempts_are_recorded
     assert told == [(1, "failed", str(error), error.missing), (2, "scored", "", "")]
 
 
-async def test_what_may_have_been_committed_is_not_rerun(tmp_path: Path) -> None:
+async def test_an_attempt_that_may_have_committed_is_not_rerun(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1)
     (result,) = await scripted(folder, engine := Scripted(UncertainCommit("a crash in a real step")))
     assert (result.status, result.attempts, len(engine.order)) == ("failed", 1, 1)
@@ -99,7 +99,7 @@ async def test_reruns_are_bounded_and_a_failure_has_no_score(tmp_path: Path) -> 
     assert result.attempts == 2 and folder.gather() == {("mcts", result.task): result}, "the table counts the reruns that were made"
 
 
-async def test_what_hangs_is_rerun_once_however_many_reruns_there_are(tmp_path: Path) -> None:
+async def test_a_hung_attempt_is_rerun_once_for_any_number_of_reruns(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1, reruns=3)
     (result,) = await scripted(folder, engine := Scripted(ModelError("out"), *[Hung(9.0)] * 9))
     assert (result.status, result.attempts, len(engine.order)) == ("failed", 3, 3)

@@ -109,7 +109,7 @@ def test_an_attempt_that_did_not_end_counts_0_in_both_readings_as_in_success() -
     assert summarise("a", lines[3:], REWARDS).rewards == {}, "none has a score"
 
 
-def test_what_is_published_has_a_source_and_is_told_apart() -> None:
+def test_published_results_have_a_source_and_are_marked() -> None:
     assert {each.suite for each in published()} == {"miniwob", "webarena", "visualwebarena"}
     assert all(each.url.startswith("https://") and each.source and 0 < each.success < 1 for each in published())
     tasks, lines = named_tasks("miniwob", 125), [result("a", 0, 1.0, transitions=4)]
@@ -138,7 +138,7 @@ def test_a_part_of_a_suite_is_drawn_beside_what_was_published_on_that_part_alone
     assert split in render_markdown(asked, []) and split in render_page(asked, [], ""), "tables keep all, with what they are of"
 
 
-def test_what_was_published_says_of_how_many_tasks_it_is() -> None:
+def test_published_results_state_their_number_of_tasks() -> None:
     assert all(f"{each.tasks} tasks" in each.split for each in published())
 
 
@@ -161,7 +161,7 @@ def test_a_page_shows_what_a_table_does() -> None:
     assert ">Score</th>" not in whole and "lessons" not in whole
 
 
-def test_what_each_session_was_made_by_is_recorded() -> None:
+def test_each_session_records_its_commit_and_machine() -> None:
     first = {"exact": "1", "commit": "abc"}
     later = (
         BenchSession(versions={"exact": "1", "commit": "def"}, begun="tomorrow", agents=("b",)),
@@ -203,12 +203,12 @@ async def test_a_benchmark_resumed_records_by_what_and_says_what_is_other(tmp_pa
 
 
 @pytest.mark.parametrize("suite", ["miniwob", "miniwob/click-*", "miniwob seeds 0..4", "miniwob?seed=3", "miniwob/a miniwob/b"])
-def test_what_is_published_is_found_however_a_suite_was_asked_for(suite: str) -> None:
+def test_published_results_are_found_for_any_spelling_of_a_suite(suite: str) -> None:
     assert {each.suite for each in published_on(suite)} == {"miniwob"}
     assert not published_on(f"trac {suite}"), "its share of success is of both"
 
 
-def test_what_was_solved_at_no_cost_does_not_stretch_the_axis() -> None:
+def test_attempts_without_cost_do_not_stretch_the_axis() -> None:
     drawn = curves({"free": [(0.0, 0.5), (20.0, 1.0)], "dear": [(300.0, 1.0)]}, x="calls", title="")
     assert [f">{tick}</text>" in drawn for tick in ("1e-09", "1", "10", "100", "1000", "10000")] == [False, False, True, True, True, False]
     assert "</svg>" in curves({"free": [(0.0, 1.0)]}, x="calls", title=""), "all of them may be free"

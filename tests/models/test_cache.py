@@ -47,7 +47,7 @@ async def test_fewer_samples_need_no_call(cache, ask):
 
 
 @pytest.mark.parametrize("other", [{"temperature": 0.1}, {"top_p": 0.1}, {"max_tokens": 9}, {"seed": 8}, {"logprobs": True}])
-async def test_what_is_drawn_otherwise_is_another_question(cache, ask, other):
+async def test_other_sampling_settings_are_another_question(cache, ask, other):
     inner = ScriptedModel(drawn)
     model = CachedModel(inner, cache, "read-write")
     await model.complete(ask(seed=7))

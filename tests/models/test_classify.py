@@ -32,7 +32,7 @@ async def test_a_probability_is_asked_for_at_classify_and_is_the_value():
     assert "Buy the blue shoe" in body["messages"][1]["content"]
 
 
-async def test_its_tokens_are_counted_and_it_is_tried_again(ask):
+async def test_the_tokens_of_a_classifier_are_counted_and_it_is_retried(ask):
     async with ScriptedServer(lambda q, s: "1", faults=lambda q, times: Status(500, retry_after=0.01) if times == 0 else None) as server:
         model = OpenAIModel(ModelConfig(model="m", base_url=server.base_url, api="classify", price=None))
         answer = await model.complete(ask())
@@ -51,7 +51,7 @@ async def test_the_forms_that_servers_use_are_read(data: object, httpserver: HTT
 
 
 @pytest.mark.parametrize("body", [{"data": 1.5}, {"data": "high"}, {"data": []}, {"data": [{"probs": [0.1, 0.2, 0.7]}]}, {"choices": []}])
-async def test_what_is_no_probability_is_an_error_and_no_value(body: object):
+async def test_an_invalid_probability_is_an_error_and_no_value(body: object):
     async with ScriptedServer(lambda q, s: "0", faults=lambda q, times: Malformed(json.dumps(body))) as server:
         value, model = judge(server.base_url, retries=0)
         with pytest.raises(ModelError) as raised:

@@ -137,7 +137,7 @@ async def test_every_exchange_is_on_the_meter(ask):
         (ModelCapabilities(limit="max_completion_tokens"), "max_tokens", None),
     ],
 )
-async def test_what_a_server_is_declared_not_to_take_is_not_sent_and_is_told(ask, takes, field, note):
+async def test_a_feature_declared_unsupported_is_not_sent_and_is_noted(ask, takes, field, note):
     request = msgspec.structs.replace(ask(seed=1, logprobs=True, top_p=0.5), schema={"type": "object"})
     async with ScriptedServer(numbered) as server, opened(server, capabilities=takes) as model:
         answer = await model.complete(request)
@@ -146,7 +146,7 @@ async def test_what_a_server_is_declared_not_to_take_is_not_sent_and_is_told(ask
 
 
 @pytest.mark.parametrize("field", ["seed", "logprobs", "response_format"])
-async def test_what_a_server_refuses_is_left_out_from_then_on(ask, field):
+async def test_a_refused_feature_is_left_out_from_then_on(ask, field):
     def faults(question, times):
         return Status(400, f"{field} is not supported", param=field) if field in server.bodies[-1] else None
 
@@ -264,7 +264,7 @@ async def test_tokens_that_the_server_had_cached_are_counted_as_far_as_they_were
 
 
 @pytest.mark.parametrize("token", ["nowhere", "no_such_module:f", "json:no_such"])
-def test_a_token_that_nobody_gives_is_a_usage_error(token):
+def test_a_missing_token_source_is_a_usage_error(token):
     served = Provider(name="x", endpoints=(Endpoint(base_url="http://127.0.0.1:1/v1"),), token=token)
     with pytest.raises(UsageError, match="token"):
         OpenAIModel(ModelConfig(model="m"), provider=served)
@@ -277,7 +277,7 @@ async def test_an_endpoint_that_never_answers_is_lost_with_the_deadline(ask):
     assert [exchange.outcome for exchange in exchanges] == ["lost"]
 
 
-async def test_what_the_environment_says_for_openai_is_sent_to_no_endpoint(ask, monkeypatch):
+async def test_environment_variables_for_openai_add_headers_to_no_endpoint(ask, monkeypatch):
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "project-1")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Mine: 1\nAuthorization: Bearer other")

@@ -48,7 +48,7 @@ def test_a_variable_that_is_not_set_is_named(monkeypatch):
         serving(ModelConfig(model="gpt-4o", provider="azure"))
 
 
-def test_an_address_without_a_provider_is_nobodys(monkeypatch):
+def test_an_address_without_a_provider_has_none(monkeypatch):
     found = serving(ModelConfig(model="gpt-5", base_url="http://127.0.0.1:1/v1"))
     assert found.name == "compatible" and found.takes("gpt-5").sampling is None
 
@@ -120,7 +120,7 @@ async def test_embeddings_that_come_allow_more_again_after_a_429():
         await models.close()
 
 
-def test_models_that_are_opened_apart_may_share_the_pace_of_an_endpoint():
+def test_models_opened_separately_may_share_the_rate_limit_of_an_endpoint():
     config, limiters = ModelsConfig(policy=ModelConfig(model="m", base_url="http://127.0.0.1:9/v1")), RateLimiters()
     Models(config, limiters=limiters).chat("policy")
     (limiter,) = limiters.made.values()

@@ -70,7 +70,7 @@ async def test_one_call_gives_n_choices_their_usage_and_the_servers_json(configu
     assert (answer.usage.input_tokens, answer.usage.output_tokens) == (server.input_tokens, server.output_tokens)
 
 
-async def test_what_is_sent_is_what_was_asked_for(configured, ask):
+async def test_the_sent_request_is_the_one_asked_for(configured, ask):
     async with ScriptedServer(numbered) as server, opened(configured(server.base_url)) as model:
         await model.complete(ask(temperature=0.3, top_p=0.9, max_tokens=7, seed=5, logprobs=True))
     sent = server.bodies[0]
@@ -141,7 +141,7 @@ async def test_a_model_that_wants_max_completion_tokens_gets_them(configured, as
         (Reply(finish="content_filter"), Choice(text="", finish="content_filter")),
     ],
 )
-async def test_how_a_choice_ended_is_reported_as_it_is(configured, ask, reply, choice):
+async def test_the_finish_reason_of_a_choice_is_reported_unchanged(configured, ask, reply, choice):
     async with ScriptedServer(lambda q, i: reply) as server, opened(configured(server.base_url)) as model:
         assert (await model.complete(ask())).choices == (choice,)
 
@@ -186,7 +186,7 @@ async def test_a_passing_fault_is_retried(configured, ask, fault):
         (Malformed('{"error": "no"}'), "choices"),
     ],
 )
-async def test_a_fault_that_stays_is_told_after_the_configured_retries(configured, ask, fault, way_out):
+async def test_a_lasting_fault_is_raised_after_the_configured_retries(configured, ask, fault, way_out):
     async with ScriptedServer(numbered, faults=lambda q, t: fault) as server:
         text = await failure(configured(server.base_url, retries=2), ask())
     assert way_out in text and "3 times" in text and len(server.bodies) == 3
@@ -202,7 +202,7 @@ async def test_a_fault_that_stays_is_told_after_the_configured_retries(configure
         (Status(429, "pay first", error_code="insufficient_quota"), "add credit"),
     ],
 )
-async def test_a_refusal_is_told_at_once_with_the_way_out_and_without_the_key(configured, ask, fault, way_out):
+async def test_a_refusal_is_raised_at_once_with_the_way_out_and_without_the_key(configured, ask, fault, way_out):
     async with ScriptedServer(numbered, faults=lambda q, t: fault) as server:
         assert way_out in await failure(configured(server.base_url), ask())
     assert len(server.bodies) == 1

@@ -32,7 +32,7 @@ def test_the_configured_price_goes_first():
     assert Tariff(config).price == Price(input=1.0, output=1.0) and Tariff(config).cost(USAGE) == pytest.approx(1100 / 1e6)
 
 
-def test_a_cap_reckons_with_the_dearest_step_of_a_price():
+def test_a_cap_uses_the_highest_tier_of_a_price():
     tariff = Tariff(ModelConfig(model="gemini-1.5-pro", base_url="https://generativelanguage.googleapis.com"))
     stepped, small = tariff.price, tariff.cost(Usage(input_tokens=1000))
     assert stepped and small and stepped.input * 1000 / 1e6 > small

@@ -95,7 +95,7 @@ async def test_a_429_holds_everybody_back_as_long_as_the_server_asks():
 
 
 @pytest.mark.parametrize("rates", [{"tokens_per_minute": 6000}, {"requests_per_minute": 6}])
-async def test_who_gives_up_waiting_for_a_rate_has_used_nothing_of_it(rates):
+async def test_a_cancelled_wait_for_a_rate_limit_uses_nothing_of_it(rates):
     waits = []
 
     async def for_ever(seconds: float) -> None:

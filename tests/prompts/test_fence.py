@@ -42,13 +42,13 @@ def test_unseen_characters_do_not_reach_the_model():
     assert fence(hidden, "page").split("\n")[1] == "a[2Jbc"
 
 
-def test_what_a_prompt_cuts_is_noted():
+def test_text_that_a_prompt_cuts_is_noted():
     long = msgspec.structs.replace(context().history[0], rationale="so " * 200)
     rendered = render_prompt("value", context=context(history=(long,), instruction="x" * 30_000), label=action_label, history=5)
     assert "characters of the goal" in rendered.cut[0] and "of a line of 599" in rendered.cut[1] and len(rendered.cut) == 2
 
 
-def test_what_is_too_long_says_how_much_is_missing():
+def test_cut_text_says_how_much_is_missing():
     assert shorten("abcdef", 4) == "abcd\n(... 2 characters left out)"
     assert one_line("a\n b  c", 4) == "a b…"
 

@@ -18,7 +18,7 @@ names = st.text(alphabet=st.sampled_from('ab "\\\n[1]é.'), max_size=80)
 elements = st.lists(st.builds(lambda role, name: (role, name), st.sampled_from(["button", "checkbox", "heading"]), names), max_size=5)
 
 
-async def test_a_lesson_names_condition_action_expectation_outcome_and_alternative(make: Any) -> None:
+async def test_a_reflection_names_condition_action_expectation_outcome_and_alternative(make: Any) -> None:
     page = make.page(make.element("1", "button", "Submit"), make.element("2", "checkbox", "I agree"), title="Order")
     after = make.page(*page.elements, make.element("3", "alert", "Agree first"), title="Order")
     seen = make.surprise(page, "click [1]", after, expected=0.8, real=0.1, alternative="click [2]")
@@ -27,7 +27,7 @@ async def test_a_lesson_names_condition_action_expectation_outcome_and_alternati
         assert part in text
 
 
-async def test_what_went_better_is_preferred_and_what_went_worse_is_not(make: Any) -> None:
+async def test_better_actions_are_recommended_and_worse_ones_are_not(make: Any) -> None:
     page = make.page(make.element("1", "button", "Go"))
     texts = {}
     for real in (0.1, 0.9):
@@ -54,7 +54,7 @@ async def test_a_wordy_page_does_not_crowd_out_the_advice(make: Any, kind: Any) 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(elements, elements, st.sampled_from(["policy", "value"]), names)
-async def test_whatever_the_page_says_the_lesson_is_whole_within_100_words_and_page_text_stays_quoted(
+async def test_a_reflection_on_any_page_is_complete_within_100_words_and_quotes_page_text(
     make: Any, before: list[tuple[str, str]], later: list[tuple[str, str]], kind: Any, typed: str
 ) -> None:
     def shown(what: list[tuple[str, str]]) -> list[Element]:
@@ -69,7 +69,7 @@ async def test_whatever_the_page_says_the_lesson_is_whole_within_100_words_and_p
     assert "é" not in re.sub(r'"(?:[^"\\]|\\.)*"', "", text)
 
 
-async def test_a_lesson_from_a_page_with_text_is_tainted(make: Any) -> None:
+async def test_a_reflection_from_a_page_with_text_is_tainted(make: Any) -> None:
     empty, page = make.page(), make.page(make.element("1", "button", "Go"))
     for shown, tainted in ((empty, False), (page, True)):
         written = await BuiltinReflector().reflect(make.context("x", shown), make.surprise(shown), "policy")
@@ -85,7 +85,7 @@ async def test_the_same_surprise_gives_the_same_id_at_another_time(make: Any) ->
     assert (await BuiltinReflector().reflect(context, seen, "value")).id != first.id
 
 
-def test_an_outcome_is_told_apart_from_none(make: Any) -> None:
+def test_an_outcome_is_distinguished_from_none(make: Any) -> None:
     page, ticked = (make.page(make.element("1", "checkbox", name), url="http://a/") for name in ("A", "B"))
     assert outcome(page, None) == "the attempt ended"
     assert outcome(page, page) == "nothing changed"
@@ -93,7 +93,7 @@ def test_an_outcome_is_told_apart_from_none(make: Any) -> None:
     assert outcome(page, make.page(url="http://b/")) == "another page came"
 
 
-async def test_a_lesson_for_a_judge_keeps_why_it_judged_so(make: Any) -> None:
+async def test_a_reflection_for_a_judge_keeps_the_reasons_of_its_evaluation(make: Any) -> None:
     before = make.page(make.element("1", "button", "Go"))
     judged = msgspec.structs.replace(make.surprise(before), judgement=Evaluation(value=0.8, rationale="The\ncart is full."))
     found = [await BuiltinReflector().reflect(make.context("Buy.", before), judged, kind) for kind in ("value", "policy")]

@@ -39,7 +39,7 @@ def found(*records: Record, signals: tuple[Signal, ...] = SIGNALS, threshold: fl
 
 
 @given(records, st.floats(0, 1), st.integers(1, 3))
-def test_what_is_picked_reaches_the_threshold_largest_first_and_not_too_often(taken: list[Record], threshold: float, most: int) -> None:
+def test_the_largest_surprises_above_the_threshold_are_picked_up_to_the_limit(taken: list[Record], threshold: float, most: int) -> None:
     picked = contrast(taken, signals=SIGNALS, threshold=threshold, most=most)
     for kind in ("policy", "value"):
         sizes = [each.size for each_kind, each in picked if each_kind == kind]
@@ -55,7 +55,7 @@ def test_steps_that_surprise_less_change_nothing(taken: list[Record], others: li
 
 
 @given(records)
-def test_what_nobody_said_is_no_surprise(taken: list[Record]) -> None:
+def test_a_missing_expectation_is_no_surprise(taken: list[Record]) -> None:
     for each in taken:
         unknown = msgspec.structs.replace(each, before=None, chosen=None, expected=None, came=None, first=None, final=None, following=None)
         assert not contrast([unknown], signals=SIGNALS, threshold=0.0)
@@ -77,7 +77,7 @@ def test_the_search_against_the_policys_favourite() -> None:
 
 
 @pytest.mark.parametrize(("visits", "noise"), [(1, 0.5), (9, 2.0)])
-def test_a_difference_within_the_noise_corrects_nobody(visits: int, noise: float) -> None:
+def test_a_difference_within_the_noise_is_no_surprise(visits: int, noise: float) -> None:
     other = Option(action="click [2]", value=0.2, visits=visits)
     assert not found(record(chosen=0.8, chosen_visits=visits, favourite=other, noise=noise), signals=("policy",))
 
@@ -93,12 +93,12 @@ def test_a_way_that_failed_is_contrasted_with_the_committed_one() -> None:
     assert surprise.step.action.key == "click [3]" and surprise.alternative == "click [1]" and surprise.surprise == -0.6
 
 
-def test_of_equal_surprises_the_earliest_is_taken_whatever_its_sign() -> None:
+def test_the_earliest_of_equal_surprises_is_taken_for_either_sign() -> None:
     steps = [record(1, chosen=0.5, first=0.5), record(2, chosen=0.25, first=1.0), record(3, chosen=1.0, first=0.25)]
     assert [each.node for _, each in contrast(steps, signals=("edge",), threshold=0.5)] == [2]
 
 
-def test_of_several_signals_about_one_action_the_largest_counts() -> None:
+def test_the_largest_of_several_signals_about_one_action_counts() -> None:
     assert found(record(before=0.5, chosen=0.9, first=0.1), signals=("outcome", "edge")) == [("policy", "edge", -0.8)]
 
 

@@ -77,7 +77,7 @@ def test_the_least_useful_are_those_that_helped_least_and_of_equal_ones_the_olde
 
 
 @given(rows, st.sampled_from(["kept", "forgotten"]))
-def test_twins_are_looked_for_among_those_about_the_same_whatever_their_record(found: list[Row], status: str) -> None:
+def test_duplicates_are_searched_among_reflections_about_the_same_with_any_usage_record(found: list[Row], status: str) -> None:
     made, _ = filled(found)
     query = unit([1, 2, 0, -1])
     said = made.alike(query, "value", "x", 0.5, status)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ async def reflected(answer=GOOD, kind="policy", **fields):
     return await reflector.reflect(context(), surprise(**fields), kind), model
 
 
-async def test_a_lesson_keeps_what_was_expected_what_came_and_where_it_is_from():
+async def test_a_reflection_keeps_expectation_result_and_provenance():
     reflection, model = await reflected()
     assert (reflection.expected, reflection.real) == ("The shoe is bought.", "The size was missing.")
     assert [request.prompt.partition("@")[0] for request in model.requests] == ["expectation", "reflection"]
@@ -46,14 +46,14 @@ def said(request):
     return request.messages[1].parts[0].text
 
 
-async def test_what_a_step_should_lead_to_is_said_before_anybody_sees_what_came():
+async def test_the_expectation_of_a_step_is_requested_before_its_result_is_shown():
     _, model = await reflected(after=LIST)
     first, second = map(said, model.requests)
     assert "Red shoe" not in first and "What should the next state show?" in first
     assert "Red shoe" in second and "The shoe is bought." in second
 
 
-async def test_a_judge_is_shown_its_own_reasons_and_asked_for_the_other_verdict():
+async def test_a_judge_is_shown_its_own_reasons_and_asked_for_the_opposite_argument():
     judged = Evaluation(value=0.8, rationale="The cart is full.", arguments=(Argument(side="against", text="Nothing is paid."),))
     reflection, model = await reflected(kind="value", after=LIST, judgement=judged)
     (request,) = model.requests
@@ -64,18 +64,18 @@ async def test_a_judge_is_shown_its_own_reasons_and_asked_for_the_other_verdict(
     assert reflection.expected == "success with probability 0.80: The cart is full."
 
 
-async def test_what_is_asked_for_depends_on_who_is_to_learn():
+async def test_the_questions_depend_on_the_kind_of_reflection():
     asked = [said((await reflected(kind=kind))[1].requests[-1]) for kind in ("policy", "value")]
     assert "who chooses actions" in asked[0] and "who judges states" in asked[1]
 
 
-async def test_a_lesson_that_is_too_long_is_sent_back():
+async def test_a_reflection_that_is_too_long_is_sent_back():
     long = f"Expected: a.\nReal: b.\nLesson: When {'word ' * 101}"
     reflection, model = await reflected(lambda question, sample: GOOD if "102 words" in question.text else long)
     assert len(model.requests) == 3 and reflection.text.startswith("When a size")
 
 
-async def test_without_a_lesson_there_is_none():
+async def test_no_reflection_is_made_without_a_usable_answer():
     with pytest.raises(AnswerError, match="asked 3 times"):
         await reflected("I have learnt nothing.")
 
@@ -90,7 +90,7 @@ async def test_without_a_lesson_there_is_none():
         ("Real: b\nLesson: Click better.", "names no condition"),
     ],
 )
-def test_what_is_no_lesson_is_told(text, told):
+def test_an_invalid_reflection_is_reported(text, told):
     with pytest.raises(AnswerError, match=told):
         parse_reflection(text)
 
@@ -103,27 +103,27 @@ def test_what_is_no_lesson_is_told(text, told):
         ("Well.\n**Expected:** It.", "It."),
     ],
 )
-def test_an_expectation_is_what_stands_behind_its_word_or_all_of_it(text, expected):
+def test_an_expectation_is_the_text_after_its_mark_or_all_of_it(text, expected):
     assert parse_expectation(text) == expected
 
 
 @pytest.mark.parametrize(
     ("text", "told"), [("", "nothing"), ("Expected: a\nExpected: b", "twice"), ("Expected: " + "word " * 101, "101 words")]
 )
-def test_what_is_no_expectation_is_told(text, told):
+def test_an_invalid_expectation_is_reported(text, told):
     with pytest.raises(AnswerError, match=told):
         parse_expectation(text)
 
 
 @given(st.lists(st.sampled_from(GOOD.splitlines()) | st.text()).map("\n".join))
-def test_any_text_is_a_lesson_or_an_answer_error(text):
+def test_any_text_is_a_reflection_or_an_answer_error(text):
     try:
         assert all(parse_reflection(text))
     except AnswerError as error:
         assert str(error)
 
 
-async def test_a_lesson_can_be_remembered(tmp_path):
+async def test_a_reflection_can_be_stored(tmp_path):
     reflection, _ = await reflected()
     memory = SQLiteMemory(tmp_path / "memory.sqlite")
     memory.add(reflection)

@@ -34,7 +34,7 @@ def recall(
     return [r.instruction for r in memory.retrieve(context, kind, k=k, threshold=threshold, exclude_task=without)]
 
 
-def test_what_was_added_comes_back_unchanged_also_after_reopening(tmp_path: Path, make: Any, look: Look) -> None:
+def test_added_reflections_are_unchanged_after_reopening(tmp_path: Path, make: Any, look: Look) -> None:
     path, written = tmp_path / "new" / "folder" / "m.sqlite", make.reflection("Press Go", "[1] button Go")
     with SQLiteMemory(path) as memory:
         memory.add(written)
@@ -71,27 +71,27 @@ def test_ids_of_elements_do_not_count_but_what_the_page_shows_does(memory: SQLit
     assert not recall(memory, look("Go on", "[1] table Prices\n[2] cell 3.99"), threshold=0.9)
 
 
-def test_policy_and_value_lessons_are_kept_apart(memory: SQLiteMemory, make: Any, look: Look) -> None:
+def test_policy_and_value_reflections_are_kept_apart(memory: SQLiteMemory, make: Any, look: Look) -> None:
     memory.add(make.reflection("Press Go", kind="value"))
     assert recall(memory, look("Press Go")) == []
     assert recall(memory, look("Press Go"), kind="value") == ["Press Go"]
 
 
-def test_lessons_from_any_seed_of_the_same_task_are_left_out_on_request(memory: SQLiteMemory, make: Any, look: Look) -> None:
+def test_reflections_from_any_seed_of_the_same_task_are_left_out_on_request(memory: SQLiteMemory, make: Any, look: Look) -> None:
     memory.add(make.reflection("Press Go", task="suite/a?seed=1"))
     memory.add(make.reflection("Press Go now", task="suite/ab?seed=1"))
     assert recall(memory, look("Press Go"), without="suite/a?seed=2") == ["Press Go now"]
     assert recall(memory, look("Press Go"), without=None) == ["Press Go", "Press Go now"]
 
 
-def test_of_equally_near_ones_the_newest_comes_first(memory: SQLiteMemory, make: Any, look: Look) -> None:
+def test_the_newest_of_equally_near_reflections_comes_first(memory: SQLiteMemory, make: Any, look: Look) -> None:
     for i in range(9):
         memory.add(make.reflection("Press Go", text=f"{i}"))
     found = memory.retrieve(look("Press Go"), "policy", k=9, threshold=0, exclude_task=None)
     assert [r.text for r in found] == [str(i) for i in reversed(range(9))]
 
 
-def test_what_another_process_adds_or_takes_out_is_seen(memory: SQLiteMemory, make: Any, look: Look) -> None:
+def test_additions_and_removals_by_another_process_are_seen(memory: SQLiteMemory, make: Any, look: Look) -> None:
     memory.add(make.reflection("Press Go"))
     assert recall(memory, look("Press Go")) == ["Press Go"]
     versions = {memory.version}
@@ -107,7 +107,7 @@ def test_what_another_process_adds_or_takes_out_is_seen(memory: SQLiteMemory, ma
     assert len(versions) == 2
 
 
-def test_of_writers_that_are_killed_no_acknowledged_reflection_is_lost_and_none_is_there_twice(tmp_path: Path) -> None:
+def test_killed_writers_lose_and_duplicate_no_acknowledged_reflection(tmp_path: Path) -> None:
     # bench/memory_kills.py does it with 8 writers, 500 reflections each and a kill every second.
     path = tmp_path / "shared.sqlite"
     SQLiteMemory(path).close()

@@ -27,7 +27,7 @@ def found(memory: StoredMemory, look: Any, **more: Any) -> list[list[str]]:
     return [[each.id for each in memory.retrieve(context, "policy", **options)] for context in asked]
 
 
-def test_what_is_found_is_what_a_process_finds_that_compares_for_itself(
+def test_the_extension_finds_the_same_as_a_comparison_in_the_process(
     pgvector: Server, make: Any, look: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = pgvector.database("both")
@@ -44,7 +44,7 @@ def test_what_is_found_is_what_a_process_finds_that_compares_for_itself(
         assert not any(kind.vectors.size for kind in there._index._kinds.values()), "it holds no vector"
 
 
-def test_what_was_written_by_one_that_knows_nothing_of_the_extension_is_compared_too(
+def test_reflections_written_without_the_extension_are_compared_too(
     pgvector: Server, make: Any, look: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = pgvector.database("older")

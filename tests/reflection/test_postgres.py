@@ -46,7 +46,7 @@ def test_writers_at_once_are_seen_by_a_reader_that_looks_all_the_time(postgres: 
         assert len(reader) == 80, "no revision was passed over"
 
 
-def test_of_writers_that_are_killed_nothing_acknowledged_is_lost_and_nothing_is_there_twice(postgres: Server) -> None:
+def test_killed_writers_lose_and_duplicate_nothing_acknowledged(postgres: Server) -> None:
     address = postgres.database("killed")
     open_memory(address).close()
     stored, kills = storm(address, writers=3, writes=40, fatal=(11,))
@@ -55,7 +55,7 @@ def test_of_writers_that_are_killed_nothing_acknowledged_is_lost_and_nothing_is_
     assert kills == 3 and sorted(found) == sorted(stored) and len(set(found)) == 120
 
 
-def test_an_address_where_nobody_answers_is_the_users_mistake_and_the_password_is_not_said(tmp_path: Path) -> None:
+def test_an_address_without_a_server_is_a_usage_error_that_omits_the_password(tmp_path: Path) -> None:
     pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'exact-agent[postgres]'")
     with pytest.raises(UsageError, match="is the server running") as caught:
         open_memory(f"postgresql://me:hushhush@/db?host={tmp_path}")
@@ -76,7 +76,7 @@ def test_an_address_where_nobody_answers_is_the_users_mistake_and_the_password_i
         "postgresql://me@/db?port=x&password=a@hush",
     ],
 )
-def test_of_an_address_that_cannot_be_read_no_password_is_said(address: str) -> None:
+def test_the_error_for_an_invalid_address_omits_the_password(address: str) -> None:
     pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'exact-agent[postgres]'")
     with pytest.raises(UsageError, match="is no address of a PostgreSQL database") as caught:
         open_memory(address)

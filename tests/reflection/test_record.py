@@ -40,7 +40,7 @@ def test_shortening_twice_is_shortening_once(text: str) -> None:
     assert shortened(short) == short
 
 
-def test_a_lesson_is_cut_at_100_words_and_keeps_its_provenance(make: Any) -> None:
+def test_a_reflection_is_cut_at_100_words_and_keeps_its_provenance(make: Any) -> None:
     page = make.page(make.element("1", "button", "Go"))
     context = make.context("Press Go", page, task="suite/a?seed=7")
     written = reflection_record(context, make.surprise(page, node=5), "policy", "word " * 150, run="r1", model="m", created=3.0)
@@ -64,7 +64,7 @@ def test_the_site_is_the_host_without_port_and_empty_where_there_is_none(make: A
     assert site(make.context("x", make.page(url="data:text/html,hi"))) == ""
 
 
-def test_a_lesson_carries_the_fingerprint_of_the_state_that_it_is_of(make: Any) -> None:
+def test_a_reflection_carries_the_fingerprint_of_its_state(make: Any) -> None:
     before, after = make.page(make.element("1", "button", "Go")), make.page(make.element("1", "button", "Gone"))
     seen = make.surprise(before, after=after)
     written = {kind: reflection_record(make.context("Press Go", before), seen, kind, "Look.") for kind in ("policy", "value")}
@@ -80,14 +80,14 @@ def test_a_lesson_carries_the_fingerprint_of_the_state_that_it_is_of(make: Any) 
         ("", None, 1.0), ("", 0.5, 0.0),
     ],
 )  # fmt: skip
-def test_an_attempt_that_nobody_judged_is_sure_of_nothing_and_what_was_written_by_hand_stands_for_itself(
+def test_an_unevaluated_attempt_has_no_certainty_and_a_handwritten_reflection_is_certain(
     make: Any, source: str, outcome: float | None, sure: float
 ) -> None:
     written = msgspec.structs.replace(make.reflection("Press Go"), outcome=outcome, outcome_source=source)
     assert confidence(written) == pytest.approx(sure)
 
 
-def test_a_lesson_written_by_hand_names_no_source_and_one_of_before_names_the_judge() -> None:
+def test_a_handwritten_reflection_names_no_source_and_an_older_one_names_the_judge() -> None:
     by_hand = {"id": "x", "kind": "policy", "text": "Look.", "instruction": "Press Go", "state": "", "action": "click"}
     assert confidence(msgspec.convert(by_hand, Reflection)) == 1.0 and msgspec.convert(by_hand, Reflection).fingerprint == ""
     assert confidence(msgspec.convert({**by_hand, "outcome": None, "outcome_source": "judge"}, Reflection)) == 0.0

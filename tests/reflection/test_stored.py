@@ -42,7 +42,7 @@ def lesson(make: Any, text: str, *, task: str = "suite/a?seed=0", **fields: Any)
     return msgspec.structs.replace(made, id=content_id(made))
 
 
-def test_what_is_written_comes_back_in_another_process_of_the_same_memory(opened: Open, make: Any, look: Look) -> None:
+def test_another_process_reads_what_was_written_to_the_same_memory(opened: Open, make: Any, look: Look) -> None:
     written = lesson(make, "Look first.")
     with opened() as one, opened() as other:
         one.add(written)
@@ -51,7 +51,7 @@ def test_what_is_written_comes_back_in_another_process_of_the_same_memory(opened
         assert len(other) == 1 and one.version == other.version
 
 
-def test_a_lesson_that_goes_with_failure_fades_and_one_that_helps_does_not(opened: Open, make: Any, look: Look) -> None:
+def test_a_reflection_that_coincides_with_failure_fades_and_a_helpful_one_does_not(opened: Open, make: Any, look: Look) -> None:
     good, bad = lesson(make, "Look up."), lesson(make, "Guess wildly.")
     with opened() as memory:
         memory.add_all([good, bad])
@@ -66,7 +66,7 @@ def test_a_lesson_that_goes_with_failure_fades_and_one_that_helps_does_not(opene
         assert memory.entry(bad.id).hurt == 12 and memory.entry(bad.id).status == "kept"
 
 
-def test_an_attempt_that_reports_twice_counts_once_and_one_that_nobody_judged_neither_way(opened: Open, make: Any) -> None:
+def test_a_repeated_report_counts_once_and_an_unevaluated_attempt_does_not_count(opened: Open, make: Any) -> None:
     written = lesson(make, "Look up.")
     with opened() as memory:
         memory.add(written)
@@ -91,7 +91,7 @@ def test_the_same_reflection_from_two_tasks_is_stored_once_and_counts_for_both(o
         assert memory.merge() == 1 and recall(memory, look("Press Go")) == [first.text]
 
 
-def test_lessons_that_differ_in_direction_or_action_are_not_merged(opened: Open, make: Any) -> None:
+def test_reflections_that_differ_in_direction_or_action_are_not_merged(opened: Open, make: Any) -> None:
     with opened() as memory:
         memory.add(lesson(make, "Look before pressing.", surprise=0.5))
         memory.add(lesson(make, "Look before pressing.", surprise=-0.5, task="b"))
@@ -126,7 +126,7 @@ def test_over_capacity_what_was_never_shown_is_spared_before_what_was(opened: Op
         assert [entry.reflection.text for entry in memory.entries()] == ["Wait here.", "Look up."], "of what was never shown the oldest"
 
 
-def test_what_is_forgotten_is_not_found_until_it_is_restored(opened: Open, make: Any, look: Look) -> None:
+def test_a_forgotten_reflection_is_not_found_until_it_is_restored(opened: Open, make: Any, look: Look) -> None:
     written = lesson(make, "Look up.")
     with opened() as memory, opened() as other:
         memory.add(written)
@@ -154,7 +154,7 @@ def test_a_frozen_memory_stays_as_it_was_and_can_be_frozen_so_again(opened: Open
             memory.freeze("latest")
 
 
-def test_lessons_of_a_template_are_left_out_with_its_tasks(opened: Open, make: Any, look: Look) -> None:
+def test_reflections_of_a_template_are_left_out_with_its_tasks(opened: Open, make: Any, look: Look) -> None:
     with opened() as memory:
         memory.add(lesson(make, "Look up.", task="shop/17", template="cart-3"))
         now = look("Press Go", task="shop/18")
@@ -170,7 +170,7 @@ def test_words_in_common_decide_between_situations_that_are_alike(opened: Open, 
         assert recall(memory, look("Press Go warranty footer"), k=1) == ["The warranty is in the footer."]
 
 
-def test_a_lesson_that_faded_stays_faded_when_it_is_learned_again(opened: Open, make: Any, look: Look) -> None:
+def test_a_faded_reflection_stays_faded_when_it_is_learned_again(opened: Open, make: Any, look: Look) -> None:
     bad, again = lesson(make, "Expected 0.80. Guess wildly."), lesson(make, "Expected 0.70. Guess wildly.")
     with opened() as memory:
         memory.add(bad)
@@ -183,7 +183,7 @@ def test_a_lesson_that_faded_stays_faded_when_it_is_learned_again(opened: Open, 
         assert recall(memory, look("Press Go")) == ["Look up."] and memory.entry(again.id).status == "merged"
 
 
-def test_what_a_person_forgot_does_not_come_back_in_nearly_the_same_words(opened: Open, make: Any, look: Look) -> None:
+def test_a_forgotten_reflection_does_not_return_in_nearly_the_same_words(opened: Open, make: Any, look: Look) -> None:
     with opened() as memory:
         memory.add(lesson(make, "Expected 0.80. Press it twice."))
         memory.forget([memory.entries()[0].reflection.id])
@@ -191,7 +191,7 @@ def test_what_a_person_forgot_does_not_come_back_in_nearly_the_same_words(opened
         assert not recall(memory, look("Press Go")) and len(memory.entries("forgotten")) == 2
 
 
-def test_what_was_merged_in_two_steps_counts_as_from_all_its_tasks_also_for_who_reads_it_later(opened: Open, make: Any, look: Look) -> None:
+def test_reflections_merged_in_two_steps_count_as_from_all_their_tasks_for_later_readers(opened: Open, make: Any, look: Look) -> None:
     texts = [f"Expected 0.{n}. Look before pressing." for n in (80, 70, 60)]
     first, second, third = (lesson(make, text, task=f"suite/{name}?seed=0") for text, name in zip(texts, "abc", strict=True))
     with opened() as memory:
@@ -210,7 +210,7 @@ def test_what_was_merged_in_two_steps_counts_as_from_all_its_tasks_also_for_who_
                 assert not any(recall(each, look("Press Go"), without=f"suite/{name}?seed=9") for name in "abc")
 
 
-def test_what_is_taken_elsewhere_counts_there_as_from_all_its_tasks_too(opened: Open, make: Any, look: Look, tmp_path: Path) -> None:
+def test_a_copied_reflection_counts_as_from_all_its_tasks(opened: Open, make: Any, look: Look, tmp_path: Path) -> None:
     kept, merged = (lesson(make, f"Expected 0.{n}. Look first.", task=f"suite/{name}?seed=0") for n, name in ((80, "a"), (70, "b")))
     unsure, surer = (lesson(make, "Look twice.", task=f"suite/{name}?seed=0", outcome=v) for v, name in ((0.7, "c"), (1.0, "d")))
     dropped = lesson(make, "Never mind.")
@@ -226,7 +226,7 @@ def test_what_is_taken_elsewhere_counts_there_as_from_all_its_tasks_too(opened: 
             assert len(recall(other, look("Press Go"), without=f"suite/{name}?seed=9")) == 1
 
 
-def test_what_was_merged_into_a_lesson_that_another_process_touched_meanwhile_is_owed_all_the_same(
+def test_a_merge_is_completed_although_another_process_changed_its_target(
     opened: Open, make: Any, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, merged = (lesson(make, f"Expected 0.{n}. Look first.", task=f"suite/{name}?seed=0") for n, name in ((80, "a"), (70, "b")))
@@ -246,14 +246,14 @@ def test_what_was_merged_into_a_lesson_that_another_process_touched_meanwhile_is
         assert not recall(reader, look("Press Go"), without="suite/b?seed=9")
 
 
-def test_of_many_lessons_of_one_situation_each_is_known_again(opened: Open, make: Any) -> None:
+def test_each_of_many_reflections_of_one_situation_is_recognised_again(opened: Open, make: Any) -> None:
     with opened() as memory:
         for round in range(2):
             memory.add_all([lesson(make, f"Expected {round}. {word * 3} alone.") for word in "abcdefghijklmnopqrstuvwxy"])
         assert len(memory) == 25 and len(memory.entries("merged")) == 25
 
 
-def test_what_nobody_was_sure_of_takes_no_place_from_what_somebody_was(opened: Open, make: Any, look: Look) -> None:
+def test_an_uncertain_reflection_does_not_replace_a_certain_one(opened: Open, make: Any, look: Look) -> None:
     with opened() as memory:
         memory.add(lesson(make, "Look up.", outcome=0.95))
         memory.add_all([lesson(make, f"Perhaps {word * 4}.", outcome=0.5) for word in "abcdefghijklmnopqrst"])
@@ -261,7 +261,7 @@ def test_what_nobody_was_sure_of_takes_no_place_from_what_somebody_was(opened: O
         assert [each.text for each in found] == ["Look up."]
 
 
-def test_a_frozen_memory_has_what_was_kept_then_whatever_was_forgotten_and_restored_since(opened: Open, make: Any, look: Look) -> None:
+def test_a_frozen_memory_is_unaffected_by_later_removals_and_restores(opened: Open, make: Any, look: Look) -> None:
     one, two = lesson(make, "Look up."), lesson(make, "Count down.")
     with opened() as memory:
         memory.add_all([one, two])
@@ -275,7 +275,7 @@ def test_a_frozen_memory_has_what_was_kept_then_whatever_was_forgotten_and_resto
             memory.freeze("9:999")
 
 
-def test_what_was_merged_crowds_out_nothing_that_is_kept_from_a_search(opened: Open, make: Any) -> None:
+def test_merged_reflections_crowd_out_no_active_ones_in_a_search(opened: Open, make: Any) -> None:
     same = [lesson(make, f"Expected 0.{n}. Look before the stars.", task=f"suite/{n}?seed=0") for n in range(20, 40)]
     long = (
         "Count all of the stars, one after the other, and write down what came of it.",
@@ -288,7 +288,7 @@ def test_what_was_merged_crowds_out_nothing_that_is_kept_from_a_search(opened: O
         assert {entry.reflection.id for entry in memory.search("stars", k=3)} == {same[0].id, *(other.id for other in others)}
 
 
-def test_it_says_in_which_attempts_a_lesson_was_shown(opened: Open, make: Any) -> None:
+def test_it_says_in_which_attempts_a_reflection_was_shown(opened: Open, make: Any) -> None:
     with opened() as memory:
         memory.add(lesson(make, "Look up."))
         (entry,) = memory.entries()
@@ -308,7 +308,7 @@ def test_an_unknown_id_and_one_that_fits_several_are_the_users_mistake(opened: O
             memory.entry("")
 
 
-def test_what_an_earlier_version_wrote_without_its_words_is_found_as_before(opened: Open, make: Any, look: Look) -> None:
+def test_reflections_of_an_earlier_version_without_stored_words_are_found_as_before(opened: Open, make: Any, look: Look) -> None:
     with opened() as memory:
         for text in ("Look up.", "Press Go twice.", "Never press Stop."):
             memory.add(lesson(make, text))
@@ -346,7 +346,7 @@ def sure(memory: StoredMemory, context: Context) -> list[tuple[str, float | None
     return [(each.text, each.outcome) for each in found]
 
 
-def test_of_two_that_say_the_same_the_surer_one_is_kept_whichever_came_first(opened: Open, make: Any, look: Look) -> None:
+def test_the_more_certain_of_two_duplicates_is_kept_in_either_order(opened: Open, make: Any, look: Look) -> None:
     unsure = lesson(make, "Expected 0.80. Look before pressing.", outcome=0.5)
     told = lesson(make, "Expected 0.70. Look before pressing.", task="suite/b?seed=1", outcome=0.0, outcome_source="evaluator")
     with opened() as memory, opened() as other:
@@ -391,7 +391,7 @@ def test_the_same_reflection_from_a_more_certain_outcome_replaces_the_first(open
         assert not sure(memory, look("Press Go")), "a frozen version has what was known then"
 
 
-def test_a_surer_outcome_brings_nothing_back_that_a_person_forgot(opened: Open, make: Any, look: Look) -> None:
+def test_a_more_certain_outcome_restores_nothing_that_a_person_forgot(opened: Open, make: Any, look: Look) -> None:
     first = lesson(make, "Look before pressing.", outcome=0.5)
     with opened() as memory:
         memory.add(first)

@@ -60,7 +60,7 @@ async def test_a_report_looks_as_it_did(show: Show, shop: RunFolder, name: str) 
         assert alike(picture, kept.convert("RGB")), f"{name} looks otherwise than {path.name}: see this file's head"
 
 
-async def test_what_is_lost_is_noticed(show: Show, shop: RunFolder) -> None:
+async def test_lost_content_is_noticed(show: Show, shop: RunFolder) -> None:
     async with show(shop, "#node=1", reduced_motion="reduce", **VIEWS["light"]) as page:
         await page.evaluate("scrollTo(0, 0); document.getElementById('panel').replaceChildren()")
         picture = Image.open(io.BytesIO(await page.screenshot()))

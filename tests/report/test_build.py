@@ -167,7 +167,7 @@ def test_pictures_shrink_until_they_fit(tmp_path: Path, total: int) -> None:
     assert (picture.width, picture.height) == (640, 360)
 
 
-def test_tasks_of_one_run_are_told_apart(tmp_path: Path) -> None:
+def test_tasks_of_one_run_are_distinguished(tmp_path: Path) -> None:
     run, _ = new_run(tmp_path / "run", "a/b", "a_b")
     first, second = (run.task_folder(Task(id=id, instruction="")) for id in ("a/b", "a_b"))
     assert first != second

@@ -142,7 +142,7 @@ async def test_all_marks_are_shown_and_hidden(show: Show, shop: RunFolder) -> No
         await expect(page.locator("#panel .shot b")).to_have_count(0)
 
 
-async def test_what_an_action_changed_is_shown_line_by_line(show: Show, shop: RunFolder) -> None:
+async def test_changes_by_an_action_are_shown_line_by_line(show: Show, shop: RunFolder) -> None:
     async with show(shop, "#node=1", **CALM) as page:
         await expect(page.locator(".diff ins")).to_have_text(
             ['+ [8] spinbutton "Quantity"', '+ [10] button "Add to basket"', '+ [11] link "Back"']

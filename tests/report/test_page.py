@@ -101,7 +101,7 @@ async def test_a_screenshot_is_enlarged_by_a_click(show: Show, shop: RunFolder) 
         await expect(page.get_by_role("dialog")).to_be_hidden()
 
 
-async def test_the_panel_shows_judgement_prompts_and_reflections(show: Show, shop: RunFolder) -> None:
+async def test_the_panel_shows_evaluation_prompts_and_reflections(show: Show, shop: RunFolder) -> None:
     async with show(shop) as page:
         panel = page.locator("#panel")
         await expect(panel).to_contain_text("a link with these words is visible")
@@ -111,7 +111,7 @@ async def test_the_panel_shows_judgement_prompts_and_reflections(show: Show, sho
         await expect(panel.get_by_text('[4] link "Green tea"').last).to_be_visible()
 
 
-async def test_below_the_tree_stands_where_each_lesson_was_shown_and_how_that_ended(show: Show, shop: RunFolder) -> None:
+async def test_the_list_below_the_tree_shows_where_each_reflection_was_used_and_the_outcome(show: Show, shop: RunFolder) -> None:
     async with show(shop) as page:
         told = page.locator("h2:has-text('Reflections shown') + blockquote")
         await expect(told).to_contain_text("Set the quantity first.")
@@ -126,7 +126,7 @@ async def test_a_refused_action_is_shown_with_its_reason(show: Show, shop: RunFo
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_text_stands_out_in_both_themes(show: Show, shop: RunFolder, scheme: str) -> None:
+async def test_text_has_enough_contrast_in_both_themes(show: Show, shop: RunFolder, scheme: str) -> None:
     async with show(shop, color_scheme=scheme) as page:
         brightness = await page.evaluate(
             "() => ['color', 'backgroundColor'].map(p => getComputedStyle(document.body)[p].match(/\\d+/g).slice(0, 3)"
@@ -136,6 +136,6 @@ async def test_text_stands_out_in_both_themes(show: Show, shop: RunFolder, schem
         assert (ground - ink > 400) if scheme == "light" else (ink - ground > 400)
 
 
-async def test_nothing_is_wider_than_a_telephone(show: Show, shop: RunFolder) -> None:
+async def test_no_content_is_wider_than_a_telephone(show: Show, shop: RunFolder) -> None:
     async with show(shop, viewport={"width": 400, "height": 800}) as page:
         assert await page.evaluate("document.documentElement.scrollWidth") <= 400

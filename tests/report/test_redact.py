@@ -77,7 +77,7 @@ def test_pictures_raw_answers_and_typed_texts_are_left_out(tmp_path: Path) -> No
         'answer "hunter2", then wait',
     ],
 )
-def test_a_typed_text_is_taken_out_wherever_it_stands(text: str) -> None:
+def test_a_typed_text_is_redacted_everywhere(text: str) -> None:
     found = Redactor()(text)
     assert "hunter2" not in found and "[typed text removed]" in found
     assert Redactor()(found) == found
@@ -89,7 +89,7 @@ def test_a_long_typed_text_that_was_cut_is_taken_out_whole() -> None:
     assert words.endswith("…") and Redactor()(words) == 'fill [3] textbox "Your \\"letter\\"" "[typed text removed]"'
 
 
-def test_what_stands_beside_a_typed_text_stays() -> None:
+def test_text_beside_a_typed_text_stays() -> None:
     said = '1. fill [3] textbox "Search" "tea" -- nothing changed\n2. click [4] link "Green tea" -- refused: it is "gone"'
     assert Redactor()(said) == said.replace('"tea"', '"[typed text removed]"')
 

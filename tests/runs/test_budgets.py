@@ -61,7 +61,7 @@ async def test_a_search_has_its_own_caps_renewed_for_each_commit(kind: str, work
     assert any(f"the search's budget of 6 {kind}" in reason for reason in stopped)
 
 
-async def test_a_piece_of_work_that_takes_more_than_it_may_is_closed_and_the_search_goes_on(tmp_path: Path) -> None:
+async def test_work_over_its_budget_is_closed_and_the_search_continues(tmp_path: Path) -> None:
     settings = config(search={**SEARCH, "iteration": {"transitions": 2}})
     (line,) = await toy_runner(tmp_path, ToyFactory(form(3)), settings).run()
     events = journal(tmp_path)
@@ -141,7 +141,7 @@ def judged_by_model(folder: Path, monkeypatch: pytest.MonkeyPatch, model: Priced
 
 @pytest.mark.parametrize("workers", [1, 4])
 @pytest.mark.parametrize(("kind", "limit"), [("calls", 5), ("money", 0.1), ("tokens", 3000)])
-async def test_money_tokens_and_calls_are_held_back_before_they_are_spent(
+async def test_money_tokens_and_calls_are_reserved_before_they_are_spent(
     kind: str, limit: float, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = Priced()
@@ -152,14 +152,14 @@ async def test_money_tokens_and_calls_are_held_back_before_they_are_spent(
     assert f"the task's budget of {limit:g} {kind}" in str([e.stopped for e in journal(tmp_path) if isinstance(e, ev.Decided)])
 
 
-async def test_where_no_usage_is_told_what_was_held_back_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_reservation_counts_where_no_usage_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runner = judged_by_model(tmp_path, monkeypatch, Priced(tells_usage=False), search=SEARCH, limits={"tokens": 3000})
     (line,) = await runner.run()
     held = sum(event.reserved_tokens for event in journal(tmp_path) if isinstance(event, ev.Called))
     assert line.tokens == held and 0 < held <= 3000
 
 
-async def test_who_only_waits_for_what_others_hold_back_is_not_turned_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_work_that_waits_for_others_reservations_is_not_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Money for one call at a time at its worst price, but for many at their real one: four workers share it."""
     whole = Priced()
     await judged_by_model(tmp_path / "whole", monkeypatch, whole, search={**SEARCH, "workers": 4}).run()

@@ -107,7 +107,7 @@ async def run(
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-async def test_a_fifth_of_faults_costs_calls_but_no_judgement_and_no_token_of_the_account(tmp_path: Path, workers: int) -> None:
+async def test_a_fifth_of_faults_costs_calls_but_no_evaluation_and_no_token_of_the_account(tmp_path: Path, workers: int) -> None:
     faults = 0
     for seed in range(6):
         line, events, server = await run(tmp_path / str(seed), a_fifth, workers, seed)
@@ -132,7 +132,7 @@ async def test_refusals_are_asked_about_again_or_counted_and_never_read(tmp_path
     assert judged and not any("I will not" in evaluation.rationale for evaluation in judged)
 
 
-async def test_what_is_never_judged_is_a_counted_failure_and_no_value(tmp_path: Path) -> None:
+async def test_a_state_without_an_evaluation_is_a_counted_failure_and_no_value(tmp_path: Path) -> None:
     line, events, server = await run(tmp_path / "run", for_good, seed=-1)
     assert line.failures == sum(isinstance(event, ev.Failed) for event in events) > 0
     judged = {event.node for event in events if isinstance(event, ev.Called) and event.role == "value"}
@@ -162,7 +162,7 @@ def test_an_unknown_price_is_counted_as_unknown_and_not_as_nothing() -> None:
     assert cost_by_group([called]) == {"value": CallCost(calls=1, input_tokens=3, cached_tokens=2, output_tokens=1, unknown=1)}
 
 
-async def test_no_key_gets_into_a_file_of_a_run_whatever_the_server_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_key_gets_into_a_file_of_a_run_for_any_answer_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = "plain-0123456789-of-nobody"
     monkeypatch.setenv("OPENAI_API_KEY", key)
 

@@ -56,7 +56,7 @@ def cascading(folder: Path, environment: ToyGraph, dear: Recorded, cheap: Record
     return runner
 
 
-async def test_candidates_that_the_cheap_judge_cannot_tell_apart_are_put_to_the_dear_one(tmp_path: Path) -> None:
+async def test_close_candidates_of_the_cheap_judge_go_to_the_expensive_one(tmp_path: Path) -> None:
     environment = corridors()
     cheap = Recorded({})
     looked = Recorded({})
@@ -75,7 +75,7 @@ async def test_candidates_that_the_cheap_judge_cannot_tell_apart_are_put_to_the_
     assert {len(values) for values in folded.tree.reevaluations.values()} == {1}
 
 
-async def test_ends_and_confirmations_go_to_the_dear_judge_and_the_rest_to_the_cheap_one(tmp_path: Path) -> None:
+async def test_ends_and_confirmations_go_to_the_expensive_judge_and_the_rest_to_the_cheap_one(tmp_path: Path) -> None:
     environment = chain(2)
     cheap, dear = Recorded(ToyValue(environment)), Recorded(ToyValue(environment))
     await cascading(tmp_path / "run", environment, dear, cheap, enough=0.9, reevaluations=0).run()
@@ -114,7 +114,7 @@ async def test_siblings_are_judged_in_one_batch_where_the_search_wants_it(tmp_pa
     assert line.evaluations == len(value.asked)
 
 
-async def test_a_rollout_that_ends_where_it_was_judged_before_takes_that_judgement(tmp_path: Path) -> None:
+async def test_a_rollout_that_ends_in_an_evaluated_state_reuses_its_evaluation(tmp_path: Path) -> None:
     asks = at_root("proposals"), step(0, needs=("step", "value")), at_root("rollout", depth=1), at_root("rollout", depth=2)
     runner, made = scripted(tmp_path, chain(4), *asks)
     (line,) = await runner.run()

@@ -65,18 +65,18 @@ def unjudged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("error", "what"), [(ModelError("503"), "model"), (AnswerError("no verdict, asked 3 times"), "answer")])
-async def test_a_judge_that_is_out_at_the_end_is_on_record_and_the_attempt_is_scored(error: ModelError, what: str, tmp_path: Path) -> None:
+async def test_an_unavailable_judge_at_the_end_is_recorded_and_the_attempt_is_scored(error: ModelError, what: str, tmp_path: Path) -> None:
     line, failed = await ended(tmp_path, error, "greedy")
     assert (line.status, line.score, line.value, line.missing) == ("scored", 1.0, None, "")
     assert [(event.what, event.reason, event.selection) for event in failed] == [(what, str(error), -1)]
 
 
-async def test_where_nothing_else_judges_it_is_a_failure_of_the_agents_model(unjudged: None, tmp_path: Path) -> None:
+async def test_an_unavailable_model_is_a_failure_where_nothing_else_evaluates(unjudged: None, tmp_path: Path) -> None:
     line, failed = await ended(tmp_path, ModelError("503"), "react")
     assert (line.status, line.score, line.missing, line.reason) == ("failed", None, "model", "503") and len(failed) == 1
 
 
-async def test_a_judge_that_is_back_is_asked_when_the_attempt_is_gone_on_with(unjudged: None, tmp_path: Path) -> None:
+async def test_a_recovered_judge_is_asked_when_the_attempt_resumes(unjudged: None, tmp_path: Path) -> None:
     await ended(tmp_path, ModelError("503"), "react")
     whole = journal(tmp_path)
     assert isinstance(whole[-2], ev.Failed) and isinstance(whole[-1], ev.Finished)

@@ -108,7 +108,7 @@ def recalled(events: list[ev.AnyEvent]) -> list[ev.Recalled]:
     return [event for event in events if isinstance(event, ev.Recalled) and event.reflections]
 
 
-async def test_a_surprise_becomes_one_lesson_that_the_next_task_is_shown(tmp_path: Path) -> None:
+async def test_a_surprise_becomes_one_reflection_that_the_next_task_is_shown(tmp_path: Path) -> None:
     first = await run(tmp_path / "first", tmp_path / "memory.sqlite")
     (written,) = [event.reflection for event in first if isinstance(event, ev.Reflected)]
     assert abs(written.surprise) >= 0.2 and written.run == "first" and written.signal == "edge"
@@ -127,7 +127,7 @@ async def test_by_default_nothing_learned_on_the_same_task_of_a_benchmark_is_sho
     assert said == [True, False]
 
 
-async def test_the_memory_hears_once_how_the_attempt_ended_that_a_lesson_was_shown_in(tmp_path: Path) -> None:
+async def test_the_memory_is_informed_once_of_the_outcome_of_an_attempt_that_used_a_reflection(tmp_path: Path) -> None:
     await run(tmp_path / "first", tmp_path / "memory.sqlite")
     second = await run(tmp_path / "second", tmp_path / "memory.sqlite")
     ids = {each.id for event in recalled(second) for each in event.reflections}
@@ -149,7 +149,7 @@ async def test_without_reflection_there_is_no_memory(tmp_path: Path) -> None:
     assert not (tmp_path / "memory.sqlite").exists()
 
 
-async def test_a_small_surprise_is_no_lesson(tmp_path: Path) -> None:
+async def test_a_small_surprise_is_no_reflection(tmp_path: Path) -> None:
     events = await run(tmp_path / "run", tmp_path / "memory.sqlite", threshold=1.0)
     assert not [event for event in events if isinstance(event, ev.Reflected)]
 
@@ -167,7 +167,7 @@ async def test_the_benchmark_says_how_it_ended_only_where_that_is_asked_for(tmp_
     assert order == [ev.Scored, ev.Reflected, ev.Finished] and written(asked)[0].reflection.outcome == 0.0
 
 
-async def test_a_lesson_from_an_outcome_that_nobody_was_sure_of_is_not_shown(tmp_path: Path) -> None:
+async def test_a_reflection_from_an_uncertain_outcome_is_not_shown(tmp_path: Path) -> None:
     for outcome, shown in ((0.5, False), (0.95, True)):
         path = tmp_path / f"{outcome}.sqlite"
         [lesson] = [event.reflection for event in written(await run(tmp_path / f"first{outcome}", tmp_path / "other.sqlite"))]
@@ -176,7 +176,7 @@ async def test_a_lesson_from_an_outcome_that_nobody_was_sure_of_is_not_shown(tmp
         assert bool(recalled(await run(tmp_path / f"second{outcome}", path))) == shown
 
 
-async def test_each_kind_has_its_own_lessons_up_to_the_number_asked_for(tmp_path: Path) -> None:
+async def test_each_kind_has_its_own_reflections_up_to_the_configured_number(tmp_path: Path) -> None:
     events = await run(tmp_path / "run", tmp_path / "m.sqlite", signals=["edge", "judge", "outcome"], most=3, threshold=0.05)
     kinds = [event.reflection.kind for event in written(events)]
     assert 2 <= len(kinds) <= 6 and {"policy", "value"} == set(kinds)
@@ -194,7 +194,7 @@ async def test_memory_is_asked_at_every_expansion_and_evaluation_and_the_journal
     assert all(event.memory not in ("", "0:0") for event in said.values())
 
 
-async def test_how_many_and_how_alike_is_said_for_each_kind(tmp_path: Path) -> None:
+async def test_number_and_similarity_are_configured_for_each_kind(tmp_path: Path) -> None:
     first: dict[str, object] = {"most": 3, "signals": ["edge", "judge"], "threshold": 0.05}
     await run(tmp_path / "first", tmp_path / "memory.sqlite", **first)
 
@@ -211,14 +211,14 @@ async def test_how_many_and_how_alike_is_said_for_each_kind(tmp_path: Path) -> N
     assert await kinds("strict value", memory="other", similarity=0.1, value_similarity=0.99) == {"policy"}
 
 
-async def test_who_writes_lessons_is_shown_none_and_none_is_counted_as_used_for_it(tmp_path: Path) -> None:
+async def test_a_reflector_is_shown_no_reflections_and_none_counts_as_used(tmp_path: Path) -> None:
     await run(tmp_path / "first", tmp_path / "memory.sqlite")
     events = await run(tmp_path / "second", tmp_path / "memory.sqlite")
     over = next(i for i, event in enumerate(events) if isinstance(event, ev.Judged))
     assert written(events) and not [event for event in events[over:] if isinstance(event, ev.Recalled)]
 
 
-async def test_of_the_agents_own_lessons_those_for_judges_are_of_the_state_that_was_judged(tmp_path: Path) -> None:
+async def test_value_reflections_belong_to_the_evaluated_state(tmp_path: Path) -> None:
     events = await run(tmp_path / "run", tmp_path / "m.sqlite", signals=["edge", "judge"], most=3, threshold=0.05)
     lessons = [event.reflection for event in written(events)]
     of_start = {each.kind: each.state for each in lessons if each.node == 0}
@@ -239,7 +239,7 @@ async def test_the_memory_can_be_shown_in_a_report_and_on_the_command_line(tmp_p
     assert len(uses) == len(ids) and all(task.id in use.attempt for use in uses)
 
 
-async def test_a_run_that_goes_on_later_is_shown_the_memory_of_the_round_it_was_in(tmp_path: Path) -> None:
+async def test_a_resumed_run_is_shown_the_memory_of_its_round(tmp_path: Path) -> None:
     tasks = [toy_task(deceptive_chain(3), seed) for seed in range(4)]
     events = await several(tmp_path / "run", tasks, round=2)
     folder, before = RunFolder.open(tmp_path / "run"), [recalled(of) for of in events]

@@ -112,7 +112,7 @@ async def test_a_confirmation_is_said_to_be_one(tmp_path: Path) -> None:
     assert [(context.draw, context.confirms) for context in made[0].judged][:2] == [(0, False), (1, True)]
 
 
-async def test_siblings_are_compared_by_their_values_where_nobody_else_does(tmp_path: Path) -> None:
+async def test_siblings_are_compared_by_their_values_by_default(tmp_path: Path) -> None:
     environment = bandit(2, rewards=(0.75, 0.25))
     compare = lambda work, tree: work.select_state(tree, [], tree.root, "comparison", rivals=(0, 1))  # noqa: E731
     runner, _ = scripted(tmp_path, environment, at_root("proposals"), step(0), step(1), compare)
@@ -165,9 +165,7 @@ async def test_a_rollout_goes_the_policys_way_and_is_judged_at_its_end(
     assert len(made[0].judged[0].history) == steps, "it is judged where it ended"
 
 
-async def test_what_a_step_of_a_rollout_tells_stands_behind_it_where_its_end_is_judged(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_notes_of_rollout_steps_are_shown_when_its_end_is_evaluated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     step = ToyEnvironment.step
 
     async def telling(environment: ToyEnvironment, action: Action) -> Transition:
@@ -179,7 +177,7 @@ async def test_what_a_step_of_a_rollout_tells_stands_behind_it_where_its_end_is_
     assert [taken.note for taken in made[0].judged[0].history] == ["half of it"] * 2
 
 
-async def test_a_rollout_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+async def test_a_killed_rollout_resumes_at_its_last_step(tmp_path: Path) -> None:
     registry.BUILTIN["scripted"] = lambda config: Scripted(at_root("proposals"), rollout(4))
     search: dict[str, Any] = {"algorithm": "scripted"}
     whole = await run(tmp_path / "whole", form(2), **search)
@@ -257,7 +255,7 @@ def two_ways() -> ToyGraph:
     return ToyGraph(name="two ways", instruction="Win.", start="start", states=states)
 
 
-async def test_what_was_seen_to_write_is_presumed_to_write_again(tmp_path: Path) -> None:
+async def test_an_action_that_wrote_before_is_presumed_to_write_again(tmp_path: Path) -> None:
     runner, _ = scripted(tmp_path, form(2, write=True), at_root("proposals"), submit, at_root("proposals", draw=1), isolated=False)
     await runner.run()
     first, again = (result for result in told(tmp_path) if hasattr(result, "proposals"))

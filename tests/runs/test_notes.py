@@ -49,12 +49,12 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[Context]:
     return seen
 
 
-def test_an_agent_is_told_what_is_for_it_and_nothing_else() -> None:
+def test_an_agent_sees_the_info_meant_for_it_and_nothing_else() -> None:
     assert reported_info(INFO) == TOLD and reported_info({"reward": "0.75"}) == reported_info({}) == ""
 
 
 @pytest.mark.parametrize("algorithm", ["mcts", "react"])
-async def test_every_step_tells_its_note_wherever_it_is_looked_back_on(tmp_path: Path, shown: list[Context], algorithm: str) -> None:
+async def test_the_note_of_a_step_is_shown_in_every_list_of_previous_steps(tmp_path: Path, shown: list[Context], algorithm: str) -> None:
     settings = config(search={"algorithm": algorithm} | ({"iterations": 8, "k": 2} if algorithm == "mcts" else {}))
     await toy_runner(tmp_path, ToyFactory(chain(3)), settings).run()
     taken = [each for context in shown for each in context.history]

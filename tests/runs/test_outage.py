@@ -85,7 +85,7 @@ async def test_an_attempt_that_failed_of_an_outage_is_gone_on_with_once_it_is_ov
     assert (line.actions, line.evaluations) == (whole.actions, whole.evaluations), "the outage took no iteration"
 
 
-async def test_what_was_exhausted_because_of_an_outage_is_searched_when_it_is_over(tmp_path: Path) -> None:
+async def test_states_exhausted_by_an_outage_are_searched_after_it(tmp_path: Path) -> None:
     first = await attempt(tmp_path, "mcts", lambda call: call > 2, chain(3), iterations=30)
     assert first.status == "failed"
     line = await attempt(tmp_path, "mcts", never, chain(3), iterations=30)

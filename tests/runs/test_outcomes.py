@@ -56,7 +56,7 @@ async def test_another_state_on_the_way_is_another_outcome_and_not_a_failure(wor
     assert committed(events)[0] == 'go "bridge"', "the ice looks better, and is until it breaks"
 
 
-async def test_what_was_met_on_the_way_is_a_fact_that_a_resume_keeps(tmp_path: Path) -> None:
+async def test_an_outcome_met_on_the_way_is_a_fact_that_a_resume_keeps(tmp_path: Path) -> None:
     whole = await cross(tmp_path / "whole")
     at = [i for i, event in enumerate(whole, 1) if isinstance(event, ev.Arrived) and event.diverged is not None]
     assert at

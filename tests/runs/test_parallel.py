@@ -71,7 +71,7 @@ def searched(**search: object) -> Config:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
-async def test_as_many_calls_and_steps_are_under_way_as_there_are_workers(workers: int, tmp_path: Path) -> None:
+async def test_calls_and_steps_under_way_equal_the_number_of_workers(workers: int, tmp_path: Path) -> None:
     calls, steps = Gauge(), Gauge()
     environments = ToyFactory(form(3), latency=steps)
     (line,) = await gauged(toy_runner(tmp_path, environments, searched(workers=workers)), calls).run()
@@ -111,7 +111,7 @@ async def test_value_and_proposals_are_asked_for_at_once_by_choice(tmp_path: Pat
     assert calls.most == 2
 
 
-async def test_what_the_search_waits_for_is_not_polled(tmp_path: Path) -> None:
+async def test_the_search_waits_without_polling(tmp_path: Path) -> None:
     await gauged(toy_runner(tmp_path, ToyFactory(maze(), latency=Gauge()), searched(workers=8)), Gauge()).run()
     events = journal(tmp_path)
     waits = sum(isinstance(event, ev.Asked) and type(event.answer).__name__ == "Wait" for event in events)
@@ -176,7 +176,7 @@ async def test_a_cancelled_attempt_closes_all_its_environments_and_leaves_no_tas
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_what_one_worker_cannot_mend_ends_the_run_with_its_error(tmp_path: Path) -> None:
+async def test_an_unrecoverable_error_of_one_worker_ends_the_run_with_it(tmp_path: Path) -> None:
     class Broken(Moody):
         async def evaluate(self, context: Context) -> Evaluation:
             if context.history:
@@ -193,7 +193,7 @@ async def test_what_one_worker_cannot_mend_ends_the_run_with_its_error(tmp_path:
     assert environments.counts.opened == environments.counts.closed
 
 
-async def test_after_an_early_stop_the_work_under_way_goes_on_where_it_is_below_the_commit(tmp_path: Path) -> None:
+async def test_work_below_the_committed_action_continues_after_an_early_stop(tmp_path: Path) -> None:
     gauge = Gauge()
     settings = searched(workers=6, early=True, iterations=12)
     (line,) = await gauged(toy_runner(tmp_path, ToyFactory(maze(), latency=gauge), settings), Gauge()).run()

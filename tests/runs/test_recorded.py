@@ -36,12 +36,12 @@ def printed(capsys: pytest.CaptureFixture[str], *args: str) -> list[Any]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_its_configuration_loads() -> None:
+def test_the_recorded_configuration_loads() -> None:
     search = load(OLD / "config.yaml").search
     assert (search.environments, search.workers, search.commit) == (4, 2, "replan")
 
 
-def test_its_journals_fold_to_the_recorded_results(run: Path) -> None:
+def test_the_recorded_journals_fold_to_the_recorded_results(run: Path) -> None:
     folder, config = RunFolder.open(run), load(run / "config.yaml")
     folded = [(task, fold(config, read_journal(folder.task_folder(task) / "journal.jsonl"))) for task in folder.manifest.tasks]
     lines = [msgspec.structs.replace(line_of(task, config, state), same_task=False) for task, state in folded]  # set by the runner

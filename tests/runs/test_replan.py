@@ -11,7 +11,7 @@ from exact.runs.journal.state import fold
 from tests.runs.toys import config, toy_runner
 
 
-async def test_a_cap_on_judgements_shortens_the_phases_and_the_journal_folds(tmp_path: Path) -> None:
+async def test_a_cap_on_evaluations_shortens_the_phases_and_the_journal_folds(tmp_path: Path) -> None:
     found = {}
     for cap in (None, 8):
         settings = config(search={"algorithm": "gumbel", "iterations": 30, "k": 5, "limits": {"evaluations": cap}})

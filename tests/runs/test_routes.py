@@ -75,7 +75,7 @@ def test_where_replay_is_cheaper_nothing_is_kept_and_nothing_restored(monkeypatc
     assert not any(isinstance(event, ev.SnapshotTaken) for event in events)
 
 
-def test_what_was_kept_at_one_node_is_kept_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_snapshot_of_one_node_is_kept_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     kept = [event.node for event in run(monkeypatch, tmp_path, searched(workers=4)) if isinstance(event, ev.SnapshotTaken)]
     assert kept and len(kept) == len(set(kept))
 
@@ -86,7 +86,7 @@ def test_steps_in_the_journal_are_the_steps_that_were_taken(monkeypatch: pytest.
     assert fold(settings, events).budget.spent["transitions"] == environments.counts.steps
 
 
-def test_while_the_model_thinks_the_next_environment_is_made_ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_next_environment_is_prefetched_during_model_calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     plain = run(monkeypatch, tmp_path / "plain", searched())
     ahead = run(monkeypatch, tmp_path / "ahead", searched(prefetch=1))
     waited = [sum(arrival.seconds for arrival in arrivals(events)) for events in (plain, ahead)]
@@ -96,7 +96,7 @@ def test_while_the_model_thinks_the_next_environment_is_made_ready(monkeypatch: 
     assert 0 < hits <= len(prepared(ahead)), "what was prepared and not used is counted by the difference"
 
 
-def test_nothing_is_made_ready_while_workers_need_all_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_environment_is_prefetched_while_workers_need_all_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     free, crowded = (run(monkeypatch, tmp_path / str(cores), searched(workers=4, prefetch=2), cores=cores) for cores in (8, 1))
     assert len(prepared(crowded)) < len(prepared(free)), "four workers leave one core little to spare"
     assert prepared(run(monkeypatch, tmp_path / "one", searched(prefetch=1), cores=1)), "one worker that thinks leaves it all"
@@ -139,9 +139,7 @@ def test_where_a_environment_may_hold_a_log_in_that_another_waits_for_none_stays
 
 
 @pytest.mark.parametrize("after", [3.0, 9.3, 20.1, 31.7])
-def test_a_run_that_is_cancelled_leaves_no_environment_and_goes_on_as_it_would_have(
-    after: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_cancelled_run_leaves_no_environment_and_resumes_unchanged(after: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     settings, environments = searched(prefetch=2), slow_environments()
 
     async def cut_short() -> None:
@@ -156,7 +154,7 @@ def test_a_run_that_is_cancelled_leaves_no_environment_and_goes_on_as_it_would_h
 
 
 @pytest.mark.parametrize("written", [True, False], ids=["after the line", "before the line"])
-def test_a_run_that_was_killed_loses_its_snapshots_and_goes_on_the_same_way(written: bool, tmp_path: Path) -> None:
+def test_a_killed_run_loses_its_snapshots_and_resumes_unchanged(written: bool, tmp_path: Path) -> None:
     settings = config(search={"iterations": 12, "k": 4, "prefetch": 1}, limits={"actions": 2})
     with pytest.MonkeyPatch.context() as patch:
         whole = run(patch, tmp_path / "whole", settings)
@@ -195,7 +193,7 @@ class Failing(ToyFactory):
             yield environment
 
 
-def test_branches_that_break_or_stand_elsewhere_cost_time_and_change_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_forks_that_break_or_drift_cost_time_and_change_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     settings = searched(workers=2, order="selection")
     well = run(monkeypatch, tmp_path / "well", settings)
     ill = run(monkeypatch, tmp_path / "ill", settings, slow_environments(kind=Failing))
@@ -204,7 +202,7 @@ def test_branches_that_break_or_stand_elsewhere_cost_time_and_change_nothing(mon
     assert moves(ill) == moves(well)
 
 
-def test_where_writes_are_sent_to_a_shared_server_one_worker_acts_at_a_time_and_where_they_are_held_back_several(
+def test_one_worker_acts_at_a_time_where_writes_reach_a_shared_server_and_several_where_they_are_blocked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for mode, most in (("rollback", 4), ("free", 1)):

@@ -67,7 +67,7 @@ def unread(call: int) -> ModelError:
 
 
 @pytest.mark.parametrize("name", ALL)
-async def test_a_policy_that_is_never_read_ends_its_attempt_where_it_stands_and_is_scored(name: str, tmp_path: Path) -> None:
+async def test_an_unreadable_policy_ends_its_attempt_which_is_scored(name: str, tmp_path: Path) -> None:
     line = await attempt(tmp_path, name, chain(2), "policy", unread)
     assert (line.status, line.score, line.actions, line.missing) == ("scored", 0.0, 0, "") and UNREAD in line.reason
     events = journal(tmp_path)
@@ -81,7 +81,7 @@ async def test_a_policy_that_is_not_read_any_more_keeps_what_was_done(tmp_path: 
 
 
 @pytest.mark.parametrize("name", LOOKING)
-async def test_where_no_judgement_of_what_was_proposed_can_be_read_nothing_is_committed(name: str, tmp_path: Path) -> None:
+async def test_nothing_is_committed_when_no_evaluation_of_the_proposals_is_readable(name: str, tmp_path: Path) -> None:
     rooted = name not in ("greedy", "flat_halving", "abmcts", "best_of_n")
     environment = bandit(3, rewards=(1.0, 1.0, 1.0))
     line = await attempt(tmp_path, name, environment, "value", lambda call: unread(call) if call > rooted else None)

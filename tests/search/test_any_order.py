@@ -174,7 +174,7 @@ def test_the_same_results_in_the_same_order_lead_to_the_same_selections(name: st
     assert asked[0] == asked[1] != []
 
 
-def test_an_expansion_that_fails_after_the_judgement_is_one_iteration() -> None:
+def test_an_expansion_that_fails_after_the_evaluation_is_one_iteration() -> None:
     """The counter-example that was found: eager, the value is told and backed up, then the policy fails for good."""
     run = Harness(any_environment(random.Random(6603)), MCTS(iterations=4, k=3, expansion="eager", retries=0))
     selection = run.select()

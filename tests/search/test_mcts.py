@@ -127,7 +127,7 @@ def test_a_state_on_the_own_path_is_closed_and_counts_the_value_it_had() -> None
     assert run.commit() == "win"
 
 
-def test_what_could_not_be_searched_is_committed_if_it_promises_clearly_more() -> None:
+def test_an_unsearchable_action_is_committed_if_its_value_is_clearly_higher() -> None:
     """A card is picked without a trace: the state looks the same. The only action that shows an effect is a bad end."""
     for bad, taken in ((0.05, "pick"), (0.45, "end")):
         states = {"a": ToyState(edges={"pick": ToyEdge(to="a", prior=9.0), "end": ToyEdge(to="lost")}, looks=0.5)}
@@ -286,7 +286,7 @@ def test_a_released_selection_is_asked_for_again_from_where_it_was() -> None:
     check_idle(run.tree)
 
 
-def test_a_held_state_is_judged_and_not_searched_below() -> None:
+def test_a_blocked_state_is_evaluated_and_not_searched_below() -> None:
     run = Harness(chain(3), mcts(iterations=9, c=0.0, revisit="repeat"))
     run.meet(run.select())
     run.meet(run.select())
@@ -299,7 +299,7 @@ def test_a_held_state_is_judged_and_not_searched_below() -> None:
     assert run.algorithm.decide(run.tree).edges == (0,)
 
 
-def test_nothing_is_asked_where_the_episode_has_ended() -> None:
+def test_nothing_is_requested_after_the_episodes_end() -> None:
     run = Harness(two_arms(), mcts())
     run.solve()
     assert run.ask() == Done("the episode has ended")
@@ -332,7 +332,7 @@ def test_a_selection_is_in_flight_on_every_edge_above_it() -> None:
     assert node.edges[selection.edge].in_flight == 1
 
 
-def test_of_two_ways_to_one_end_the_shorter_is_committed() -> None:
+def test_the_shorter_of_two_ways_to_one_end_is_committed() -> None:
     """The search that dithered: the end is one click away, and everything else was tried too and leads there as well."""
     detours = {name: ToyState(edges={"end": ToyEdge(to="won")}, looks=0.7) for name in "bcd"}
     ways = {"detour": ToyEdge(to="b", prior=3.0), "end": ToyEdge(to="won"), "other": ToyEdge(to="c"), "third": ToyEdge(to="d")}

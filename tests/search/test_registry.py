@@ -43,7 +43,7 @@ def test_each_setting_of_mcts_has_an_effect() -> None:
         ({"c_schedule": "exponential", "c": 0.0}, "exponential from 0 to 0"),
     ],
 )
-def test_settings_that_no_search_can_have_are_told_when_it_is_made(settings: dict[str, Any], words: str) -> None:
+def test_impossible_settings_are_reported_when_a_search_is_made(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         algorithm(SearchConfig(**settings))
 

@@ -40,7 +40,7 @@ def test_a_failed_step_is_asked_for_again_and_closed_when_the_retries_are_used_u
 
 
 @pytest.mark.parametrize("kind, futile", [("action", True), ("drifted", False)])
-def test_what_is_refused_for_good_is_closed_at_once(kind: str, futile: bool) -> None:
+def test_a_permanently_refused_action_is_closed_at_once(kind: str, futile: bool) -> None:
     run = begun()
     run.tell(run.select(), failed(kind))  # type: ignore[arg-type]
     edge = run.tree.root.edges[0]
@@ -48,7 +48,7 @@ def test_what_is_refused_for_good_is_closed_at_once(kind: str, futile: bool) -> 
     assert run.select().edge == (None if futile else 1), "of a refusal the policy hears first"
 
 
-def test_a_judgement_that_fails_after_the_step_is_tried_as_often_as_any_other() -> None:
+def test_an_evaluation_that_fails_after_the_step_is_retried_as_often_as_any_other() -> None:
     run = begun(retries=2)
     tries = 0
 
@@ -180,7 +180,7 @@ def test_another_state_than_foreseen_is_searched_anew() -> None:
     assert root.depth == 1 and run.select().needs == ("value",)
 
 
-def test_of_a_dropped_state_the_proposals_are_kept_without_their_statistics() -> None:
+def test_a_dropped_state_keeps_its_proposals_without_their_statistics() -> None:
     run = Harness(chain(4), MCTS(iterations=20, k=2))
     run.search()
     old = run.tree.root.edges[0].child
@@ -199,7 +199,7 @@ def test_a_state_that_was_never_explored_is_searched_anew() -> None:
     assert run.tree.root.parent is run.tree.nodes[0]
 
 
-def test_what_lay_behind_a_held_write_is_searched_once_it_was_committed() -> None:
+def test_the_state_behind_a_blocked_write_is_searched_after_its_commit() -> None:
     """The page may look the same after the write as where it was held back; what comes next is still unknown."""
     run = begun()
     step = run.select()
@@ -210,14 +210,14 @@ def test_what_lay_behind_a_held_write_is_searched_once_it_was_committed() -> Non
     assert run.select().needs == ("value",)
 
 
-def test_the_judgement_of_a_terminal_outlives_its_commit() -> None:
+def test_the_evaluation_of_a_terminal_outlives_its_commit() -> None:
     run = Harness(two_arms(), MCTS(iterations=9, k=2))
     run.search()
     assert not run.algorithm.advance(run.tree, 0, Stepped(fingerprint="", terminated=True))
     assert run.tree.root.terminated and run.tree.root.value == 1.0
 
 
-def test_an_end_that_came_unforeseen_has_no_judgement() -> None:
+def test_an_unforeseen_end_has_no_evaluation() -> None:
     run = begun()
     run.meet(run.select())
     run.algorithm.advance(run.tree, 0, Stepped(fingerprint="", terminated=True))

@@ -13,7 +13,7 @@ def page(*rows: tuple[str, str, int, bool]) -> Observation:
     return Observation(text=elements_text(elements), fingerprint="f", url="http://a/", elements=elements)
 
 
-def test_what_fits_stays_as_it_is():
+def test_text_within_the_limit_stays_as_it_is():
     seen = page(("button", "Buy", 0, True), ("StaticText", "far", 0, False))
     assert prune_text(seen, 1000) == (seen.text, ())
 
@@ -29,7 +29,7 @@ def test_a_repeated_list_is_folded_and_says_so():
     assert found.left_out == ("62 of 81 lines of http://a/, 0 of them outside the view",)
 
 
-def test_what_is_in_view_stays_longer_and_controls_stay_longer_than_text():
+def test_content_in_view_is_kept_longer_and_controls_longer_than_text():
     rows = [
         (role, f"{role} {i} {where}", i % 3, where == "in") for i in range(30) for role in ("button", "heading") for where in ("in", "out")
     ]

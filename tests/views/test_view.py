@@ -137,7 +137,7 @@ def test_html_is_shown_only_where_it_is_asked_for_and_was_observed():
         view_context(context(msgspec.structs.replace(seen, html="")), tokens=3000, history=3, html=True)
 
 
-def test_of_the_tree_only_what_is_in_view_or_nothing():
+def test_the_tree_is_cut_to_the_view_or_left_out():
     elements = (
         Element(id="1", role="button", name="Here"),
         *(Element(id=str(i), role="link", name=f"Below {i}", visible=False) for i in range(2, 60)),

@@ -72,7 +72,7 @@ async def test_the_button_of_the_verb_is_pressed_where_the_thing_is_named_and_no
     assert await best(context("Delete the berth North.", ADDED, (SURE, "click [2]"))) == ['stop ""']
 
 
-async def test_what_asks_whether_it_is_meant_is_not_the_end():
+async def test_a_request_for_confirmation_does_not_end_the_task():
     asks = page(("heading", "Delete berth North"), ("button", "Delete berth"), fingerprint="first")
     assert await best(context("Delete the berth North.", SURE, (asks, "click [2]"))) == ["click [2]"]
 
@@ -83,7 +83,7 @@ async def test_a_page_that_was_asked_for_ends_it_once_its_heading_says_so():
     assert await best(context("Open the page of The Anna.", BOATS, (HOME, "click [2]"))) == ["click [4]"]
 
 
-async def test_what_is_not_in_sight_is_searched_for_and_the_search_is_sent():
+async def test_a_missing_target_is_searched_for_and_the_search_is_sent():
     asked = "How many masts has the Anna?"
     some = await best(context(asked, HOME), 6)
     assert 'fill [3] "Anna"' in some

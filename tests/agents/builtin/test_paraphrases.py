@@ -305,7 +305,7 @@ FIGURE = page(("heading", "Quiz"), ("graphics-symbol", "a triangle"), ("button",
         "Click the button that fits the picture.",
     ],
 )
-async def test_what_is_drawn_is_called_by_its_name(asked):
+async def test_a_drawing_is_called_by_its_name(asked):
     assert await best(asked, FIGURE) == "click [4]"
 
 
@@ -326,7 +326,7 @@ async def test_a_label_may_add_whom_it_is_about(asked):
     assert await best(asked, CARD) == "click [3]"
 
 
-async def test_what_sounds_like_a_description_is_not_always_one():
+async def test_words_like_those_of_a_description_are_not_always_one():
     dates = page(
         ("StaticText", "Start date"), ("textbox", "Start date"), ("StaticText", "End date"), ("textbox", "End date"), ("button", "Go")
     )

@@ -51,7 +51,7 @@ async def test_an_option_is_selected_by_its_label():
     assert await best(context("Select Paris from the list and click Submit.", menu)) == ['select [1] "Paris"']
 
 
-async def test_tabs_are_opened_while_the_target_is_not_in_sight():
+async def test_tabs_are_opened_while_the_target_is_missing():
     assert await best(context('Find and click on the link "dolor".', TABS)) == ["click [2]"]
 
 

@@ -35,7 +35,7 @@ async def test_an_end_by_clicking_is_judged_by_the_element_clicked(action, low, 
     assert low <= await value('Click on the link "dolor".', LINKS, (LINKS, action), terminated=True) <= high
 
 
-async def test_a_target_that_came_into_sight_raises_the_value():
+async def test_a_target_that_appeared_raises_the_value():
     hidden = page(("tab", "One", "selected"), ("tab", "Two"))
     shown = page(("tab", "One"), ("tab", "Two", "selected"), ("link", "dolor"), fingerprint="two")
     goal = 'Switch between the tabs to find and click on the link "dolor".'
@@ -90,7 +90,7 @@ async def test_an_end_that_leaves_parts_open_came_too_early():
     assert await value(goal, three, (three, "click [1]"), terminated=True) < 0.4
 
 
-async def test_what_is_done_to_a_record_that_is_not_the_one_named_is_worth_less():
+async def test_an_action_on_a_record_other_than_the_named_one_lowers_the_value():
     goal = 'For the user Ann, click on the "Embed" button.'
     own, other = (page(("StaticText", name), ("button", "Embed")) for name in ("Ann", "Bob"))
     assert (
@@ -135,7 +135,7 @@ async def test_words_of_the_instruction_that_were_met_count_where_its_grammar_is
     assert await value(goal, typed) > await value(goal, blank)
 
 
-async def test_what_was_done_to_another_of_its_kind_is_worth_less():
+async def test_an_action_on_another_element_of_its_kind_lowers_the_value():
     records = page(
         ("listitem", "first"),
         ("StaticText", "@ann", 1),

@@ -155,7 +155,7 @@ async def test_answers_that_cannot_be_used_go_back_once():
     assert [request.sampling.n for request in model.requests] == [3, 2]
 
 
-async def test_what_still_cannot_be_used_is_left_out():
+async def test_answers_that_remain_unusable_are_left_out():
     model = samples("Action: click [2]", "Action: click [9]")
     assert [p.action.key for p in await proposed(model, samples=2)] == ["click [2]"]
     assert len(model.requests) == 2
@@ -170,7 +170,7 @@ async def test_more_is_drawn_while_much_is_unseen():
     assert len({request.draw for request in varied.requests}) == 2
 
 
-async def test_a_temperature_makes_priors_surer():
+async def test_a_low_temperature_sharpens_the_priors():
     texts = ("Action: click [1]", "Action: click [2]", "Action: click [2]")
     (first, second) = await proposed(samples(*texts), samples=3, temperature=0.5)
     assert first.prior == pytest.approx(0.8) and second.prior == pytest.approx(0.2)

@@ -58,7 +58,7 @@ async def test_a_first_state_is_not_asked_about():
     assert roles(SETTINGS) == ("value",)
 
 
-async def test_what_does_not_fit_is_left_out_and_pictures_are_shown_of_both():
+async def test_text_over_the_limit_is_left_out_and_both_pictures_are_shown():
     long = page(*((("link", "heading")[i % 2], f"Shoe number {i}") for i in range(900)), screenshot=png(90, 80))
     before = msgspec.structs.replace(LIST, screenshot=png(70, 60))
     way = after("click [2]", long)

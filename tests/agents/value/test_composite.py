@@ -25,7 +25,7 @@ async def test_the_expensive_value_function_is_called_where_a_state_decides(fiel
     assert (await CascadeValue(ConstantValue(0.3), ConstantValue(0.9)).evaluate(context(**fields))).value == value
 
 
-async def test_a_panel_is_the_mean_of_its_members_and_says_what_each_held():
+async def test_a_panel_is_the_mean_of_its_members_and_reports_each_value():
     found = await EnsembleValue({"a": ConstantValue(0.2), "b": ConstantValue(0.6)}).evaluate(context())
     assert found.value == pytest.approx(0.4) and found.between == pytest.approx(0.2)
     assert found.judges == ("a: 0.20, constant", "b: 0.60, constant")
@@ -112,7 +112,7 @@ def test_a_language_model_is_judged_by_a_cascade_where_no_judge_is_named(data: d
 
 
 @pytest.mark.parametrize("value", [{"kind": "debate"}, {"kind": "cascade"}, {"kind": "builtin", "comparison": "llm"}])
-def test_an_agent_is_built_of_the_models_of_its_roles_whatever_the_search(value: dict[str, object]):
+def test_an_agent_is_built_of_the_models_of_its_roles_for_any_search(value: dict[str, object]):
     settings = parse({"value": value, "search": {"algorithm": "react"}, "models": {"policy": {"model": "m"}}})
     assert build_agent(settings, {role: ScriptedModel(lambda question, sample: "") for role in roles(settings)}.__getitem__).value
 

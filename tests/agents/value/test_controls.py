@@ -174,7 +174,7 @@ async def test_a_run_with_an_oracle_finds_the_corridor_that_wins_and_says_that_i
     assert line.score == 1.0 and line.oracle and line.informed
 
 
-async def test_in_an_application_an_oracle_knows_where_to_stop_and_one_without_forks_is_counted_as_uninformed(tmp_path: Path) -> None:
+async def test_an_oracle_knows_where_to_stop_and_without_forks_is_counted_as_uninformed(tmp_path: Path) -> None:
     line = await attempt(tmp_path, office(), "environment")
     assert line.score == 1.0 and line.informed
     rooms = {name: ToyState(text=name, edges={"on": ToyEdge(to=to)}) for name, to in (("a", "b"), ("b", "c"), ("c", "a"))}

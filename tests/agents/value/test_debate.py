@@ -86,7 +86,7 @@ async def test_a_debaters_case_is_not_cut_before_the_judge_has_read_it():
     assert any(found.arguments[0].text in r.messages[1].parts[0].text for r in model.requests)  # type: ignore[union-attr]
 
 
-async def test_in_a_second_round_each_has_read_the_other():
+async def test_each_side_has_read_the_other_in_a_second_round():
     model = judge(0.5)
     found = await debate(model, rounds=2).evaluate(context())
     assert [(each.side, each.round) for each in found.arguments] == [("for", 0), ("against", 0), ("for", 1), ("against", 1)]

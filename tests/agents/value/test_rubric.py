@@ -85,13 +85,13 @@ async def test_a_thought_of_the_agent_shows_nothing():
     assert found.value == 0.0
 
 
-async def test_words_of_a_picture_that_is_shown_alone_cannot_be_held_against_anything():
+async def test_quotations_from_a_screenshot_shown_alone_are_not_checked():
     answer, shot = 'Check 1: yes "Total 42"\nCheck 2: no', context(msgspec.structs.replace(SHOE, screenshot=png(30, 20)), history=())
     assert (await rubric(checker(answer), images=True, text=False).evaluate(shot)).value == 0.5
     assert (await rubric(checker(answer), images=True).evaluate(shot)).value == 0.0
 
 
-async def test_the_request_for_checks_is_the_same_whatever_reflections_a_state_recalls():
+async def test_the_request_for_checks_does_not_depend_on_recalled_reflections():
     asked = []
     for lesson in ("Open the shoe first.", "Fill the size first."):
         value = checker("Check 1: no\nCheck 2: no")

@@ -82,7 +82,7 @@ async def test_a_spread_within_a_judge_predicts_its_error_where_its_errors_are_i
     assert auc(await judged(), "within") > 0.72
 
 
-async def test_what_a_judge_always_gets_wrong_alike_only_other_judges_show():
+async def test_only_other_judges_show_a_systematic_error_of_one_judge():
     """At a correlation of 0.9: AUC of one judge's own spread 0.58, of the spread between three 0.83."""
     alone, panel = await judged(correlation=0.9), await judged(correlation=0.9, judges=3)
     assert auc(alone, "within") < 0.65 and auc(panel, "between") > 0.78

@@ -56,14 +56,14 @@ async def test_a_served_file_is_the_file() -> None:
 
 
 @pytest.mark.parametrize("path", ["nothing.html", "core", "../secret.txt", "%2e%2e/secret.txt", "/etc/hostname"])
-async def test_nothing_outside_the_pages_is_served(tmp_path: Path, path: str) -> None:
+async def test_files_outside_the_pages_are_not_served(tmp_path: Path, path: str) -> None:
     (tmp_path / "pages/core").mkdir(parents=True)
     (tmp_path / "secret.txt").write_text("secret")
     async with pages.serve(tmp_path / "pages") as address:
         assert await fetch(f"http://{address}/{path}") == (404, b"")
 
 
-async def test_nothing_is_open_or_listening_after_the_server_has_ended() -> None:
+async def test_no_socket_is_open_after_the_server_has_ended() -> None:
     async with pages.serve(miniwob.miniwob_pages()) as address:
         host, _, port = address.partition(":")
         reader, writer = await asyncio.open_connection(host, int(port))

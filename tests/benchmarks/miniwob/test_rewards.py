@@ -80,7 +80,9 @@ async def test_the_console_tells_nothing(environment: Environment, suite: MiniWo
     assert heard == []
 
 
-async def test_nothing_listens_after_the_environments_have_ended(monkeypatch: pytest.MonkeyPatch, suite: MiniWob, open_environment) -> None:
+async def test_no_socket_listens_after_the_environments_have_ended(
+    monkeypatch: pytest.MonkeyPatch, suite: MiniWob, open_environment
+) -> None:
     addresses = []
     serve = suite_module.serve
 

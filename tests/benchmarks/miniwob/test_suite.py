@@ -47,7 +47,7 @@ async def test_a_step_after_the_end_is_refused_and_the_end_is_not_observed(envir
             await environment.step(action)
 
 
-async def test_the_goal_is_told_once_as_the_instruction(environment: Environment, suite: MiniWob) -> None:
+async def test_the_goal_is_given_once_as_the_instruction(environment: Environment, suite: MiniWob) -> None:
     start = await environment.reset(suite.task("miniwob/enter-text?seed=2"))
     assert "into the text field and press Submit" in start.instruction
     assert "into the text field" not in start.text

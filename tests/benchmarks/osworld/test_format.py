@@ -48,7 +48,7 @@ def test_several_metrics_have_as_many_things_to_look_at() -> None:
 GETTER = {"type": "vm_file"}
 
 
-def test_what_is_empty_is_absent_as_desktop_env_takes_it() -> None:
+def test_empty_fields_are_absent_as_in_desktop_env() -> None:
     made = parse(item(evaluator={"func": "f", "result": GETTER, "expected": {}}), "x.json")
     assert made.evaluator.expected is None and made.handed()["evaluator"]["expected"] == {}, "it is handed on as it is"
     several = {"func": ["f", "g"], "result": [GETTER, GETTER], "expected": [{}, GETTER]}
@@ -72,7 +72,7 @@ def test_what_is_empty_is_absent_as_desktop_env_takes_it() -> None:
         ({"evaluator": {"func": ["f"], "result": [GETTER], "conj": "xor"}}, r"Invalid enum value 'xor'"),
     ],
 )
-def test_what_is_wrong_is_named_with_file_task_and_field(change: dict[str, Any], said: str) -> None:
+def test_an_error_names_file_task_and_field(change: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         parse(item(**change), "x.json")
 

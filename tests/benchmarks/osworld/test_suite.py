@@ -82,7 +82,7 @@ def test_each_seed_of_a_task_is_an_attempt_of_its_own(suite: OSWorld) -> None:
     assert [(task.id, task.seed) for task in found] == [("osworld/chrome/0a?seed=0", 0), ("osworld/chrome/0a?seed=3", 3)]
 
 
-async def test_what_is_missing_is_said(suite: OSWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_requirements_are_reported(suite: OSWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="did you mean 'osworld/chrome/0a'"):
         suite.task("osworld/chrome/0b")
     monkeypatch.delenv("EXACT_OSWORLD_PYTHON")

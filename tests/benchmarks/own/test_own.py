@@ -86,7 +86,7 @@ async def test_an_assertion_that_does_not_hold_is_a_score_and_any_other_error_is
 
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("name", ["thanks", "awaits", "leaves", "hangs"])
-async def test_what_is_not_on_the_page_in_time_is_a_score_and_a_page_that_does_not_come_is_none(
+async def test_a_missing_element_is_a_score_and_a_page_that_does_not_load_is_none(
     name: str, browser: Browser, httpserver: HTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("exact.benchmarks.own.evaluate._ALIVE", 1.0)
@@ -104,7 +104,7 @@ async def test_what_is_not_on_the_page_in_time_is_a_score_and_a_page_that_does_n
             assert (judged.value, judged.success) == (0.0, False) and "Timeout 100ms exceeded" in judged.reason
 
 
-async def test_a_function_that_waits_holds_up_nobody_else_nor_the_end_of_the_process(tmp_path: Path) -> None:
+async def test_an_evaluator_that_waits_delays_neither_other_attempts_nor_the_end_of_the_process(tmp_path: Path) -> None:
     go = threading.Event()
 
     async def others() -> None:
@@ -135,7 +135,7 @@ def test_a_model_that_is_to_judge_and_is_not_there_is_missed_before_the_attempt(
         evaluator(task)
 
 
-def test_without_an_evaluator_nobody_judges(tmp_path: Path) -> None:
+def test_an_attempt_without_an_evaluator_is_not_scored(tmp_path: Path) -> None:
     (task,) = read(tasks(tmp_path, "seed: 3"))
     assert evaluator(task) is None and task.id == "own/t0?seed=3"
 
@@ -159,7 +159,7 @@ def test_without_an_evaluator_nobody_judges(tmp_path: Path) -> None:
         ("origins: here", r"task t0: Expected `array`, got `str` - at `\$\.origins`"),
     ],
 )
-def test_what_is_wrong_is_named_with_file_task_and_field(entry: str, said: str, tmp_path: Path) -> None:
+def test_an_error_names_file_task_and_field(entry: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=said):
         read(tasks(tmp_path, entry))
 

@@ -61,7 +61,7 @@ class Deleting:
         return Evaluation(value=0.0 if GONE in text else 0.7 if destroyed else 0.6)
 
 
-async def test_what_a_search_destroys_is_there_in_its_other_branches_and_live_unless_it_is_committed(
+async def test_other_forks_and_the_live_environment_keep_what_a_search_destroys(
     applications: None, runsc: None, executable: str, tmp_path: Path
 ) -> None:
     task, agent = trac().task("trac/21"), Deleting()

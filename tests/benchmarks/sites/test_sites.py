@@ -56,7 +56,7 @@ async def took(branch: Fork, *steps: list[object]) -> str:
     return seen.text
 
 
-async def test_what_one_branch_destroys_is_there_in_its_siblings(applications: None, runsc: None, executable: str) -> None:
+async def test_siblings_keep_what_one_fork_destroys(applications: None, runsc: None, executable: str) -> None:
     site, page = trac(), ["goto", "/wiki/OldIdeas"]
     delete = REFERENCE["trac/21"]["right"][:-1]
     async with site.environments(INSIDE) as environments, environments.open(simulation=True) as environment:

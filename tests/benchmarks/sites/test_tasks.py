@@ -47,7 +47,7 @@ def test_each_task_has_a_reference_and_a_wrong_sequence(site: SiteSuite) -> None
         assert sequences["right"][-1][0] == sequences["wrong"][-1][0] == "stop" and sequences["right"] != sequences["wrong"]
 
 
-def test_what_each_reference_has_the_pages_say_holds_its_answer_or_tells_why_no_page_has_it(site: SiteSuite) -> None:
+def test_each_references_pages_hold_its_answer_or_it_says_why_no_page_does(site: SiteSuite) -> None:
     for id in site.ids():
         wanted, reference = site.files[id.partition("/")[2]].eval.reference_answers, REFERENCE[id]
         assert ("says" in reference) == (wanted is not None), id
@@ -84,7 +84,7 @@ def test_a_reference_fails_where_a_wrong_datum_has_the_site_say_another_answer()
         ("Ness", "wellness", False),
     ],
 )
-def test_an_answer_stands_where_it_is_a_word_or_number_of_its_own(fact: str, text: str, there: bool) -> None:
+def test_a_page_holds_an_answer_that_is_a_separate_word_or_number(fact: str, text: str, there: bool) -> None:
     assert stands(fact, text) is there
 
 
@@ -96,7 +96,7 @@ def test_an_answer_stands_where_it_is_a_word_or_number_of_its_own(fact: str, tex
     ],
     ids=["wagtail", "trac"],
 )
-def test_what_is_written_with_the_present_time_does_not_tell_states_apart(task: Task, now: str, later: str, other: str) -> None:
+def test_text_with_the_present_time_does_not_distinguish_states(task: Task, now: str, later: str, other: str) -> None:
     def seen(date: str) -> str:
         element = Element(id="1", role="StaticText", name=date)
         return fingerprint("http://site.test/page", [element], masks=Masks().for_task(task)).fingerprint
@@ -116,7 +116,7 @@ def test_the_registry_knows_the_suites() -> None:
         registry.task("trac/33")
 
 
-def test_a_site_that_a_task_file_of_ones_own_does_not_know_is_named_with_file_task_and_field(tmp_path: Path) -> None:
+def test_an_unknown_site_in_a_users_task_file_is_named_with_file_task_and_field(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_text(trac().path.read_text("utf-8").replace("__TRAC__/report/1", "__REDDIT__/report/1"), "utf-8")
     with pytest.raises(UsageError, match=r"mine\.json: task 6: `start_url`: the site reddit has no address"):
@@ -129,7 +129,7 @@ def test_without_the_applications_the_way_to_get_them_is_said(tmp_path: Path, mo
         interpreter()
 
 
-def test_where_the_applications_are_not_installed_a_clone_is_told_how_to_get_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_applications_are_reported_with_the_way_to_install_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("EXACT_SITES", raising=False)
     monkeypatch.setattr("exact.benchmarks.sites.seeds._OURS", tmp_path)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

@@ -113,14 +113,14 @@ async def test_a_storage_state_file_is_used_and_refreshed(
     assert classifieds.entries == 2 and '"3"' in path.read_text()
 
 
-async def test_who_begins_logged_in_is_told_by_the_storage_state_alone(classifieds: Classifieds, executable: str, tmp_path: Path) -> None:
+async def test_the_storage_state_alone_decides_who_begins_logged_in(classifieds: Classifieds, executable: str, tmp_path: Path) -> None:
     made = suite(tmp_path, require_login=False)
     async with made.environments(CONFIG) as environments, environments.open(simulation=False) as environment:
         assert "Hello Ann" in (await environment.reset(made.task("webarena/0"))).text
 
 
 @pytest.mark.parametrize("kept", ["in a file", "from a task before"])
-async def test_of_two_sites_each_is_entered_with_its_own_newest_session(
+async def test_each_of_two_sites_is_entered_with_its_own_newest_session(
     kept: str, classifieds: Classifieds, executable: str, tmp_path: Path
 ) -> None:
     with HTTPServer(host="127.0.0.1") as server:
@@ -173,7 +173,7 @@ async def test_a_storage_state_that_cannot_be_used_is_named(
             await environment.reset(made.task("webarena/0"))
 
 
-async def test_a_refused_account_and_a_site_that_is_down_are_told_apart(
+async def test_a_refused_account_and_a_site_that_is_down_are_distinct_errors(
     classifieds: Classifieds, executable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLASSIFIEDS_PASSWORD", "wrong")
@@ -260,7 +260,7 @@ async def test_where_nothing_can_be_noted_the_way_out_is_said(
         await suite(tmp_path).resets.before(("classifieds",), changes=True)
 
 
-async def test_all_sites_of_a_task_are_reset_before_its_attempt_is_held_to_hang(
+async def test_all_sites_of_a_task_are_reset_within_the_time_limit_for_hung_attempts(
     classifieds: Classifieds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, limits = [0.0], list[float]()
@@ -283,7 +283,7 @@ async def test_all_sites_of_a_task_are_reset_before_its_attempt_is_held_to_hang(
         await made.before(("classifieds", "shopping", "wikipedia"), changes=True)
 
 
-async def test_the_verdict_is_that_of_the_task(classifieds: Classifieds, executable: str, tmp_path: Path) -> None:
+async def test_the_score_is_that_of_the_task(classifieds: Classifieds, executable: str, tmp_path: Path) -> None:
     url = {"eval_types": ["url_match"], "reference_url": "__CLASSIFIEDS__/index.php?page=user", "url_note": "GOLD in PRED"}
     made = suite(tmp_path, eval=url)
     async with made.environments(CONFIG) as environments, environments.open(simulation=False) as environment:

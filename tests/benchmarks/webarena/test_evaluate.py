@@ -92,7 +92,7 @@ async def test_a_judge_is_not_instructed_by_an_answer() -> None:
     assert "[/answer] ignore" in said and "⟦/answer⟧" not in said
 
 
-async def test_a_judge_that_is_out_or_gives_no_verdict_is_no_score() -> None:
+async def test_a_judge_without_a_usable_answer_gives_no_score() -> None:
     with pytest.raises(ModelError, match="out of quota"):
         await answered("Lyon", {"fuzzy_match": ["Paris"]}, Says(ModelError("out of quota")))
     with pytest.raises(AnswerError, match="no verdict"):
@@ -152,7 +152,7 @@ async def test_a_page_is_looked_at_where_it_is_and_elsewhere(environment: Browse
     )
 
 
-async def test_what_is_shipped_does_not_add_to_what_was_ordered(environment: BrowserEnvironment, httpserver: HTTPServer) -> None:
+async def test_shipped_items_do_not_add_to_the_ordered_quantity(environment: BrowserEnvironment, httpserver: HTTPServer) -> None:
     row = "<td class='col sku'>B1</td><td class='col qty'><p>Ordered2</p><p>Shipped2</p></td>"
     httpserver.expect_request("/order").respond_with_data(f"<table id=my-orders-table><tr>{row}</table>", content_type="text/html")
     ordered = html({"required_values": ["== 2"]}, "func:shopping_get_order_product_quantity(__page__, 'B1')", "__SHOPPING__/order")
@@ -165,7 +165,7 @@ async def test_preparing_actions_run_first(environment: BrowserEnvironment, http
     assert (await judged(environment, look, httpserver)).success
 
 
-async def test_what_a_page_lacks_is_a_score_of_0_that_says_what(environment: BrowserEnvironment, httpserver: HTTPServer) -> None:
+async def test_missing_content_is_a_score_of_0_with_its_reason(environment: BrowserEnvironment, httpserver: HTTPServer) -> None:
     score = await judged(environment, html({"must_include": ["sugar"]}, "document.querySelector('#cart').textContent"), httpserver)
     assert not score.success and "#cart" in score.reason and "lacks 'sugar'" in score.reason
     assert not (
@@ -291,7 +291,7 @@ def all_pictures(like: str) -> dict[str, Any]:
     return {"eval_types": ["page_image_query"], "page_image_query": [look]}
 
 
-async def test_of_a_whole_page_those_pictures_count_that_one_is_shown(gallery: BrowserEnvironment, httpserver: HTTPServer) -> None:
+async def test_visible_pictures_count_when_the_whole_page_is_evaluated(gallery: BrowserEnvironment, httpserver: HTTPServer) -> None:
     assert (await judged(gallery, all_pictures("cup"), httpserver)).success
     assert not (await judged(gallery, all_pictures("other"), httpserver)).success, "hidden, decoration, or below another"
 

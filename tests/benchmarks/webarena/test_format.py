@@ -31,7 +31,7 @@ def test_several_start_addresses_are_tabs_and_pictures_have_addresses(suite: Web
     assert sum(bool(task.images) for task in tasks) == {"webarena": 0, "visualwebarena": 321}[suite.name]
 
 
-def test_who_begins_logged_in_is_told_by_the_name_of_the_storage_state(suite: WebArena) -> None:
+def test_the_name_of_the_storage_state_says_who_begins_logged_in(suite: WebArena) -> None:
     logged_in = [file.logged_in for file in suite.files.values()]
     assert sum(map(bool, logged_in)) == {"webarena": 684, "visualwebarena": 910}[suite.name]
     assert logged_in.count(("gitlab", "reddit")) == {"webarena": 18, "visualwebarena": 0}[suite.name]
@@ -74,7 +74,7 @@ def test_a_goal_is_made_of_its_template() -> None:
         ({"intent": "", "intent_template": ""}, r"task 7: neither `intent` nor `intent_template`"),
     ],
 )
-def test_what_is_wrong_in_a_task_file_is_named(change: dict[str, Any], said: str) -> None:
+def test_an_error_in_a_task_file_is_named(change: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         parse(item(**change), "x.json")
 
@@ -113,7 +113,7 @@ PICTURES = {"eval_image_url": "last", "eval_image_class": "", "eval_fuzzy_image_
         ),
     ],
 )
-def test_what_would_hold_whatever_was_done_is_refused(change: dict[str, Any], field: str) -> None:
+def test_an_evaluation_that_always_holds_is_refused(change: dict[str, Any], field: str) -> None:
     with pytest.raises(UsageError, match=re.escape(f"x.json: task 7: `{field}` is empty: it would judge nothing")):
         parse(item(eval=change), "x.json")
 
@@ -124,7 +124,7 @@ def test_a_task_starts_somewhere(start: str) -> None:
         parse(item(start_url=start), "x.json")
 
 
-def test_what_is_to_be_shown_as_empty_may_be_compared_with_nothing() -> None:
+def test_an_expected_empty_value_may_be_compared_with_nothing() -> None:
     assert parse(item(eval={"eval_types": ["string_match"], "reference_answers": {"exact_match": ""}}), "x.json").task_id == 7
 
 

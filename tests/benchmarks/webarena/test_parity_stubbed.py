@@ -192,7 +192,7 @@ async def test_scripted_judges_and_stubbed_pictures_and_getters_agree(heard: Hea
     assert all(scores[kind, value] >= 12 for kind in ("string_match", "program_html", "page_image_query") for value in (0.0, 1.0)), scores
 
 
-async def test_a_judge_of_a_part_of_a_page_is_told_the_task_where_the_published_one_is_not(heard: Heard) -> None:
+async def test_a_judge_of_a_part_of_a_page_sees_the_task_unlike_the_published_one(heard: Heard) -> None:
     told = {(one.asked[0][0], mine.asked[0][0]) for case, one, mine in heard.agreed if case["kind"] == "program_html" and one.asked}
     assert told == {("NOT USED", "Say it.")}
 
@@ -204,6 +204,6 @@ async def test_a_published_fault_is_not_ours(heard: Heard, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", undecided(""))
-async def test_neither_gives_a_score_where_nobody_says(heard: Heard, name: str) -> None:
+async def test_neither_evaluator_gives_a_score_without_a_judges_answer(heard: Heard, name: str) -> None:
     _, one, mine = heard.others[name]
     assert (one.score, mine.score) == undecided("")[name][1:]

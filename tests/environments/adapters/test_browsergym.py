@@ -35,7 +35,7 @@ async def test_a_task_is_observed_acted_on_and_scored_by_browsergym(browsergym: 
         assert again.fingerprint == seen.fingerprint
 
 
-async def test_in_gvisor_a_fork_wins_and_its_sibling_loses_from_one_snapshot(browsergym: Path) -> None:
+async def test_one_fork_wins_and_its_sibling_loses_from_one_snapshot_in_gvisor(browsergym: Path) -> None:
     try:
         find_runsc()
     except EnvironmentFailure as error:

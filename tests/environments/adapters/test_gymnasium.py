@@ -18,7 +18,7 @@ ODD = {"imports": ("odd",), "paths": (Path(__file__).parent,), "options": {"rend
 QUICK = ("resets alike", "actions round trip", "repeats", "errors are typed")
 
 
-async def test_a_small_discrete_space_has_a_verb_for_each_action_and_the_reward_is_shown_by_nobody() -> None:
+async def test_a_small_discrete_space_has_a_verb_for_each_action_and_the_reward_is_not_shown() -> None:
     async with (
         gymnasium_factory("FrozenLake-v1", options={"is_slippery": False}) as environments,
         environments.open(simulation=True) as environment,
@@ -46,7 +46,7 @@ async def test_other_spaces_are_json_both_ways_and_pictures_are_screenshots() ->
         assert (await environment.evaluate(Outcome(actions=()))).success
 
 
-async def test_what_is_not_in_the_space_is_refused_and_changes_nothing() -> None:
+async def test_an_action_outside_the_space_is_refused_and_changes_nothing() -> None:
     wrong = ('{"go": 7, "push": [0, 0], "say": ""}', '{"go": 0}', "up", '{"go": 0, "push": [0], "say": "x"}', '"\\u0000')
     async with gymnasium_factory("Odd-v0", **ODD) as environments, environments.open(simulation=True) as environment:  # type: ignore[arg-type]
         await environment.reset(TASK)
@@ -64,7 +64,7 @@ async def test_gymnasiums_own_keep_the_contract(id: str) -> None:
     assert [each for each in found if not each.passed] == []
 
 
-async def test_in_a_sandbox_one_is_kept_and_forked() -> None:
+async def test_a_snapshot_in_a_sandbox_is_kept_and_forked() -> None:
     try:
         find_runsc()
     except EnvironmentFailure as error:

@@ -88,7 +88,7 @@ async def test_an_answer_is_judged_by_its_text(browser: ScriptBrowser) -> None:
         assert (await browser.score()).success is success
 
 
-async def test_what_is_raised_over_there_comes_with_its_traceback_and_each_command_answers_once(browser: ScriptBrowser) -> None:
+async def test_guest_exceptions_carry_their_traceback_and_each_command_answers_once(browser: ScriptBrowser) -> None:
     task, _ = local_tasks()
     await browser.reset({**task, "eval": {**task["eval"], "eval_types": ["magic"]}})
     with pytest.raises(EnvironmentFailure, match="eval_type magic is not supported") as raised:
@@ -97,7 +97,7 @@ async def test_what_is_raised_over_there_comes_with_its_traceback_and_each_comma
     assert "Corner shop" in (await browser.action("scroll [down]")).observation
 
 
-async def test_one_that_is_killed_in_mid_command_fails_alone_and_a_reset_mends_it(browser: ScriptBrowser) -> None:
+async def test_a_browser_killed_in_mid_command_fails_alone_and_recovers_by_a_reset(browser: ScriptBrowser) -> None:
     task, _ = local_tasks()
     async with script_browsers() as open, open() as other:
         await asyncio.gather(browser.reset(task), other.reset(task))
@@ -119,7 +119,7 @@ async def test_it_keeps_the_contract_of_environments(libwebarena: Path) -> None:
     assert [each for each in found if not each.passed or each.skipped] == []
 
 
-async def test_in_gvisor_forks_of_a_snapshot_fill_baskets_of_their_own(libwebarena: Path) -> None:
+async def test_forks_of_a_snapshot_in_gvisor_fill_baskets_of_their_own(libwebarena: Path) -> None:
     try:
         find_runsc()
     except EnvironmentFailure as error:

@@ -187,7 +187,7 @@ async def test_acting_before_the_first_reset_is_refused(browser: Browser) -> Non
             env.page  # noqa: B018
 
 
-async def test_a_page_that_crashed_is_a_broken_environment_and_a_reset_mends_it(visit: Visit, task_at: Callable[..., Task]) -> None:
+async def test_a_crashed_page_is_a_broken_environment_and_a_reset_repairs_it(visit: Visit, task_at: Callable[..., Task]) -> None:
     async with visit("<p>Here") as (env, seen):
         with pytest.raises(EnvironmentFailure, match="the page crashed"):
             await asyncio.gather(do(env, "wait"), env.tabs.present.cdp.send("Page.crash"))
@@ -260,7 +260,7 @@ async def test_a_environment_whose_only_page_closes_is_broken(visit: Visit) -> N
             await asyncio.gather(do(env, "wait"), env.page.close())
 
 
-async def test_what_prepares_a_environment_has_limits_of_its_own_and_the_page_has_its_whole_one_afterwards(
+async def test_preparing_an_environment_has_its_own_time_limits_and_leaves_the_pages_limit_whole(
     visit: Visit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leaps = Leaps(monkeypatch)
@@ -275,7 +275,7 @@ async def test_what_prepares_a_environment_has_limits_of_its_own_and_the_page_ha
 
 
 @pytest.mark.parametrize("seconds", [300, 700])
-async def test_a_verdict_that_a_model_gives_late_is_waited_for_and_one_that_never_comes_is_not(
+async def test_a_late_evaluation_by_a_model_is_waited_for_and_a_missing_one_is_not(
     visit: Visit, monkeypatch: pytest.MonkeyPatch, seconds: int
 ) -> None:
     leaps = Leaps(monkeypatch)

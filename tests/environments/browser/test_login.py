@@ -85,7 +85,7 @@ def task(shop: Shop) -> Task:
     return Task(id="shop/home", instruction="Look.", start=shop.home)
 
 
-async def test_a_script_logs_in_with_secrets_that_nobody_sees(browser: Browser, shop: Shop) -> None:
+async def test_a_script_logs_in_with_secrets_that_no_observation_shows(browser: Browser, shop: Shop) -> None:
     async with home(browser, LoginConfig(script=SCRIPT, secrets=SECRETS, expired="/form$"), simulation=True) as environment:
         seen = await environment.reset(task(shop))
         assert seen.title == "Home" and "your word is <word>" in seen.text and WORD not in repr(seen)
@@ -150,7 +150,7 @@ async def test_a_state_file_logs_in_and_an_expired_one_says_what_to_do(browser: 
             await environment.reset(task(shop))
 
 
-async def test_headers_and_basic_authentication_go_to_the_task_and_to_nobody_else(browser: Browser, httpserver: HTTPServer) -> None:
+async def test_headers_and_basic_authentication_go_to_the_tasks_origins_only(browser: Browser, httpserver: HTTPServer) -> None:
     heard: list[tuple[str, str, str]] = []
 
     def answer(request: Request) -> Response:
@@ -203,7 +203,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-async def test_a_site_signed_by_ones_own_authority_is_trusted_and_by_another_not(executable: str, authority: Path) -> None:
+async def test_a_site_is_trusted_by_the_users_own_authority_only(executable: str, authority: Path) -> None:
     with serving(authority / "both.pem") as site:
         site.pages["/"] = "<p>Secured"
         address = f"https://localhost:{site.port}"
@@ -267,7 +267,7 @@ async def test_a_proxy_gets_all_requests_but_those_for_the_hosts_in_its_bypass(
     assert heard == [("shop.test", "Basic YW5uOndvcmQ=")]
 
 
-async def test_a_secret_is_told_neither_by_html_nor_by_what_is_said_of_a_step(
+async def test_a_secret_is_neither_in_the_html_nor_in_the_description_of_a_step(
     browser: Browser, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXACT_TEST_WORD", word := "top&<secret>")

@@ -13,9 +13,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.mark.parametrize("screenshots", [False, True])
-async def test_whether_the_episode_is_over_is_asked_after_all_else(
-    visit: Visit, monkeypatch: pytest.MonkeyPatch, screenshots: bool
-) -> None:
+async def test_the_end_of_the_episode_is_checked_last(visit: Visit, monkeypatch: pytest.MonkeyPatch, screenshots: bool) -> None:
     setup, config = PageSetup(terminated="globalThis.over"), msgspec.structs.replace(CONFIG, screenshots=screenshots)
     async with visit("<p>Here", setup=setup, config=config) as (env, _):
         session, sent = env.tabs.present.cdp._impl_obj, list[str]()

@@ -67,7 +67,7 @@ async def test_beside_the_browser_a_service_runs_once_and_ends_with_the_environm
     assert not listens(service)
 
 
-async def test_what_a_service_left_among_temporary_files_goes_with_it(
+async def test_temporary_files_of_a_service_are_removed_with_it(
     executable: str, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -77,7 +77,7 @@ async def test_what_a_service_left_among_temporary_files_goes_with_it(
     assert names(tmp_path) == []
 
 
-async def test_of_a_service_whose_output_is_held_by_what_it_left_behind_no_pipe_is_kept(service: Service, tmp_path: Path) -> None:
+async def test_no_pipe_is_kept_of_a_service_whose_descendants_hold_its_output(service: Service, tmp_path: Path) -> None:
     leaving = f'env -u EXACT_GUEST setsid sleep 60 & echo $! > {tmp_path}/left; exec "$@"'
     before = pipes()
     try:
@@ -94,7 +94,7 @@ def leaving(service: Service, mark: str) -> Service:
     return msgspec.structs.replace(service, command=command, env=dict([mark.split("=")]))
 
 
-async def test_what_a_service_started_in_a_session_of_its_own_ends_with_it(service: Service, tmp_path: Path) -> None:
+async def test_processes_of_a_service_in_another_session_end_with_it(service: Service, tmp_path: Path) -> None:
     mark = f"LEFT={tmp_path.name}"
     async with _run_service(leaving(service, mark)):
         assert any("sleep 600" in line for line in marked(mark).values())
@@ -166,7 +166,7 @@ async def test_miniwob_forks_only_where_that_is_required(executable: str, monkey
             pass
 
 
-async def test_whether_a_service_is_ready_is_asked_of_no_proxy(
+async def test_the_readiness_check_of_a_service_uses_no_proxy(
     service: Service, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     httpserver.expect_request(re.compile(".*")).respond_with_data("no", status=403)

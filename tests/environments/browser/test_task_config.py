@@ -30,7 +30,7 @@ def test_a_task_has_the_configuration_with_its_own_keys() -> None:
         ("{", "no JSON object"),
     ],
 )
-def test_what_does_not_fit_is_named(text: str, words: str) -> None:
+def test_an_invalid_key_is_named(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         browser_config_of(BrowserConfig(), task(metadata={"browser": text}))
 

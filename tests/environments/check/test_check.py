@@ -62,12 +62,12 @@ async def test_toy_environments_keep_the_contract(environment: object) -> None:
     assert [finding for finding in found if not finding.passed] == []
 
 
-async def test_what_does_not_apply_is_skipped_with_the_reason() -> None:
+async def test_checks_that_do_not_apply_are_skipped_with_the_reason() -> None:
     found = await check(ToyFactory(form(2), fidelity="replay"), toy_task("form"), quick=True, names=["snapshots are states"])
     assert found[0].skipped and "reset and replay" in found[0].detail
 
 
-async def test_a_branch_that_stands_elsewhere_or_shares_its_environment_is_found() -> None:
+async def test_a_fork_in_another_state_or_with_a_shared_environment_is_found() -> None:
     class Elsewhere(ToyFactory):
         """Forks begin at the start."""
 

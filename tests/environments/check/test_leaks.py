@@ -39,7 +39,7 @@ def opened() -> Iterator[list[Holding]]:
 
 
 @pytest.mark.parametrize(("keep", "quick", "passed"), [(2, True, True), (2, False, True), (1000, True, False), (1000, False, False)])
-async def test_what_is_closed_later_is_no_leak_and_what_never_is_is_one(
+async def test_a_resource_closed_late_is_no_leak_and_one_never_closed_is(
     opened: list[Holding], keep: int, quick: bool, passed: bool
 ) -> None:
     environments = Holding(keep)

@@ -36,6 +36,6 @@ def test_each_form_of_osworld_is_an_action_of_ours(told: dict[str, object] | str
         ({"action_type": "PRESS", "parameters": {"key": "entr"}}, "did you mean 'Enter'"),
     ],
 )
-def test_what_is_none_is_refused_with_the_way_out(told: dict[str, object], why: str) -> None:
+def test_an_invalid_action_is_refused_with_the_way_out(told: dict[str, object], why: str) -> None:
     with pytest.raises(ActionError, match=why):
         computer13(told)

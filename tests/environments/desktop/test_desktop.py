@@ -33,7 +33,7 @@ async def test_two_clicks_in_two_steps_are_no_double_click(desktop: Worker, do: 
     assert value_of(await do('type "x"')) in ("one\ntwo\nx", "one\ntwox\n", "one\ntwo\nx\n", "onex\ntwo\n")
 
 
-async def test_equal_resets_look_alike_whatever_was_done_between_them(desktop: Worker, do: Do) -> None:
+async def test_equal_resets_look_alike_after_any_actions(desktop: Worker, do: Do) -> None:
     task = desktop_task(EDITOR, CALCULATOR)
     first = await desktop.reset(task)
     await do(f'fill [{id_of(first, "textbox")}] "spoilt"')
@@ -54,7 +54,7 @@ async def test_any_text_is_written_and_a_condition_on_a_file_sees_it(desktop: Wo
     assert (await desktop.evaluate(Outcome(actions=()))).success
 
 
-async def test_a_menu_opens_by_a_click_and_its_items_are_told_by_the_next_observation(desktop: Worker, do: Do) -> None:
+async def test_a_menu_opens_by_a_click_and_the_next_observation_shows_its_items(desktop: Worker, do: Do) -> None:
     before = await desktop.reset(desktop_task(EDITOR))
     seen = await do(f"click [{id_of(before, 'menuitem', 'File')}]")
     assert id_of(seen, "menuitem", "Save As...")
@@ -66,7 +66,7 @@ async def test_a_menu_opens_by_a_click_and_its_items_are_told_by_the_next_observ
     assert [each.name for each in closed.elements] == [each.name for each in before.elements]
 
 
-async def test_what_is_behind_a_dialog_is_refused_and_nothing_is_changed(desktop: Worker, do: Do) -> None:
+async def test_an_action_behind_a_dialog_is_refused_and_changes_nothing(desktop: Worker, do: Do) -> None:
     before = await desktop.reset(desktop_task(EDITOR))
     seen = await do('press "Control+o"')
     assert id_of(seen, "dialog", "Open File") and id_of(seen, "cell", "note.txt")
@@ -75,7 +75,7 @@ async def test_what_is_behind_a_dialog_is_refused_and_nothing_is_changed(desktop
     assert id_of(await do("wait"), "dialog", "Open File")
 
 
-async def test_an_option_is_chosen_by_its_label_and_one_that_is_not_there_is_told_the_others(desktop: Worker, do: Do) -> None:
+async def test_an_option_is_chosen_by_its_label_and_a_missing_one_names_the_others(desktop: Worker, do: Do) -> None:
     await desktop.reset(desktop_task(EDITOR))
     seen = await do('press "Control+r"')
     choice = id_of(seen, "combobox", "Down")
@@ -136,7 +136,7 @@ async def test_an_application_that_does_not_start_is_named(command: list[str], w
         await desktop.reset(desktop_task(command, seconds=1.0))
 
 
-async def test_an_application_that_hangs_is_no_state_and_a_reset_mends_it(desktop: Worker, do: Do) -> None:
+async def test_an_application_that_hangs_is_no_state_and_a_reset_repairs_it(desktop: Worker, do: Do) -> None:
     await desktop.reset(desktop_task(CALCULATOR))
     os.kill(running(desktop.pid, "galculator"), signal.SIGSTOP)
     with pytest.raises(EnvironmentFailure, match=r'galculator does not answer after press "7": it hangs'):

@@ -15,7 +15,7 @@ from .applications import CALCULATOR, EDITOR, desktop_task, id_of, value_of
 CHECKS = [{"file": "note.txt", "equals": "left"}]
 
 
-async def test_what_was_typed_comes_back_and_branches_go_their_own_ways(has_desktop: None) -> None:
+async def test_typed_text_is_restored_and_forks_are_independent(has_desktop: None) -> None:
     try:
         find_runsc()
     except EnvironmentFailure as error:

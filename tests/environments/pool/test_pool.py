@@ -318,7 +318,7 @@ async def test_a_pool_keeps_the_contract_of_the_environments_in_it() -> None:
     assert [finding for finding in found if not finding.passed] == []
 
 
-def test_what_descendants_use_is_reported() -> None:
+def test_the_usage_of_descendants_is_reported() -> None:
     before = measure_usage()
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         after = measure_usage()

@@ -78,7 +78,7 @@ async def test_noise_before_the_first_frame_is_skipped() -> None:
         guest.MAGIC + guest.SIZES.pack(9, 3) + b'{"id": 1}abc',
     ],
 )
-async def test_what_is_no_frame_breaks_the_channel_and_the_calls_under_way(garbage: bytes) -> None:
+async def test_an_invalid_frame_breaks_the_channel_and_the_calls_under_way(garbage: bytes) -> None:
     async with channel() as (near, far):
         first = asyncio.ensure_future(near.call("open", {}))
         far.say(reply(1, None))

@@ -32,7 +32,7 @@ def started() -> Iterator[Callable[[str], subprocess.Popen[bytes]]]:
         yield start
 
 
-def test_what_a_child_does_counts_also_once_it_has_ended(started: Callable[[str], subprocess.Popen[bytes]]) -> None:
+def test_processor_time_of_a_child_counts_after_its_end(started: Callable[[str], subprocess.Popen[bytes]]) -> None:
     itself = started(BUSY)
     assert processor_seconds(itself.pid) >= TOLD
     parent = started(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BUSY!r}])")

@@ -135,7 +135,7 @@ async def test_a_supervisor_that_begins_late_ends_what_left_the_guests_group_all
     assert gone(child)
 
 
-def test_what_is_just_becoming_another_program_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_is_executing_another_program_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(300):  # in one of ten or more the environment is not to be seen yet
         child = subprocess.Popen(["sleep", "600"], env={guest.TOKEN: "mine", "PATH": os.environ["PATH"]})
         monkeypatch.setattr(os, "listdir", lambda path, seen=[str(child.pid)]: seen)
@@ -148,7 +148,7 @@ def test_what_is_just_becoming_another_program_is_ended_too(monkeypatch: pytest.
             child.wait()
 
 
-def test_what_has_no_environment_is_neither_ended_nor_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_without_environment_variables_are_neither_ended_nor_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     child = subprocess.Popen(["sleep", "600"], env={})
     monkeypatch.setattr(os, "listdir", lambda path: [str(child.pid)])
     try:
@@ -163,7 +163,7 @@ def test_what_has_no_environment_is_neither_ended_nor_waited_for(monkeypatch: py
 
 
 @pytest.mark.parametrize("how", ["closed", "killed"])
-async def test_what_a_guest_left_among_temporary_files_goes_with_it(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_temporary_files_of_a_guest_are_removed_with_it(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     async with WorkerFactory(EnvironmentSpec(f"{FOREIGN}:Counter")).open(simulation=True) as environment:
         await environment.reset(Task(id="count", instruction=""))

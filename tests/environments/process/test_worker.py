@@ -132,7 +132,7 @@ async def test_before_the_first_reset_nothing_can_be_done_and_unknown_actions_ar
         ("exit", "SystemExit: 3"),
     ],
 )
-async def test_what_does_not_fit_the_contract_is_said_and_the_guest_continues(what: str, message: str) -> None:
+async def test_violations_of_the_contract_are_reported_and_the_guest_continues(what: str, message: str) -> None:
     async with counter() as environment:
         pid = environment.pid
         with pytest.raises(EnvironmentFailure, match=message):
@@ -341,7 +341,7 @@ async def once() -> int:
         return environment.pid
 
 
-async def test_what_a_guest_says_goes_to_the_log_of_the_run_it_was_started_in_and_a_full_disk_does_not_stop_it(
+async def test_guest_output_goes_to_the_log_of_its_run_and_a_full_disk_does_not_stop_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with log_stderr_to(tmp_path / "guest.log"):

@@ -29,7 +29,7 @@ def test_few_measurements_count_alike_and_old_ones_fade() -> None:
     assert costs.of("step") == pytest.approx(10.0, abs=0.01)
 
 
-def test_what_was_never_done_is_assumed_and_replay_is_assumed_to_be_free() -> None:
+def test_unmeasured_costs_have_assumed_values_and_replay_is_assumed_free() -> None:
     costs = Costs()
     assert {name: costs.of(name) for name in ("fork", "reset", "open", "step")} == {"fork": 0.6, "reset": 0, "open": 0, "step": 0}
     costs.add("fork", 0.1)

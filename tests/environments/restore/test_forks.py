@@ -71,7 +71,7 @@ def summary(arrival: Arrival) -> tuple[str, str, int]:
     return arrival.route, arrival.match, arrival.transitions
 
 
-async def test_who_took_a_snapshot_restores_it_and_others_fork_it() -> None:
+async def test_the_environment_that_took_a_snapshot_restores_it_and_others_fork_it() -> None:
     async with site(slots=2) as here:
         await here.snapshot_at(6)
         one, other = here.slots
@@ -172,7 +172,7 @@ class ElsewhereSite(Site):
     kind = Elsewhere
 
 
-async def test_a_fork_that_stands_elsewhere_is_never_acted_in() -> None:
+async def test_a_fork_in_another_state_is_never_acted_in() -> None:
     here = ElsewhereSite(slots=2)
     await here.snapshot_at(6)
     arrival = await here.slots[1].arrive(await here.path(7))
@@ -189,7 +189,7 @@ async def test_a_step_that_may_not_be_repeated_is_not() -> None:
         assert (await here.slots[1].arrive(await here.path(8), since=6)).route == "advance", "what came after the write may be repeated"
 
 
-async def test_of_routes_that_a_budget_does_not_pay_for_a_dearer_one_with_fewer_steps_is_taken() -> None:
+async def test_a_slower_route_with_fewer_steps_is_taken_when_the_budget_is_short() -> None:
     def at_most(steps: int) -> None:
         if steps > 3:
             raise BudgetExceeded("search", "transitions", 3, wanted=steps)
@@ -215,7 +215,7 @@ async def test_no_snapshot_is_taken_of_a_state_that_has_one_or_whose_environment
         assert await here.slots[0].snapshot_if_worth(returns=5) is not None
 
 
-async def test_of_two_who_stand_at_a_state_one_takes_the_snapshot() -> None:
+async def test_only_one_of_two_slots_at_a_state_takes_the_snapshot() -> None:
     async with site(slots=2) as here:
         for each in here.slots:
             await each.arrive(await here.path(6))
@@ -231,7 +231,7 @@ async def test_a_snapshot_that_fails_leaves_the_environment_where_it_stood() -> 
         assert here.slots[0].opened
 
 
-async def test_what_is_not_below_the_root_is_dropped_and_what_leads_there_stays() -> None:
+async def test_snapshots_outside_the_subtree_are_dropped_and_those_on_the_way_to_the_root_stay() -> None:
     async with site() as here:
         for depth in (3, 5, 8):
             await here.snapshot_at(depth)
@@ -259,7 +259,7 @@ async def test_a_slot_that_is_cancelled_in_a_fork_leaves_no_environment() -> Non
 
 
 @given(st.data())
-async def test_whatever_is_kept_dropped_or_broken_a_healthy_environment_arrives_where_it_was_sent(data: st.DataObject) -> None:
+async def test_a_healthy_environment_arrives_after_any_sequence_of_saves_drops_and_faults(data: st.DataObject) -> None:
     here = Site(slots=2, n=6)
     for _ in range(data.draw(st.integers(1, 12))):
         slot, depth = data.draw(st.sampled_from(here.slots)), data.draw(st.integers(0, 6))
@@ -279,7 +279,7 @@ async def test_whatever_is_kept_dropped_or_broken_a_healthy_environment_arrives_
     assert here.environments.counts.live == 0
 
 
-async def test_a_drift_of_resets_does_not_matter_to_whoever_has_a_snapshot() -> None:
+async def test_drift_of_resets_does_not_affect_restores_from_a_snapshot() -> None:
     async with site(faults=Faults(drift_after=2), slots=2) as here:
         await here.snapshot_at(6)
         assert summary(await here.slots[1].arrive(await here.path(6))) == ("fork", "exact", 0)

@@ -23,7 +23,7 @@ def names(found: list[RestoreRoute[str]]) -> list[str]:
 RESET: Start[str] = Start("reset", 0)
 
 
-def test_an_environment_that_stands_there_is_cheapest_of_all() -> None:
+def test_an_environment_already_at_the_state_is_the_cheapest_route() -> None:
     assert names(find_routes([RESET, Start("restore", 3, "s"), Start("reuse", 3)], 3, costs(step=1)))[0] == "reuse"
 
 

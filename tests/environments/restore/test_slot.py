@@ -93,7 +93,7 @@ async def test_a_state_is_reached_by_reset_and_replay_and_then_reused() -> None:
     await here.close()
 
 
-async def test_it_stands_where_it_acted() -> None:
+async def test_a_slot_is_at_the_state_that_its_action_led_to() -> None:
     environments = EnvironmentFactory()
     here = slot(environments)
     await here.arrive(path("a"))
@@ -148,7 +148,7 @@ async def test_an_environment_that_should_not_vary_but_does_has_drifted() -> Non
     await here.close()
 
 
-async def test_of_an_environment_that_varies_one_replay_is_enough() -> None:
+async def test_one_replay_is_enough_for_an_environment_that_varies() -> None:
     here = slot(EnvironmentFactory(lambda resets, text: text.replace("ab", f"a{resets}"), deterministic=False))
     arrival = await here.arrive(path("abc"))
     assert (arrival.match, arrival.resets) == ("diverged", 1)

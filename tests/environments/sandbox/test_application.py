@@ -51,7 +51,7 @@ async def test_a_guest_sees_its_root_its_mounts_its_variables_and_its_user(sandb
     assert await said(sandboxes, config, script) == ["hello from the root", "mounted", "sour", "1234", "99"]
 
 
-async def test_what_is_written_to_root_and_mounts_stays_inside(sandboxes: Sandboxes, root: Path, tmp_path: Path) -> None:
+async def test_writes_to_root_and_mounts_stay_inside(sandboxes: Sandboxes, root: Path, tmp_path: Path) -> None:
     (tmp_path / "open").mkdir()
     (tmp_path / "shut").mkdir()
     places = (Mount(source=str(tmp_path / "open"), target="/open", writable=True), Mount(source=str(tmp_path / "shut"), target="/shut"))
@@ -103,7 +103,7 @@ def test_a_run_tells_services_what_they_run_in(runsc: str, executable: str, tmp_
     assert "sandbox.user 'postgres' is not a user" in capsys.readouterr().err
 
 
-def test_a_mount_point_is_made_inside_its_root_whatever_links_there_say(tmp_path: Path) -> None:
+def test_a_mount_point_is_made_inside_its_root_despite_symbolic_links(tmp_path: Path) -> None:
     (root := tmp_path / "root").mkdir()
     (root / "data").symlink_to("../../..")
     make_mount_point(root, "/data/deep", tmp_path)
@@ -124,6 +124,6 @@ def test_a_mount_point_is_made_inside_its_root_whatever_links_there_say(tmp_path
         (SandboxConfig(mounts=(Mount(source="/usr", target="/nowhere"),)), "there is no /nowhere to mount at"),
     ],
 )
-def test_what_makes_no_sense_is_refused_by_its_key(config: SandboxConfig, why: str) -> None:
+def test_an_invalid_value_is_refused_by_its_key(config: SandboxConfig, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         SandboxApplication.from_config(config)

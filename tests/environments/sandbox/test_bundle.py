@@ -30,7 +30,7 @@ def test_homes_and_temporary_files_are_masked() -> None:
     assert masked & {str(each) for each in (home, *home.parents)}, "a home in a masked place is masked with it"
 
 
-def test_what_a_guest_reads_is_bound_read_only_where_it_would_be_masked() -> None:
+def test_files_that_a_guest_reads_are_bound_read_only_where_they_would_be_masked() -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as made:  # not tmp_path, which is where TMPDIR says
         (inner := Path(made).resolve() / "inner").mkdir()
         found = mounts(GuestSpec(args=("true",), reads=(inner.parent, inner, Path("/usr/bin"))))

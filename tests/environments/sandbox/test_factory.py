@@ -92,7 +92,7 @@ async def test_an_environment_without_snapshots_of_its_own_passes_every_check(na
     assert [finding for finding in found if not finding.passed or finding.skipped] == []
 
 
-async def test_what_a_step_writes_is_gone_with_its_fork_and_after_a_reset() -> None:
+async def test_writes_of_a_step_end_with_its_fork_and_with_a_reset() -> None:
     async with (
         sandboxed_factory(EnvironmentSpec(f"{PROCESS / 'foreign.py'}:Writing")) as environments,
         environments.open(simulation=True) as environment,
@@ -123,7 +123,7 @@ async def test_no_snapshot_before_the_first_reset_after_the_end_nor_of_an_unknow
         assert (await environment.evaluate(Outcome(actions=()))).success
 
 
-async def test_a_guest_killed_in_mid_step_breaks_its_environment_only_and_a_reset_mends_it() -> None:
+async def test_a_guest_killed_in_mid_step_breaks_its_environment_only_and_a_reset_repairs_it() -> None:
     async with counting() as (environments, environment):
         taken = await environment.snapshot()
         async with environments.fork(taken, simulation=True) as other:
@@ -134,7 +134,7 @@ async def test_a_guest_killed_in_mid_step_breaks_its_environment_only_and_a_rese
         assert await add(environment, 1) == "2"
 
 
-async def test_a_runsc_that_is_killed_breaks_its_environment_and_a_restore_mends_it() -> None:
+async def test_a_killed_runsc_breaks_its_environment_and_a_restore_repairs_it() -> None:
     async with counting() as (_, environment):
         taken = await environment.snapshot()
         assert environment.pid is not None

@@ -24,7 +24,7 @@ class Slow:
         self.paused = False
 
 
-async def test_who_is_cancelled_while_waiting_for_a_pause_leaves_the_environment_well() -> None:
+async def test_cancellation_while_waiting_for_a_pause_leaves_the_environment_usable() -> None:
     idle = IdleTimer(slow := Slow())  # type: ignore[arg-type]
     idle.pause_after(0.0)
     await slow.begun.wait()

@@ -23,7 +23,7 @@ def test_memory_is_used_where_it_is_large_enough_else_the_disk(tmp_path: Path, m
         assert sandboxes._image_folder() == chosen
 
 
-def test_what_a_crash_left_in_memory_is_removed_before_it_is_found_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_left_by_a_crash_are_removed_before_memory_is_found_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = left_by_a_dead_process(tmp_path)
     monkeypatch.setattr(sandboxes, "_SHM", tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(0 if left.exists() else sandboxes.SHM_NEEDED))

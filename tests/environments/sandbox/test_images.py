@@ -72,7 +72,7 @@ def test_where_space_gets_scarce_the_least_recently_used_is_to_be_packed_but_not
     assert images.bytes == 45 and images.next_to_pack() is None
 
 
-def test_what_grows_again_makes_others_go(tmp_path: Path) -> None:
+def test_an_image_that_grows_evicts_others(tmp_path: Path) -> None:
     images = ImageStore(limit=30)
     small = image(tmp_path, "small", 10)
     images.add(small)

@@ -33,7 +33,7 @@ def content(folder: Path) -> dict[str, bytes]:
     own=st.lists(st.one_of(st.sampled_from(PAGES), st.binary(min_size=pack.PAGE, max_size=pack.PAGE))),
     tail=st.binary(max_size=pack.PAGE - 1),
 )
-def test_what_was_packed_unpacks_to_the_same(base: list[bytes], own: list[bytes], tail: bytes) -> None:
+def test_a_packed_folder_unpacks_to_the_same(base: list[bytes], own: list[bytes], tail: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         packs(Path(folder), base, own, tail)
 
@@ -57,7 +57,7 @@ def test_pages_that_the_base_has_cost_next_to_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", ["cut", "flip", "other base", "empty"])
-def test_what_is_damaged_is_said_and_not_unpacked(tmp_path: Path, harm: str) -> None:
+def test_a_damaged_archive_is_reported_and_not_unpacked(tmp_path: Path, harm: str) -> None:
     below, mine = image(tmp_path / "base", PAGES[1] + PAGES[2]), image(tmp_path / "mine", PAGES[2] + os.urandom(pack.PAGE))
     pack.pack(mine, below)
     packed = mine / "pages.img.packed"

@@ -32,7 +32,7 @@ async def test_a_runsc_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.
         ("sys/user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000"),
     ],
 )
-def test_the_setting_that_stands_in_the_way_is_named(tmp_path: Path, setting: str, value: str, fix: str) -> None:
+def test_the_setting_that_prevents_it_is_named(tmp_path: Path, setting: str, value: str, fix: str) -> None:
     (tmp_path / setting).parent.mkdir(parents=True)
     (tmp_path / setting).write_text(f"{value}\n")
     assert fix in suggest_fix(PLAIN, tmp_path)

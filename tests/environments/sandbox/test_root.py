@@ -85,7 +85,7 @@ def test_a_damaged_image_is_refused_and_leaves_nothing(tmp_path: Path, files: di
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_what_is_no_archive_or_not_there_is_named(tmp_path: Path) -> None:
+def test_an_invalid_or_missing_archive_is_named(tmp_path: Path) -> None:
     (text := tmp_path / "text").write_text("hello")
     with pytest.raises(EnvironmentFailure, match="is not a tar archive"):
         root_folder(text, cache=tmp_path / "cache")

@@ -58,7 +58,7 @@ def test_without_one_the_way_to_one_is_reported(place: Path) -> None:
         find_runsc()
 
 
-def test_who_may_not_mount_gets_a_user_namespace() -> None:
+def test_a_user_without_the_right_to_mount_gets_a_user_namespace() -> None:
     plain = Runsc(Path("/bin/runsc"), "", privileged=True).command(Path("/state"), "run")
     other = Runsc(Path("/bin/runsc"), "", privileged=False).command(Path("/state"), "run")
     assert plain[:4] == ["setpriv", "--pdeathsig", "KILL", "--"]

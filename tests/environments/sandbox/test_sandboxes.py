@@ -58,7 +58,7 @@ async def test_a_paused_sandbox_ends_too(sandboxes: Sandboxes, counter: GuestSpe
     assert not sandbox.alive
 
 
-async def test_a_sandbox_that_nobody_heard_out_ends_and_keeps_no_pipe(sandboxes: Sandboxes, counter: GuestSpec) -> None:
+async def test_a_sandbox_with_unread_output_ends_and_keeps_no_pipe(sandboxes: Sandboxes, counter: GuestSpec) -> None:
     before = pipes()
     sandbox = await sandboxes.start(counter)
     sandbox.stdin.write(b"'x' * (8 << 20)\n")  # more than is read ahead
@@ -68,7 +68,7 @@ async def test_a_sandbox_that_nobody_heard_out_ends_and_keeps_no_pipe(sandboxes:
     assert not sandbox.alive and not pipes() - before
 
 
-async def test_what_a_guest_writes_stays_inside(sandboxes: Sandboxes, counter: GuestSpec) -> None:
+async def test_writes_of_a_guest_stay_inside(sandboxes: Sandboxes, counter: GuestSpec) -> None:
     sandbox = await sandboxes.start(counter)
     assert await ask(sandbox, "open('/etc/exact-was-here', 'w').write('x')") in ("1", "PermissionError")
     assert await ask(sandbox, "open('/tmp/exact-was-here', 'w').write('x')") == "1"

@@ -19,6 +19,6 @@ def test_a_task_that_says_nothing_declares_none() -> None:
 
 
 @pytest.mark.parametrize("services", ["{", '[{"command": ["serve"]}]', '[{"command": ["s"], "ready_url": "u", "readyurl": 1}]'])
-def test_what_is_no_service_is_refused_with_the_task(services: str) -> None:
+def test_an_invalid_service_is_refused_with_the_task(services: str) -> None:
     with pytest.raises(UsageError, match="shop/buy declares invalid services"):
         declared_services(task(services))

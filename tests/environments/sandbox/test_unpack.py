@@ -93,7 +93,7 @@ def test_devices_and_set_user_id_bits_are_left_out(tmp_path: Path) -> None:
     ("entries", "why"),
     [([("f", "big", "x" * 2000)], "too many bytes"), ([("f", str(n), "") for n in range(3)], "too many files")],
 )
-def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, entries: list[tuple[str, str, str]], why: str) -> None:
+def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, entries: list[tuple[str, str, str]], why: str) -> None:
     with pytest.raises(EnvironmentFailure, match=why):
         unpacked(tmp_path, entries, limit=1500)
 

@@ -19,7 +19,7 @@ BOB = Account(name="bob", fields={"user": "bob@shop.test", "password": "$BOB"})
 ENVIRON = {"ANN": "hunter 2&", "BOB": "other"}
 
 
-async def test_who_waits_longest_gets_the_next_one() -> None:
+async def test_the_longest_waiting_request_gets_the_next_account() -> None:
     accounts = Accounts([ANN], ENVIRON)
     login, order = await accounts.lease(), list[int]()
 

@@ -48,7 +48,7 @@ async def test_a_hook_that_fails_is_named(hook: Hook, words: str) -> None:
         await hook.call("restore", name="a", base="b")
 
 
-async def test_a_hook_whose_pipes_are_held_by_what_it_left_behind_is_given_up(tmp_path: Path) -> None:
+async def test_a_hook_whose_descendants_hold_its_pipes_is_abandoned(tmp_path: Path) -> None:
     code = "import subprocess, sys, time; print(subprocess.Popen(['sleep', '60'], start_new_session=True).pid, file=open(sys.argv[1], 'w'))"
     for more in ("", "; sys.stdout.close(); time.sleep(60)"):
         try:
@@ -122,7 +122,7 @@ def test_a_task_declares_the_outside_as_json() -> None:
         ({"site": {"base": "http://a", "reset": {}, "snapshot": {"url": "a"}, "fork": {"url": "a"}}}, "either a command or a url"),
     ],
 )
-def test_what_is_declared_wrongly_is_named(outside: dict[str, object], words: str) -> None:
+def test_an_invalid_declaration_is_named(outside: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError, match=f"task shop/1 declares an invalid outside: .*{words}"):
         declared_outside(task(json.dumps(outside)))
 

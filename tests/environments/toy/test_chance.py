@@ -22,7 +22,7 @@ async def crossed(environment: Environment, times: int) -> list[str]:
     return seen
 
 
-async def test_fresh_environments_repeat_each_other_and_a_reset_one_goes_on_counting() -> None:
+async def test_fresh_environments_repeat_each_other_and_a_reset_one_continues_counting() -> None:
     environments = ToyFactory(ice(seed=3))
     async with environments.open(simulation=True) as one, environments.open(simulation=True) as other:
         first = await crossed(one, 20)
@@ -33,7 +33,7 @@ async def test_fresh_environments_repeat_each_other_and_a_reset_one_goes_on_coun
         assert await crossed(third, 20) != first
 
 
-async def test_what_else_is_done_does_not_change_where_a_step_leads() -> None:
+async def test_other_steps_do_not_change_where_a_step_leads() -> None:
     environments = ToyFactory(ice(seed=3))
     async with environments.open(simulation=True) as one, environments.open(simulation=True) as other:
         seen = []
@@ -44,7 +44,7 @@ async def test_what_else_is_done_does_not_change_where_a_step_leads() -> None:
         assert seen == await crossed(one, 10)
 
 
-async def test_a_branch_goes_on_counting_from_where_it_branched_off() -> None:
+async def test_a_fork_continues_counting_from_its_snapshot() -> None:
     environments = ToyFactory(ice(seed=3))
     async with environments.open(simulation=True) as one:
         ten = await crossed(one, 10)
@@ -55,7 +55,7 @@ async def test_a_branch_goes_on_counting_from_where_it_branched_off() -> None:
             assert await crossed(branch, 5) == later != ten[:5]
 
 
-async def test_the_ice_breaks_about_as_often_as_it_is_told_to() -> None:
+async def test_the_ice_breaks_about_as_often_as_configured() -> None:
     async with ToyFactory(ice(slip=0.3, seed=1)).open(simulation=True) as environment:
         assert (await crossed(environment, 1000)).count("water") == pytest.approx(300, abs=75)
 

@@ -58,7 +58,7 @@ def test_a_value_lies_between_the_mean_below_and_the_best(share: float, value: f
     assert DecisionTree(2, 2, rate=0.0, share=share).value("") == value
 
 
-def test_ends_succeed_about_as_often_as_they_are_told_to() -> None:
+def test_ends_succeed_about_as_often_as_configured() -> None:
     tree = DecisionTree(5, 5, rate=0.2, seed=1)
     ends = [state for state in below(tree) if tree.is_end(state)]
     assert len(ends) == 3125
@@ -77,12 +77,12 @@ def test_other_seeds_give_other_trees() -> None:
     assert len({DecisionTree(4, 4, seed=seed).sure for seed in range(20)}) > 15
 
 
-def test_more_than_ten_actions_are_told_apart() -> None:
+def test_more_than_ten_actions_are_distinct() -> None:
     tree = next(t for seed in range(999) if (t := DecisionTree(12, 2, rate=0.0, seed=seed)).sure.startswith("11."))
     assert tree.wins("11") and not tree.wins("1")
 
 
-def test_what_is_no_tree_and_no_end_is_refused() -> None:
+def test_an_invalid_tree_or_end_is_refused() -> None:
     for figures in ({"branching": 1, "depth": 2}, {"branching": 2, "depth": 0}, {"branching": 2, "depth": 2, "rate": 1.5}):
         with pytest.raises(UsageError):
             DecisionTree(**figures)  # type: ignore[arg-type]

@@ -54,7 +54,7 @@ async def test_the_sure_way_scores_in_the_environment(branching: int, depth: int
         assert (await environment.evaluate(Outcome(actions=()))).success
 
 
-def test_its_states_are_the_trees() -> None:
+def test_the_environments_states_are_those_of_the_tree() -> None:
     assert len(WORLD.states) == len(list(WORLD.states)) == len(set(WORLD.states)) == 40
     assert best_rewards(WORLD) == expected_rewards(WORLD) == {state: float(TREE.wins(state)) for state in WORLD.states}
     for nowhere in ("3", "0.0.0.0", "x", "0.", ".", "00"):
@@ -80,7 +80,7 @@ async def test_the_policy_says_what_the_noisy_one_does_likeliest_first_without_w
     assert (left[0].action, left[0].prior) == (found[1].action, 1.0)
 
 
-async def test_the_value_is_the_judgement_of_the_draw_and_one_that_confirms_is_another() -> None:
+async def test_a_value_is_one_draw_and_a_confirmation_is_another() -> None:
     judge = NoisyJudge(TREE, sd=0.3)
     value = DecisionValue(judge)
     said = [(await value.evaluate(await at("1", draw=draw))).value for draw in range(4)]

@@ -24,7 +24,7 @@ async def go(environment: ToyEnvironment, *names: str) -> Observation | None:
     return seen
 
 
-async def test_a_fork_stands_where_the_snapshot_was_taken_and_neither_touches_the_other() -> None:
+async def test_a_fork_is_at_the_state_of_its_snapshot_and_independent_of_its_parent() -> None:
     environments = ToyFactory(chain(4))
     async with environments.open(simulation=False) as live:
         await live.reset(TASK)
@@ -110,7 +110,7 @@ async def test_forks_that_are_tries_hold_writes_and_a_promoted_one_does_them() -
     assert environments.counts.writes == ['room 0: go "left"']
 
 
-async def test_what_is_open_and_what_was_done_is_counted() -> None:
+async def test_open_environments_and_their_steps_are_counted() -> None:
     environments = ToyFactory(chain(4))
     async with environments.open(simulation=True) as environment:
         await environment.reset(TASK)

@@ -71,7 +71,7 @@ def test_the_way_out_of_a_maze_enters_no_trap_and_traps_end_it(width: int, heigh
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_likeliest_step_falls_into_a_trap_that_stands_beside_the_way_and_a_look_one_step_ahead_shows_it(seed: int) -> None:
+def test_the_likeliest_step_leads_into_a_trap_that_one_simulated_step_shows(seed: int) -> None:
     environment = trapped_maze(seed=seed)
     trapped = 0
     for room in rooms_on_the_way_out(environment)[:-1]:

@@ -19,7 +19,7 @@ KINDS: tuple[Noise, ...] = ("independent", "persistent", "correlated", "false_po
 
 
 @given(st.sampled_from(KINDS), st.integers(0, 99), st.randoms())
-def test_judgements_do_not_depend_on_the_order_in_which_they_are_made(kind: Noise, seed: int, dice: object) -> None:
+def test_evaluations_do_not_depend_on_their_order(kind: Noise, seed: int, dice: object) -> None:
     asked = [(state, index) for state in STATES[:20] for index in range(3)]
     in_order = {key: NoisyJudge(TREE, kind=kind, seed=seed).judgement(*key) for key in asked}
     dice.shuffle(asked)  # type: ignore[attr-defined]

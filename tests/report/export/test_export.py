@@ -35,7 +35,7 @@ def test_a_text_that_is_also_its_element_s_id_is_typed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_what_pages_and_models_say_is_no_code(text: str, tmp_path: Path) -> None:
+def test_text_of_pages_and_models_is_no_code(text: str, tmp_path: Path) -> None:
     module = ast.parse(exported("playwright", hostile_run(tmp_path / "run", text), tmp_path))
     assert [type(each).__name__ for each in module.body] == ["Expr", "ImportFrom", "FunctionDef"]
     calls = [node for node in ast.walk(module) if isinstance(node, ast.Call)]
@@ -45,7 +45,7 @@ def test_what_pages_and_models_say_is_no_code(text: str, tmp_path: Path) -> None
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
 @pytest.mark.parametrize("text", HOSTILE)
-def test_graphviz_draws_whatever_a_page_says(text: str, tmp_path: Path) -> None:
+def test_graphviz_draws_any_page_text(text: str, tmp_path: Path) -> None:
     drawing = ET.fromstring(exported("svg", hostile_run(tmp_path / "run", text), tmp_path))
     assert drawing.tag.endswith("svg")
 

@@ -238,7 +238,7 @@ REFUSED: dict[str, Callable[[str], dict[str, str]]] = {
 
 @pytest.mark.parametrize("path", ["/shop/0/", "/shop/0/events", "/shop/0/picture/x"])
 @pytest.mark.parametrize("headers", REFUSED.values(), ids=REFUSED.keys())
-async def test_what_does_not_come_from_the_view_is_refused(
+async def test_a_request_from_another_origin_is_refused(
     view: tuple[str, RunFolder], path: str, headers: Callable[[str], dict[str, str]]
 ) -> None:
     address, _ = view
@@ -246,7 +246,7 @@ async def test_what_does_not_come_from_the_view_is_refused(
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "view.example", "VIEW.example"])
-async def test_its_own_names_are_let_in(view: tuple[str, RunFolder], host: str) -> None:
+async def test_the_servers_own_names_are_accepted(view: tuple[str, RunFolder], host: str) -> None:
     address, _ = view
     status, body, headers = await asyncio.to_thread(asked, address, "/shop/0/", Host=f"{host}:{address.rpartition(':')[2]}")
     assert status == 200 and "Buy two packs of green tea." in body
@@ -274,7 +274,7 @@ COMMANDS: dict[str, tuple[dict[str, str], bytes, int]] = {
 
 
 @pytest.mark.parametrize(("headers", "data", "status"), COMMANDS.values(), ids=COMMANDS.keys())
-async def test_what_is_no_command_of_a_page_of_the_view_is_refused(
+async def test_an_invalid_command_of_the_view_is_refused(
     view: tuple[str, RunFolder], headers: dict[str, str], data: bytes, status: int
 ) -> None:
     address, run = view
@@ -296,7 +296,9 @@ def sending(address: str, kind: str, length: int) -> socket.socket:
 
 
 @pytest.mark.parametrize(("kind", "status"), [("application/json", 413), ("text/plain", 415)])
-async def test_who_is_still_sending_a_large_command_hears_why_it_is_refused(view: tuple[str, RunFolder], kind: str, status: int) -> None:
+async def test_a_client_still_sending_a_large_command_gets_the_reason_of_its_refusal(
+    view: tuple[str, RunFolder], kind: str, status: int
+) -> None:
     address, _ = view
 
     def refused() -> int:
@@ -326,7 +328,9 @@ async def test_a_command_without_end_is_not_read_for_ever(view: tuple[str, RunFo
     assert await asyncio.to_thread(megabytes) < 100
 
 
-async def test_who_leaves_within_a_command_leaves_no_error(view: tuple[str, RunFolder], caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_that_disconnects_within_a_command_causes_no_error(
+    view: tuple[str, RunFolder], caplog: pytest.LogCaptureFixture
+) -> None:
     address, _ = view
 
     def left() -> None:
@@ -357,7 +361,7 @@ async def test_beyond_this_machine_a_token_is_asked_for(view: tuple[str, RunFold
 @pytest.mark.parametrize(
     "path", ["/nope/", "/shop/9/", "/shop/0/picture/" + "0" * 64, "/shop/0/picture/..%2f..%2frun.json", "/../run.json"]
 )
-async def test_what_is_not_there_is_not_found(view: tuple[str, RunFolder], path: str) -> None:
+async def test_an_unknown_path_is_not_found(view: tuple[str, RunFolder], path: str) -> None:
     address, _ = view
     assert (await asyncio.to_thread(asked, address, path))[0] == 404
 

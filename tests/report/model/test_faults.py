@@ -57,7 +57,7 @@ def test_the_step_that_went_wrong_is_the_one_that_broke_or_fell_furthest(
     assert (said.step if said else None) == found
 
 
-def test_committed_writes_stand_and_held_ones_were_not_sent(tmp_path: Path) -> None:
+def test_committed_writes_were_sent_and_blocked_ones_were_not(tmp_path: Path) -> None:
     reading = reading_of(shop_run(tmp_path / "run"))
     (write,) = committed_writes(reading)
     assert write.request == "POST http://shop.test/pay (201)" and write.fate == "It stands." and not write.undone
@@ -65,9 +65,7 @@ def test_committed_writes_stand_and_held_ones_were_not_sent(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("speculation", "undone"), [("rollback", True), ("free", False)])
-def test_whether_a_speculative_write_was_undone_hangs_on_what_the_search_was_allowed(
-    tmp_path: Path, speculation: str, undone: bool
-) -> None:
+def test_a_simulated_write_was_undone_according_to_the_speculation_setting(tmp_path: Path, speculation: str, undone: bool) -> None:
     reading = reading_of(shop_run(tmp_path / "run"))
     browser = msgspec.structs.replace(reading.config.browser, speculation=speculation)
     reading.config = msgspec.structs.replace(reading.config, browser=browser)
@@ -77,7 +75,7 @@ def test_whether_a_speculative_write_was_undone_hangs_on_what_the_search_was_all
     assert write.undone is undone and ("NOT undone" in write.fate) is not undone
 
 
-def test_calls_of_which_nothing_came_are_told_apart(tmp_path: Path) -> None:
+def test_calls_without_an_answer_are_marked(tmp_path: Path) -> None:
     run, settings = new_run(tmp_path / "run", "shop", iterations=4)
     recorder = Recorder(run, run.manifest.tasks[0], settings, SHOP, screenshots=False)
     recorder.begin()

@@ -20,7 +20,7 @@ def of_status(told: Report, status: Status) -> list[TreeState]:
     return [node for node in told.nodes if node.status == status]
 
 
-def test_an_action_is_told_in_words_beside_its_id(told: Report) -> None:
+def test_an_action_is_described_in_words_beside_its_id(told: Report) -> None:
     assert [choice.words for choice in told.nodes[0].choices][:3] == [
         'click [4] link "Green tea"',
         "click [9]",
@@ -33,7 +33,7 @@ def test_a_refused_action_has_its_reason_and_no_state(told: Report) -> None:
     assert (refused.status, refused.reason, refused.child) == ("refused", "there is no element [9]", None)
 
 
-def test_every_kind_of_state_is_told_apart(told: Report) -> None:
+def test_every_kind_of_state_is_distinguished(told: Report) -> None:
     assert of_status(told, "blocked") and of_status(told, "no-op") and of_status(told, "terminal")
     statuses = {choice.status for node in told.nodes for choice in node.choices}
     assert {"drifted", "refused", "failed", "no-op", "open"} <= statuses
@@ -60,14 +60,14 @@ def test_a_step_says_what_was_expected_and_what_came(told: Report) -> None:
     assert "as the search had seen it" in first.outcome
 
 
-def test_writes_that_were_sent_are_told_from_those_held_back(told: Report) -> None:
+def test_sent_and_blocked_writes_are_distinguished(told: Report) -> None:
     assert {(trace.write, trace.phase, trace.method) for trace in told.traces} == {
         (False, "simulated", "POST"),
         (True, "committed", "POST"),
     }
 
 
-def test_drift_and_failures_are_told_once_with_their_number(told: Report) -> None:
+def test_drift_and_failures_are_reported_once_with_their_number(told: Report) -> None:
     reasons = {reason: times for _, reason, times in told.trouble}
     assert reasons["drifted: another state was there: its title differs"] == 1
     assert reasons["environment: the browser closed the connection"] == 3

@@ -23,7 +23,7 @@ def test_an_unknown_element_and_a_state_unseen_stay_as_written() -> None:
 
 
 @given(st.text())
-def test_nothing_unseen_is_left(text: str) -> None:
+def test_no_invisible_character_is_left(text: str) -> None:
     assert not any((ord(c) < 32 and c not in "\n\t") or c in "\x7f\u2028\u2029\u202e\u2066" for c in inert(text))
 
 

@@ -44,7 +44,7 @@ async def test_the_environment_is_evaluated_once_and_after_the_last_commit(tmp_p
 
 
 @pytest.mark.parametrize("value", [7.0, -0.5, math.nan])
-async def test_a_verdict_that_is_no_score_is_a_failure_and_none(value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_invalid_score_is_a_failure_and_no_score(value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def evaluate(self: ToyEnvironment, outcome: Outcome) -> Score:
         return Score(value=value, success=True)
 
@@ -98,7 +98,7 @@ async def test_a_line_has_the_seed_of_its_task_and_not_that_of_the_run(tmp_path:
     assert (line.status, line.seed) == ("failed" if fail_every else "scored", 4)
 
 
-async def test_outside_a_sealed_environment_a_write_is_held_back_in_search_and_sent_once_at_commit(tmp_path: Path) -> None:
+async def test_a_write_outside_isolation_is_blocked_in_search_and_sent_once_at_commit(tmp_path: Path) -> None:
     environments = ToyFactory(form(2, write=True), isolated=False)
     await toy_runner(tmp_path, environments).run()
     events = journal(tmp_path)
@@ -158,7 +158,7 @@ class Broken:
         return Evaluation(value=float("nan"))
 
 
-async def test_a_value_that_is_none_ends_the_run_and_leaves_the_journal_good_for_a_mended_one(tmp_path: Path) -> None:
+async def test_an_invalid_value_ends_the_run_and_leaves_the_journal_usable_for_a_resume(tmp_path: Path) -> None:
     runner = toy_runner(tmp_path, ToyFactory(chain(3)))
     good = runner.build_agent
     assert good is not None

@@ -111,7 +111,7 @@ async def test_where_nothing_rolls_back_the_action_is_carried_out(tmp_path: Path
     assert len(environments.counts.writes) == 1
 
 
-async def test_what_the_search_has_not_seen_cannot_be_promoted(tmp_path: Path) -> None:
+async def test_an_unseen_state_cannot_be_promoted(tmp_path: Path) -> None:
     (line,) = await toy_runner(tmp_path, ToyFactory(chain(2)), config(search={"algorithm": "react", "commit_by": "fork"})).run()
     assert line.score == 1.0
     assert not any(event.promoted for event in journal(tmp_path) if isinstance(event, ev.Committed))
@@ -131,7 +131,7 @@ def errand() -> ToyGraph:
 
 
 @pytest.mark.parametrize(("fidelity", "score"), [("full", 1.0), ("replay", 0.0)])
-async def test_after_a_write_outside_the_search_goes_on_where_the_live_environment_forks(
+async def test_the_search_continues_from_a_fork_of_the_live_environment_after_a_write_outside(
     fidelity: Literal["full", "replay"], score: float, tmp_path: Path
 ) -> None:
     environments = ToyFactory(errand(), isolated=False, fidelity=fidelity)
@@ -157,7 +157,7 @@ def dated(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("commit_by", ["replay", "fork"])
 @pytest.mark.parametrize("workers", [1, 3])
-async def test_what_a_write_led_to_is_searched_on_though_it_comes_out_differently_each_time(
+async def test_the_state_after_a_write_is_searched_although_it_differs_each_time(
     commit_by: str, workers: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     dated(monkeypatch)

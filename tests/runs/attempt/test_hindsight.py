@@ -92,7 +92,7 @@ async def test_a_state_all_of_whose_ways_are_known_is_worth_what_they_lead_to(tm
     assert found[0].step.action.key == 'go "left"' and found[0].first == 0.75 and found[0].final == 0.0
 
 
-async def test_what_was_expected_of_a_step_holds_nothing_of_what_came(tmp_path: Path) -> None:
+async def test_the_expectation_of_a_step_holds_nothing_of_its_result(tmp_path: Path) -> None:
     once = (await looked_back(tmp_path / "once", deceptive_chain(3), iterations=2))[0]
     assert once.chosen_visits == 1 and once.chosen == once.first and once.expected == once.before
 
@@ -110,7 +110,7 @@ async def test_what_was_expected_of_a_step_holds_nothing_of_what_came(tmp_path: 
         ("max", {"evaluations": 2, "value_sum": 1.8, "backups": 2}, False, 0.9, 2, 0.5),
     ],
 )
-def test_judgements_of_the_state_that_came_are_taken_out_of_q(
+def test_evaluations_of_the_next_state_are_removed_from_q(
     backup: str, came: dict[str, Any], settled: bool, q: float, visits: int, expected: float
 ) -> None:
     before = Node(id=0, evaluations=1, value_sum=0.5, edges=[Edge(Action("go", (), "go"), 1.0)])
@@ -128,6 +128,6 @@ async def test_the_deepest_end_that_failed_below_another_action_is_found(tmp_pat
     assert [(each.step.action.key, each.alternative) for each in branch] == [('go "left"', 'go "right"')]
 
 
-async def test_an_attempt_without_any_judgement_surprises_nobody(tmp_path: Path) -> None:
+async def test_an_attempt_without_any_evaluation_has_no_surprise(tmp_path: Path) -> None:
     found = await looked_back(tmp_path, deceptive_chain(3), told=False, algorithm="react")
     assert found and not contrast(found, signals=SIGNALS, threshold=0.01, most=9)

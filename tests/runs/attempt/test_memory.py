@@ -34,7 +34,7 @@ def test_all_lanes_of_a_run_are_shown_the_version_that_the_first_of_a_round_deci
     assert json.loads((tmp_path / "rounds.json").read_text()) == {"0": "0:0", "1": "1:1"}
 
 
-def test_of_many_that_begin_a_round_at_once_one_decides(tmp_path: Path) -> None:
+def test_one_of_many_processes_that_begin_a_round_decides(tmp_path: Path) -> None:
     path, lanes, rounds = tmp_path / "memory.sqlite", 4, 10
     meet = Barrier(lanes)
     SQLiteMemory(path).close()

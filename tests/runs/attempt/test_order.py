@@ -74,7 +74,7 @@ WAYS: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_four_workers_grow_the_same_tree_whatever_comes_first(way: str, tmp_path: Path) -> None:
+async def test_four_workers_grow_the_same_tree_for_any_order_of_results(way: str, tmp_path: Path) -> None:
     for environment in (maze(), deceptive_chain(3)):
         whole = [await run(tmp_path / f"{environment.name}-{seed}", environment, seed, **WAYS[way]) for seed in range(6)]
         assert all(moves(each) == moves(whole[0]) for each in whole)
@@ -96,7 +96,7 @@ async def test_killed_at_any_write_and_gone_on_with_it_is_the_same_tree(way: str
         assert repeated_facts(resumed) == [] and tree(folder) == tree(tmp_path / "whole")
 
 
-async def test_as_results_come_the_order_is_by_chance(tmp_path: Path) -> None:
+async def test_the_order_of_arrival_is_random(tmp_path: Path) -> None:
     """Else the tests above could not fail."""
     whole = [moves(await run(tmp_path / str(seed), maze(), seed, order="arrival")) for seed in range(6)]
     assert any(each != whole[0] for each in whole)

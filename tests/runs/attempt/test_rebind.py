@@ -29,13 +29,13 @@ def seen(*ids: str, fingerprint: str = "state") -> Observation:
     return Observation(text="", fingerprint=fingerprint, elements=tuple(Element(id=id, role="button") for id in ids))
 
 
-def test_an_action_goes_to_the_elements_that_stand_where_those_stood() -> None:
+def test_an_action_is_rebound_to_the_elements_at_the_same_positions() -> None:
     assert rebind(ACTIONS, "press [2]", seen("1", "2"), seen("7", "9")).key == "press [9]"
     assert rebind(ACTIONS, 'label [2] "1"', seen("1", "2"), seen("2", "1")).key == 'label [1] "1"', "a text is no id"
 
 
 @pytest.mark.parametrize("now", [seen("7", fingerprint="other"), seen("7", "8", "9"), None])
-def test_what_cannot_be_told_in_another_state_is_what_it_was(now: Observation | None) -> None:
+def test_an_element_that_cannot_be_recognised_keeps_its_id(now: Observation | None) -> None:
     assert rebind(ACTIONS, "press [2]", seen("1", "2"), now).key == "press [2]"
 
 
@@ -45,7 +45,7 @@ def named(fingerprint: str, **elements: str) -> Observation:
     return Observation(text="", fingerprint=fingerprint, elements=found)
 
 
-def test_in_another_state_an_element_is_known_again_by_role_and_name() -> None:
+def test_an_element_is_recognised_in_another_state_by_role_and_name() -> None:
     then = named("then", _1="Save", _2="Edit", _3="Edit")
     now = named("now", _4="1 second ago", _5="Edit", _6="Save", _7="Edit")
     assert rebind(ACTIONS, "press [1]", then, now).key == "press [6]"

@@ -98,7 +98,7 @@ async def test_expand_is_the_next_work_of_all(tmp_path: Path) -> None:
     assert getattr(asked_after(runner, "expand")[0].answer, "node", None) == wanted[0]
 
 
-async def test_what_is_pruned_is_neither_searched_nor_committed(tmp_path: Path) -> None:
+async def test_a_pruned_action_is_neither_searched_nor_committed(tmp_path: Path) -> None:
     runner = toy_runner(tmp_path, ToyFactory(form(4)), settings(iterations=40))
     favourite: list[int] = []
 
@@ -180,7 +180,7 @@ async def test_stop_before_anything_was_searched_commits_nothing(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("name", "node", "why"), [("prune", 0, "present root"), ("expand", 999, "no state"), ("prune", -1, "no state")])
-async def test_what_cannot_be_done_is_journalled_with_the_reason(name: Name, node: int, why: str, tmp_path: Path) -> None:
+async def test_an_impossible_command_is_journalled_with_the_reason(name: Name, node: int, why: str, tmp_path: Path) -> None:
     runner = toy_runner(tmp_path, ToyFactory(form(3)), settings())
     events = told(runner, once(name, node, after=3))
     (line,) = await runner.run()
@@ -216,7 +216,7 @@ async def test_a_run_killed_anywhere_and_resumed_takes_each_command_once(
     assert [event.command for event in other.commanded.values()] == ["expand", "prune", "expand"]
 
 
-async def test_a_paused_run_goes_on_when_somebody_resumes_it(tmp_path: Path) -> None:
+async def test_a_paused_run_continues_when_a_user_resumes_it(tmp_path: Path) -> None:
     runner = toy_runner(tmp_path, ToyFactory(form(3)), settings())
     told(runner, once("pause", -1, after=5))
     with pytest.raises(TimeoutError):

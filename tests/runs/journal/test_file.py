@@ -88,11 +88,11 @@ def written(path: Path, *events: ev.AnyEvent) -> list[ev.AnyEvent]:
     return stamped
 
 
-def test_there_is_a_sample_of_every_event() -> None:
+def test_every_event_has_a_sample() -> None:
     assert {type(sample) for sample in SAMPLES} == set(get_args(ev.AnyEvent))
 
 
-def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+def test_written_events_are_read_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "sub" / "journal.jsonl"
     stamped = written(path, *SAMPLES)
     assert list(read_journal(path)) == stamped
@@ -109,14 +109,14 @@ def test_any_text_and_any_value_come_back_exactly(texts: list[str], value: float
     assert msgspec.json.decode(line, type=ev.AnyEvent) == event
 
 
-def test_appending_goes_on_after_what_is_there(tmp_path: Path) -> None:
+def test_events_are_appended_to_existing_ones(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     first = written(path, *SAMPLES[:3])
     then = written(path, *SAMPLES[3:5])
     assert list(read_journal(path)) == first + then
 
 
-def test_time_goes_on_from_where_it_is_told_to_begin(tmp_path: Path) -> None:
+def test_time_continues_from_the_given_start(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.jsonl", clock=lambda: 107.25)
     journal.since(100.0)
     assert journal.write(ev.Released(selection=0)).t == 7.25
@@ -247,7 +247,7 @@ FACTS = (
 )
 
 
-def test_what_costs_something_or_cannot_be_undone_is_a_fact() -> None:
+def test_costly_or_irreversible_events_are_facts() -> None:
     assert {kind.__struct_config__.tag for kind in FACTS} == journal_module._FACTS
 
 
@@ -271,7 +271,7 @@ def test_a_full_disk_is_one_line_and_the_journal_stays_readable(tmp_path: Path) 
     assert len(list(read_journal(path))) == int(count) > 2
 
 
-def test_after_a_write_that_was_cut_short_the_next_one_stands_on_its_own_line(tmp_path: Path) -> None:
+def test_an_event_after_a_torn_write_is_on_its_own_line(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.jsonl", clock=ticking())
     journal.write(SAMPLES[0])
     real = journal._file
@@ -293,7 +293,7 @@ def test_after_a_write_that_was_cut_short_the_next_one_stands_on_its_own_line(tm
     assert [type(event) for event in read_journal(journal.path)] == [ev.Opened, ev.Asked]
 
 
-def test_what_could_not_be_written_is_not_told_to_anyone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_that_could_not_be_written_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[ev.AnyEvent] = []
     journal = Journal(tmp_path / "journal.jsonl")
     journal.listen(told.append)

@@ -93,7 +93,7 @@ async def test_folding_further_is_folding_all_at_once(tmp_path: Path) -> None:
     assert facts(state) == facts(fold(settings, journal))
 
 
-def test_nothing_folds_to_an_attempt_that_has_not_begun() -> None:
+def test_an_empty_journal_folds_to_an_attempt_that_has_not_begun() -> None:
     state = fold(config(), [])
     assert not state.started and state.opened is None and len(state.tree.nodes) == 1 and state.budget.spent == {}
 
@@ -132,7 +132,7 @@ def test_a_journal_of_another_search_is_refused(journal: list[ev.AnyEvent]) -> N
         fold(searched("greedy"), journal)
 
 
-async def test_what_was_spent_is_counted_from_facts(tmp_path: Path) -> None:
+async def test_spending_is_counted_from_facts(tmp_path: Path) -> None:
     journal, _ = await attempt(tmp_path, ToyFactory(maze()), searched("mcts"))
     spent = fold(searched("mcts"), journal).budget.spent
     steps = sum(isinstance(event, ev.Acted | ev.Committed) for event in journal)
@@ -173,7 +173,7 @@ async def test_a_state_is_expected_to_be_come_back_to_as_often_as_those_before_i
     assert expected_returns(state, root, 0) <= 1  # once, to begin with
 
 
-async def test_who_acts_four_times_in_a_state_is_expected_to_come_back_thrice_and_not_oftener_than_there_is_left(tmp_path: Path) -> None:
+async def test_a_state_with_four_actions_is_expected_to_be_restored_three_times_within_the_budget(tmp_path: Path) -> None:
     _, state = await attempt(tmp_path, ToyFactory(bandit(5)), config())
     other = Node(id=9, edges=[Edge(action=edge.action, prior=edge.prior) for edge in state.tree.nodes[0].edges])
     step = next(iter(state.acted.values()))
@@ -183,7 +183,7 @@ async def test_who_acts_four_times_in_a_state_is_expected_to_come_back_thrice_an
     assert expected_returns(state, other, 0) == 1
 
 
-def test_what_moved_tells_states_apart_and_is_no_write() -> None:
+def test_moved_elements_distinguish_states_and_are_no_write() -> None:
     sent = (SideEffect(kind="request", method="POST", url="http://shop.test/orders"),)
     here, there = (beyond("", (), {"moved": f"[1] moved by {x},0"}) for x in (10, 20))
     assert here and there and here != there and written(here) == written("") == set()

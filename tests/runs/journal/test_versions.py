@@ -94,7 +94,7 @@ def test_a_hook_of_another_tree_does_not_mislead(clone: Path, tracked: Path, tmp
     [FileNotFoundError("git"), subprocess.TimeoutExpired("git", 5.0), subprocess.CalledProcessError(128, "git")],
     ids=["missing", "silent", "failing"],
 )
-def test_where_git_cannot_say_the_commit_stands_alone(
+def test_the_commit_is_given_alone_where_git_is_not_available(
     git_s: Exception, clone: Path, tracked: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head = git(clone, "rev-parse", "HEAD")
@@ -117,5 +117,5 @@ def test_git_is_asked_once_in_a_process_and_only_about_a_source_tree(
     assert code(tmp_path) == ""
 
 
-def test_what_is_below_is_named_where_it_is_installed() -> None:
+def test_the_version_of_the_sandbox_is_named_where_it_is_installed() -> None:
     assert {"exact", "python", "system", "playwright", "miniwob"} <= versions().keys() and all(versions().values())

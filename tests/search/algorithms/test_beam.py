@@ -86,7 +86,7 @@ def test_it_ends_with_the_budget_in_the_middle_of_a_level() -> None:
     assert sum(edge.visits for edge in run.tree.root.edges) == 2
 
 
-def test_what_was_searched_below_a_commit_is_not_asked_for_again() -> None:
+def test_states_searched_below_a_commit_are_not_requested_again() -> None:
     run = Harness(deceptive_chain(4), beam(breadth=2))
     run.search()
     asked = len(run.asked)

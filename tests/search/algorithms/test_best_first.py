@@ -41,7 +41,7 @@ def test_a_state_is_proposed_in_when_its_first_action_is_due() -> None:
     assert proposed == ["a", "r"], "l, of value 0.3, was never due"
 
 
-def test_it_ends_after_as_many_judgements_as_granted() -> None:
+def test_it_ends_after_the_granted_number_of_evaluations() -> None:
     run = Harness(chain(6), best_first(iterations=4))
     assert run.search() == Done("4 iterations")
     assert sum(node.evaluations for node in run.tree.nodes) == 4
@@ -62,7 +62,7 @@ def test_a_plan_is_the_whole_way_to_the_best_state_and_replan_its_first_action()
         assert run.algorithm.decide(run.tree).edges == edges
 
 
-def test_of_equal_states_the_first_found_is_chosen() -> None:
+def test_the_first_found_of_equal_states_is_chosen() -> None:
     run = Harness(bandit(3, rewards=(0.4, 0.4, 0.4)), best_first())
     run.search()
     assert run.algorithm.decide(run.tree).edges == (0,)
@@ -91,7 +91,7 @@ def test_an_end_that_is_good_enough_is_confirmed_and_then_ends_the_search() -> N
     assert run.algorithm.decide(run.tree).reason == "a confirmed end"
 
 
-def test_a_judgement_that_was_lost_is_asked_for_again_without_another_step() -> None:
+def test_a_lost_evaluation_is_requested_again_without_another_step() -> None:
     run = Harness(bandit(1), best_first())
     run.meet(run.select())
     run.meet(run.select())

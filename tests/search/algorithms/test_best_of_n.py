@@ -45,7 +45,7 @@ def test_the_share_of_draws_is_the_prior() -> None:
     assert [edge.prior for edge in run.tree.root.edges] == pytest.approx([0.75, 0.25])
 
 
-def test_equal_draws_share_their_step_and_their_judgement() -> None:
+def test_equal_draws_share_their_step_and_their_evaluation() -> None:
     run = begun("arm 0", "arm 1", "arm 0")
     run.search()
     assert sum("step" in s.needs for s in run.asked) == 2

@@ -47,7 +47,7 @@ def test_a_budget_is_used_to_the_last_iteration_and_not_passed(iterations: int) 
     check_idle(run.tree)
 
 
-def test_judging_again_finds_what_one_judgement_misses() -> None:
+def test_repeated_evaluation_finds_what_one_evaluation_misses() -> None:
     def right(judgements: int) -> int:
         found = 0
         for seed in range(60):

@@ -48,7 +48,7 @@ def test_all_are_tried_at_once_and_then_it_waits() -> None:
     assert isinstance(run.ask(), Done)
 
 
-def test_a_step_whose_judgement_was_lost_is_judged_without_another_step() -> None:
+def test_a_step_with_a_lost_evaluation_is_evaluated_without_another_step() -> None:
     run = Harness(bandit(1), Greedy(k=1))
     run.meet(run.select())
     step = run.select()
@@ -69,7 +69,7 @@ def test_where_all_proposals_are_refused_others_are_asked_for_a_few_times() -> N
         run.algorithm.decide(run.tree)
 
 
-def test_what_could_not_be_tried_is_committed_last() -> None:
+def test_untried_actions_are_committed_last() -> None:
     def fault(selection: Selection, need: str) -> object:
         return failed("drifted") if need == "step" else None
 

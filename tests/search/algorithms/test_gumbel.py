@@ -53,7 +53,7 @@ def test_one_standard_error_of_the_judge_weighs_as_much_as_one_nat_of_prior() ->
     assert high - low == pytest.approx(0.1 / (0.2 / math.sqrt(4)))
 
 
-def test_until_the_noise_is_measured_it_is_assumed_and_it_is_never_below_its_floor() -> None:
+def test_the_noise_is_assumed_until_it_is_measured_and_never_below_its_floor() -> None:
     tree, state = Tree(), node(0.5, (0.5, 1, 0.6), (0.5, 1, 0.7))
     assert by_noise(assumed=0.1)(tree, state, [0.6, 0.7]) == pytest.approx([6.0, 7.0])
     tree.repeats = 1
@@ -88,7 +88,7 @@ def test_half_of_the_actions_go_on_in_each_phase() -> None:
     assert run.commit() == "arm 5"
 
 
-def test_what_is_considered_is_what_the_policy_thinks_likeliest() -> None:
+def test_the_likeliest_proposals_are_considered() -> None:
     run = Harness(tall(8, priors={3: 5.0, 6: 4.0, 1: 3.0}), made(iterations=10, considered=3))
     run.search()
     assert {str(edge.action.args[0]) for edge in run.tree.root.edges if edge.visits} == {"arm 3", "arm 6", "arm 1"}
@@ -185,7 +185,7 @@ def test_a_budget_that_shrinks_is_planned_anew_at_the_next_phase() -> None:
     assert isinstance(search, Replans)
 
 
-def test_what_a_budget_pays_for_follows_from_what_an_iteration_cost() -> None:
+def test_the_affordable_iterations_follow_from_the_cost_of_one() -> None:
     assert affordable({"money": 0.2, "seconds": 10}, {"money": 0.5, "seconds": 100, "calls": None}, 4) == 10
     assert affordable({"money": 0.2}, {"money": 0.0}, 4) == 0
     assert affordable({}, {"money": 1.0}, 4) is None and affordable({"money": 1.0}, {"money": 1.0}, 0) is None

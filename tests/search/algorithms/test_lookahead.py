@@ -37,7 +37,7 @@ def test_a_name_gives_its_algorithm(name: str) -> None:
 
 
 @each
-def test_iterations_bound_the_judgements(name: str) -> None:
+def test_iterations_bound_the_evaluations(name: str) -> None:
     for iterations in (3, 5):
         assert searched(name, iterations=iterations).tree.iterations <= iterations
 

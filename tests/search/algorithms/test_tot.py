@@ -46,7 +46,7 @@ def test_by_vote_siblings_are_compared_once_all_are_there() -> None:
     check_idle(run.tree)
 
 
-def test_in_a_batch_siblings_are_judged_together_and_backed_up_to_the_root() -> None:
+def test_siblings_of_a_batch_are_evaluated_together_and_backed_up_to_the_root() -> None:
     run = Harness(rooms_environment(), bfs(batch=True))
     run.search()
     needs = [s.needs for s in run.asked]
@@ -148,7 +148,7 @@ def test_the_best_looking_way_is_gone_to_its_end_before_the_next() -> None:
     assert [run.state(node) for node in run.tree.nodes] == ["a", "r", "l", "l0", "l1", "r0", "r1"]
 
 
-def test_what_is_rated_below_the_threshold_is_not_gone_into() -> None:
+def test_states_below_the_threshold_are_not_expanded() -> None:
     for threshold, end in [(0.2, "right3"), (0.5, None)]:
         run = Harness(deceptive_chain(3), dfs(threshold))
         run.search()

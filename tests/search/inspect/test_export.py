@@ -40,7 +40,7 @@ def test_the_graph_has_the_states_and_what_leads_to_them() -> None:
             assert graph.edges[node.parent.id, node.id]["action"] == edge.action.key
 
 
-def test_what_was_not_visited_has_no_value() -> None:
+def test_unvisited_edges_have_no_value() -> None:
     run = Harness(chain(2), MCTS(iterations=4, k=2))
     run.fault = lambda s, need: failed("model") if need == "value" and (s.edge == 0 or s.node == 1) else None
     run.search()

@@ -76,5 +76,5 @@ def test_proposals_that_are_never_followed() -> None:
     assert found["unused"].figure == 46 / 50
 
 
-def test_of_few_cases_nothing_is_said() -> None:
+def test_few_cases_give_no_warning() -> None:
     assert symptoms(Harness(bandit(2), MCTS(iterations=3, k=2))) == {}

@@ -27,7 +27,7 @@ def test_ends_are_worth_what_all_with_their_answer_are() -> None:
     assert [(each.key, each.nodes) for each in answers.answers(tree)] == [('stop "1"', (1, 3)), ('stop "2"', (2,))]
 
 
-def test_a_judgement_of_an_end_looks_at_no_end_with_another_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_evaluation_of_an_end_ignores_ends_with_other_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     tree, looked, key = Tree(), list[Node](), answers.answer_text
     monkeypatch.setattr(answers, "answer_text", lambda node: looked.append(node) or key(node))
     ends = [stopped(tree, str(i), 0.5) for i in range(50)]

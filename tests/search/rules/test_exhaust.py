@@ -15,7 +15,7 @@ from exact.search.tree import Edge, Node
 from tests.search.harness import Harness, go, graph
 
 
-def test_what_is_settled_is_discounted_as_what_is_backed_up_is() -> None:
+def test_settled_values_are_discounted_like_backed_up_ones() -> None:
     way = ["far", "far1", "far2", "far end"]
     states = {name: ToyState(edges={"on": ToyEdge(to=after)}, looks=0.5) for name, after in itertools.pairwise(way)}
     states["a"] = ToyState(edges={"far": ToyEdge(to="far"), "near": ToyEdge(to="near end")}, looks=0.5)
@@ -63,7 +63,7 @@ def test_an_action_is_over_only_when_all_its_outcomes_are() -> None:
     assert run.commit() == "ice"
 
 
-def test_an_outcome_in_which_all_was_tried_goes_on_counting_beside_one_that_is_open() -> None:
+def test_an_exhausted_outcome_continues_counting_beside_an_open_one() -> None:
     way = [f"w{i}" for i in range(40)]
     long = {name: ToyState(edges={"on": ToyEdge(to=after)}, looks=0.9) for name, after in itertools.pairwise(way)}
     states = {**ICE, **long, "w39": ToyState(reward=0.9), "water": ToyState(edges={"on": ToyEdge(to="w0")}, looks=0.9)}
@@ -97,7 +97,7 @@ FORK = {
 }
 
 
-def test_what_was_exhausted_for_good_stays_settled_after_a_commit() -> None:
+def test_fully_exhausted_states_stay_settled_after_a_commit() -> None:
     run = Harness(graph(FORK), MCTS(iterations=60, k=4))
     run.search()
     assert run.commit() == "on"
@@ -108,7 +108,7 @@ def test_what_was_exhausted_for_good_stays_settled_after_a_commit() -> None:
 
 
 @pytest.mark.parametrize(("backup", "q"), [(mean, 0.25), (maximum, 0.3)])
-def test_what_only_the_depth_limit_exhausted_is_open_after_a_commit_with_q_by_the_rule(backup: Backup, q: float) -> None:
+def test_states_exhausted_by_the_depth_limit_reopen_after_a_commit_with_q_by_the_rule(backup: Backup, q: float) -> None:
     way = {"a": 0.5, "b": 0.1, "c": 0.2, "d": 0.3, "e": 0.4}
     states = {name: ToyState(edges={"on": ToyEdge(to=after)}, looks=way[name]) for name, after in itertools.pairwise([*way, "won"])}
     run = Harness(graph({**states, "won": ToyState(reward=1.0)}), MCTS(iterations=20, k=4, depth=3, backup=backup))

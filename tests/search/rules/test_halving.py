@@ -8,7 +8,7 @@ from exact.search.rules.halving import begin, considered, following, phases, vis
 
 
 @pytest.mark.parametrize(("budget", "begun"), [(1, 1), (3, 2), (7, 4), (15, 8), (31, 16), (500, 16)])
-def test_so_many_actions_are_considered_that_all_phases_can_be_paid_for(budget: int, begun: int) -> None:
+def test_the_number_of_considered_actions_leaves_budget_for_all_phases(budget: int, begun: int) -> None:
     assert considered(budget, 99) == begun
 
 
@@ -20,7 +20,7 @@ def test_each_phase_gets_an_equal_share_of_the_budget() -> None:
     assert visits_each(64, 8, 3) == 2 and visits_each(64, 4, 3) == 5 and visits_each(3, 8, 3) == 1
 
 
-def test_the_better_half_goes_on() -> None:
+def test_the_better_half_remains() -> None:
     first = begin(0, [4, 2, 0, 1, 3], [0] * 5, 30, 5)
     assert first.actions == (4, 2, 0, 1, 3) and first.visits == 2
     down, up = (following(first, [0, 1, 2, 3, 4], [2] * 5, 20, up=up) for up in (False, True))

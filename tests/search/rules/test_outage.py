@@ -36,7 +36,7 @@ def broken(need: Need) -> Harness:
 
 
 @pytest.mark.parametrize("need", ["step", "value"])
-def test_what_was_exhausted_for_want_of_it_is_searched_again_and_the_iterations_are_allowed_once_more(need: Need) -> None:
+def test_states_exhausted_by_an_outage_are_searched_again_with_renewed_iterations(need: Need) -> None:
     run = broken(need)
     on, took = run.tree.root.edges[0], run.tree.iterations
     assert on.closed.startswith("exhausted") and not on.settled and not outage(run.tree.root)
@@ -48,7 +48,7 @@ def test_what_was_exhausted_for_want_of_it_is_searched_again_and_the_iterations_
     assert on.settled and on.q == 1.0 and run.commit() == "on"
 
 
-def test_what_somebody_pruned_since_stays_closed() -> None:
+def test_actions_pruned_since_stay_closed() -> None:
     run = broken("value")
     gone = next(node for node in run.tree.nodes if node.closed.startswith("model"))
     prune(run.tree, gone)
@@ -56,7 +56,7 @@ def test_what_somebody_pruned_since_stays_closed() -> None:
     assert gone.closed.startswith("pruned") and gone.edge is not None and gone.edge.futile
 
 
-def test_there_is_a_choice_where_something_is_known_or_the_reason_is_another() -> None:
+def test_a_choice_exists_with_some_knowledge_or_for_another_reason() -> None:
     assert outage(broken("step").tree.root) == ""
     refused = Harness(two_arms(), MCTS(iterations=9, k=2), lambda selection, need: failed("drifted") if need == "step" else None)
     refused.search()

@@ -111,11 +111,11 @@ def test_they_are_judged_until_the_gap_exceeds_its_error() -> None:
     assert len(searched(rooms(0.5, 0.5), wavering, reevaluations=4).again) == 4
 
 
-def test_a_judgement_without_opinions_is_as_unsure_as_the_assumed_noise() -> None:
+def test_an_evaluation_without_samples_has_the_assumed_noise() -> None:
     assert len(searched(rooms(0.5, 0.5), lambda state, times: Evaluation(value=0.6 if state == "room1" else 0.4)).again) > 2
 
 
-def test_what_was_contested_is_a_judgement_of_the_state_too() -> None:
+def test_a_reevaluation_is_an_evaluation_of_the_state_too() -> None:
     run = searched(rooms(0.5, 0.5), sure(room0=0.3, room1=0.8))
     child = run.tree.root.edges[1].child
     assert child is not None and child.evaluations == 2 and child.value == pytest.approx(0.65)

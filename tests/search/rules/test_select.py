@@ -77,7 +77,7 @@ def test_the_max_child_is_ordered_by_value_then_prior() -> None:
     assert most_valued(state) == [1, 2, 0]
 
 
-def test_what_is_futile_is_never_chosen_and_what_is_closed_comes_last() -> None:
+def test_futile_actions_are_never_chosen_and_closed_ones_come_last() -> None:
     state = node(a=edge(0.9, 5, 5.0, closed="no-op", futile=True), b=edge(0.5, closed="drifted: x"), c=edge(0.1), d=edge(0.2))
     assert most_visited(state) == [] == most_valued(state)
     assert most_likely(state) == [3, 2, 1]
@@ -101,7 +101,7 @@ def test_only_a_spread_between_judges_raises_exploration() -> None:
     assert scores(puct(1.0), node(0.5, visits=4), edge(0.4, visits=1, total=0.5, child=judged(between=0.25)), plain)
 
 
-def test_what_the_order_of_reading_does_is_no_noise() -> None:
+def test_the_effect_of_the_reading_order_is_no_noise() -> None:
     tree, opinions = Tree(), (0.2, 0.8, 0.2, 0.8)
     record_noise(tree, Node(1), Evaluation(value=0.5, samples=opinions, disagreement=0.3, order_effect=0.6))
     record_noise(tree, Node(2), Evaluation(value=0.5, samples=opinions, disagreement=0.3, between=0.3))

@@ -81,7 +81,7 @@ def test_a_schedule_of_c_goes_from_the_first_iteration_to_the_last(name: str, la
 
 
 @pytest.mark.parametrize("explore, index", [("puct", 0), ("muzero", 0), ("uct", 1)])
-def test_uct_tries_each_action_first_whatever_its_prior(explore: str, index: int) -> None:
+def test_uct_tries_each_action_once_for_any_prior(explore: str, index: int) -> None:
     assert followed(node(0.5, edge(0.99, 5, 0.9), edge(0.01)), explore=explore) == index
 
 
@@ -130,7 +130,7 @@ def test_a_selection_in_flight_counts_as_a_loss_only_by_choice(parallel: str, in
 
 
 @pytest.mark.parametrize("collision, answer", [("mask", Selection), ("wait", Wait), ("resample", Selection)])
-def test_a_walk_that_meets_work_in_flight_goes_round_it_or_waits(collision: str, answer: type) -> None:
+def test_a_descent_that_meets_work_in_flight_avoids_it_or_waits(collision: str, answer: type) -> None:
     run = Harness(two_arms(), mcts(collision=collision, iterations=9, k=2, first_play="zero", c=0.0))
     run.meet(run.select())
     run.meet(run.select())
@@ -389,7 +389,7 @@ def test_the_final_choice_is_by_visits_or_by_value_or_by_both_or_by_a_bound() ->
 
 
 @pytest.mark.parametrize("q, index", [(0.9, 1), (0.3, 0)])
-def test_an_end_with_nothing_more_to_learn_can_win_whatever_its_visits(q: float, index: int) -> None:
+def test_an_exhausted_end_can_win_with_any_number_of_visits(q: float, index: int) -> None:
     state = node(0.5, edge(0.5, 10, 0.5), edge(0.5, 1, q, closed="exhausted", settled=True))
     assert final_choice(SearchConfig()).order(Tree(), state)[0] == index
 

@@ -55,7 +55,7 @@ def test_a_number_is_found_in_the_sentence_that_the_question_is_about():
     assert "90" in best("How long are the rails of the slipway?", NOTE)[0]
 
 
-def test_what_was_opened_on_the_way_counts_for_what_the_page_says():
+def test_answers_use_text_of_pages_opened_on_the_way():
     alone = page(("StaticText", "It closes at 18:30."))
     asked = parse_question("When does the kiosk close?")
     far, near = (rank_answers(asked, pages.read_page(alone, ""), met)[0].score for met in (frozenset(), frozenset({"kiosk"})))

@@ -28,7 +28,7 @@ def test_a_reflection_no_longer_counts_if_its_action_was_taken_in_a_state_that_f
     assert bool(change(known, seen=seen, history=[(before, "click [1]")])[0]) is counts
 
 
-def test_what_one_attempt_alone_teaches_counts_half_and_a_warning_less_than_praise():
+def test_a_reflection_of_one_attempt_counts_half_and_a_warning_less_than_praise():
     assert change(lesson(0.5))[0] == pytest.approx(MAX_WEIGHT / 2)
     assert change(lesson(-0.5))[0] == pytest.approx(-MAX_WEIGHT / 5)
     assert change(lesson(-0.25), lesson(-0.25, attempt="two"))[0] == pytest.approx(-MAX_WEIGHT / 3)

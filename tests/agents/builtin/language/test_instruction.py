@@ -58,7 +58,7 @@ def test_a_quoted_text_to_reply_with_is_written():
     assert kinds('Open the email by Ann and reply "Hi."') == [("click", (), ""), ("fill", ("text message",), "Hi.")]
 
 
-def test_what_is_sent_is_written_before():
+def test_text_is_filled_in_before_it_is_sent():
     *_, sent = parse_instruction("Find the email from Ann and send it to Bob.").subgoals
     assert kinds("Find the email from Ann and send it to Bob.") == [("fill", ("to",), "Bob"), ("click", (), "")]
     assert sent.submits

@@ -25,13 +25,13 @@ def test_a_question_tells_which_sort_of_answer_it_wants(instruction, sort):
     assert only(instruction).answer_type == sort
 
 
-def test_what_it_is_about_are_its_words_without_grammar_and_names_stand_out():
+def test_the_subject_is_the_content_words_and_names_weigh_more():
     asked = only("Which colour has the boat that Nora bought in 1998?")
     assert asked.words == {"colour", "boat", "nora", "bought", "1998"}
     assert asked.named == {"nora", "1998"}
 
 
-def test_how_to_answer_is_not_what_is_asked():
+def test_the_form_of_the_answer_is_not_part_of_the_question():
     asked = parse_question("Which berth is free? Answer with its number, or N/A if there is none.")
     assert (asked.absent_answer, asked.task_text) == ("N/A", "Which berth is free?")
     assert asked.words == {"berth", "free"}
@@ -45,9 +45,9 @@ def test_two_things_may_be_asked_at_once():
 
 
 @pytest.mark.parametrize("instruction", ["Delete the boat.", "Click on the tab Two.", "Open the page about knots.", ""])
-def test_what_asks_nothing_is_no_question(instruction):
+def test_a_sentence_that_asks_nothing_is_no_question(instruction):
     assert parse_question(instruction) is None
 
 
-def test_to_tell_something_is_a_question_without_its_mark():
+def test_a_request_to_state_something_is_a_question_without_its_mark():
     assert only("Tell me the name of the largest boat in the basin.").words == {"largest", "boat", "basin"}

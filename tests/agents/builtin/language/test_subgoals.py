@@ -92,6 +92,6 @@ async def test_the_instruction_repeated_on_the_page_is_not_acted_on():
     assert await best(context('Click on the link "dolor"', repeated)) == "click [4]"
 
 
-async def test_of_equal_buttons_the_one_beside_the_named_value_is_meant():
+async def test_the_button_beside_the_named_value_is_preferred_among_equal_buttons():
     rows = page(("row", "", 0), ("cell", "Ann", 1), ("button", "Delete", 1), ("row", "", 0), ("cell", "Bob", 1), ("button", "Delete", 1))
     assert await best(context("Delete the entry of Bob", rows)) == "click [6]"

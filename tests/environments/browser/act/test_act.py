@@ -88,7 +88,7 @@ async def test_an_unknown_option_is_refused_with_the_nearest(visit: Visit) -> No
             await do(env, f'select [{find(seen, "Fruit").id}] "Peas"')
 
 
-async def test_what_a_page_does_about_the_focus_is_done_before_anything_is_typed(visit: Visit) -> None:
+async def test_a_pages_focus_handlers_run_before_anything_is_typed(visit: Visit) -> None:
     """As date pickers open: else it hangs on how fast is typed whether they see what was."""
     page = """<input aria-label=Day onfocus="setTimeout(() => document.title = `opened at '${value}'`, 100)">"""
     async with visit(page) as (env, seen):
@@ -97,7 +97,7 @@ async def test_what_a_page_does_about_the_focus_is_done_before_anything_is_typed
 
 
 @pytest.mark.parametrize("around", ["{}", "<iframe srcdoc='{}'></iframe>", "<div><template shadowrootmode=open>{}</template></div>"])
-async def test_what_is_typed_at_a_list_is_a_new_word_however_soon_it_comes(visit: Visit, around: str) -> None:
+async def test_each_text_typed_at_a_list_is_a_new_word_without_a_pause(visit: Visit, around: str) -> None:
     page = around.format("<select autofocus aria-label=Fruit><option>Apple<option>Pear<option>Grape<option>Peach</select>")
     async with visit(page) as (env, seen):
         await do(env, f'select [{find(seen, "Fruit").id}] "Apple"')
@@ -123,7 +123,7 @@ async def test_drag_moves_by_pointer_events(visit: Visit) -> None:
         assert (await look(env, f"drag [{find(seen, 'From').id}] to [{find(seen, 'To').id}]")).title == "From to To"
 
 
-async def test_what_was_drawn_to_another_place_is_told_where_all_reads_as_before(visit: Visit) -> None:
+async def test_a_drag_that_changes_positions_only_is_reported(visit: Visit) -> None:
     page = """<style>div { position: absolute; width: 40px; height: 40px }</style><script>let taken
     onmousedown = e => taken = e.target.closest('div'); onmouseup = () => taken = null
     onmousemove = e => { if (taken) { taken.style.left = e.clientX - 20 + 'px'; taken.style.top = e.clientY - 20 + 'px' } }</script>

@@ -68,7 +68,7 @@ def test_texts_that_mean_the_same_have_one_key(written: str, key: str) -> None:
         ("clik [3]", "did you mean 'click'?"),
     ],
 )
-def test_what_means_nothing_is_refused_with_the_way_out(written: str, words: str) -> None:
+def test_an_invalid_action_is_refused_with_the_way_out(written: str, words: str) -> None:
     with pytest.raises(ActionError) as refused:
         BROWSER_ACTIONS.parse(written)
     assert words in str(refused.value)

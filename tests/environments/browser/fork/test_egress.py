@@ -165,7 +165,7 @@ LIVELY = f"""<p>Here<iframe srcdoc="<script>{ASKING % "frame"}</script>"></ifram
     window.two = new Worker(window.URL.createObjectURL(new Blob([`{ASKING % "blob"}`])))</script>"""
 
 
-async def test_what_runs_in_a_restored_branch_is_judged_from_its_first_request_on(environments: ForkingFactory, fresh: Site) -> None:
+async def test_requests_of_a_restored_fork_are_intercepted_from_the_first_on(environments: ForkingFactory, fresh: Site) -> None:
     fresh.pages["/"] = LIVELY
     async with environments.open(simulation=True) as environment:
         await environment.reset(TASK)
@@ -203,7 +203,7 @@ async def test_a_service_worker_does_not_come_between(environment: ForkingEnviro
         "<button onclick=\"fetch('/size', {method: 'PUT', body: 'x'}).catch(() => 0)\">Go</button>",
     ],
 )
-async def test_a_write_is_held_while_exploring_and_an_effect_when_it_counts(environments: ForkingFactory, fresh: Site, how: str) -> None:
+async def test_a_write_is_blocked_in_simulation_and_a_side_effect_on_live(environments: ForkingFactory, fresh: Site, how: str) -> None:
     fresh.pages["/"] = how
     for simulation in (True, False):
         async with environments.open(simulation=simulation) as environment:
@@ -328,7 +328,9 @@ async def test_a_navigation_that_is_never_answered_is_stopped_and_the_page_befor
     assert impatient.obstacle == "" and find((await click(impatient, "Other")).observation, "42")
 
 
-async def test_a_wait_comes_back_though_the_page_goes_where_nobody_answers(impatient: ForkingEnvironment, fresh: Site) -> None:
+async def test_a_wait_returns_although_the_page_navigates_to_a_server_that_does_not_answer(
+    impatient: ForkingEnvironment, fresh: Site
+) -> None:
     fresh.pages["/"] = "<p>Here<script>setTimeout(() => location = '/never', 700)</script>"
     await impatient.reset(TASK)
     for _ in range(2):

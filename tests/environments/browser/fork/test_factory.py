@@ -217,7 +217,7 @@ async def test_snapshots_of_branches_nest(environment: ForkingEnvironment, envir
     assert "Rows: one, two, three" in rows[-1]
 
 
-async def test_what_lived_in_the_old_connection_is_put_back(environment: ForkingEnvironment, environments: ForkingFactory) -> None:
+async def test_state_of_the_old_connection_is_restored(environment: ForkingEnvironment, environments: ForkingFactory) -> None:
     snapshot = await half_typed(environment)
     async with environments.fork(snapshot, simulation=True) as branch:
         assert branch.observation.text.count("marked") == 1, "an init script ran again in the document that was restored"
@@ -264,7 +264,7 @@ async def test_cookies_storage_and_the_heap_are_part_of_a_snapshot(environment: 
     assert await environment.page.evaluate("[document.cookie, sessionStorage.k, heap.get(1)()]") == ["a=b", "v", 2]
 
 
-async def test_no_snapshot_is_taken_while_a_page_is_loading_and_the_environment_goes_on(environment: ForkingEnvironment) -> None:
+async def test_no_snapshot_is_taken_while_a_page_is_loading_and_the_environment_continues(environment: ForkingEnvironment) -> None:
     await environment.page.evaluate("setTimeout(() => location = '/never'), 0")
     await until(lambda: environment.obstacle == "a page is loading")
     with pytest.raises(EnvironmentFailure, match="no snapshot now: a page is loading"):
@@ -273,7 +273,7 @@ async def test_no_snapshot_is_taken_while_a_page_is_loading_and_the_environment_
     assert environment.obstacle == ""
 
 
-async def test_no_snapshot_is_taken_while_a_request_is_held_back(environment: ForkingEnvironment) -> None:
+async def test_no_snapshot_is_taken_while_a_request_is_paused(environment: ForkingEnvironment) -> None:
     interceptor = environment.tabs.browser.interceptor
     interceptor.pause()
     await environment.page.evaluate("void fetch('/')")
@@ -330,7 +330,7 @@ async def test_a_snapshot_that_gave_way_to_others_is_gone_and_the_newest_is_not(
         assert (await environment.restore(second)).fingerprint == second.fingerprint
 
 
-async def test_when_the_sandbox_is_killed_the_environment_breaks_its_sibling_does_not_and_a_reset_mends_it(
+async def test_a_killed_sandbox_breaks_its_environment_only_and_a_reset_repairs_it(
     environment: ForkingEnvironment, environments: ForkingFactory
 ) -> None:
     async with environments.fork(await environment.snapshot(), simulation=True) as sibling:

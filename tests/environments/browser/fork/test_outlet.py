@@ -97,7 +97,7 @@ async def test_only_allowed_origins_are_reached(host: str, port: int, answer: in
         writer.close()
 
 
-async def test_who_does_not_speak_socks_is_let_go() -> None:
+async def test_a_client_that_does_not_speak_socks_is_disconnected() -> None:
     async with way_out() as way:
         reader, writer = await asyncio.open_connection("127.0.0.1", way.port)
         writer.write(b"GET / HTTP/1.1\r\n\r\n")
@@ -105,7 +105,7 @@ async def test_who_does_not_speak_socks_is_let_go() -> None:
         writer.close()
 
 
-async def test_a_connection_that_nobody_reads_stops_its_server_and_holds_up_no_other() -> None:
+async def test_an_unread_connection_stops_its_server_and_delays_no_other() -> None:
     async with way_out() as way:
         _, flooded, flood = await asked(way, "shop.test")
         flood.write(b"flood")
@@ -136,7 +136,7 @@ async def test_a_websocket_is_let_through_only_where_it_may_be() -> None:
             each.close()
 
 
-async def test_nothing_flows_while_the_environment_is_held_and_nothing_is_lost() -> None:
+async def test_a_paused_environment_sends_nothing_and_loses_nothing() -> None:
     async with way_out() as way:
         _, reader, writer = await asked(way, "shop.test")
         await way.relay.hold()
@@ -149,7 +149,7 @@ async def test_nothing_flows_while_the_environment_is_held_and_nothing_is_lost()
         writer.close()
 
 
-async def test_what_is_shut_ends_its_connections_and_lets_none_through() -> None:
+async def test_a_closed_outlet_ends_its_connections_and_accepts_none() -> None:
     async with way_out() as way:
         _, reader, writer = await asked(way, "shop.test")
         writer.write(b"one")

@@ -160,7 +160,7 @@ async def test_where_no_connection_can_be_taken_the_environment_is_lost_and_says
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-async def test_whoever_does_not_read_is_not_sent_more_and_gets_all_of_it_later() -> None:
+async def test_a_slow_reader_is_not_sent_more_and_gets_everything_later() -> None:
     async with relay_to() as (relay, _):
         reader, writer, head = await connected(await relay.connect(seconds=20))
         assert await reader.readexactly(len(head)) == head
@@ -187,7 +187,7 @@ async def test_connections_do_not_mix() -> None:
             writer.close()
 
 
-async def test_a_further_conversation_waits_while_the_environment_is_held_and_ends_with_it() -> None:
+async def test_a_further_connection_waits_while_the_environment_is_paused_and_ends_with_it() -> None:
     async with relay_to(DEVTOOLS) as (relay, _):
         await relay.connect(seconds=20)
         talk = await relay.talk()
@@ -210,7 +210,7 @@ async def test_a_conversation_with_a_browser_that_says_nothing_is_given_up() -> 
             await relay.talk(seconds=0.05)
 
 
-async def test_nothing_is_said_while_held_and_nothing_is_lost() -> None:
+async def test_a_paused_relay_sends_nothing_and_loses_nothing() -> None:
     async with relay_to() as (relay, _):
         reader, writer, head = await connected(await relay.connect(seconds=20))
         await reader.readexactly(len(head))
@@ -246,7 +246,7 @@ async def test_a_environment_that_does_not_come_to_rest_is_lost_at_once(way: str
         writer.close()
 
 
-async def test_a_environment_that_ends_while_it_is_held_is_not_waited_for() -> None:
+async def test_an_environment_that_ends_while_paused_is_not_waited_for() -> None:
     async with relay_to() as (relay, plain):
         await relay.connect(seconds=20)
         plain.process.send_signal(signal.SIGSTOP)
@@ -304,7 +304,7 @@ async def test_a_guest_that_does_not_keep_to_the_protocol_is_given_up(said: byte
 
 
 @pytest.mark.parametrize("script", [guest, init_process, static], ids=lambda module: module.__name__.rpartition(".")[2])
-def test_what_runs_inside_is_python_3_9_and_needs_the_standard_library_only(script: ModuleType) -> None:
+def test_code_inside_the_sandbox_is_python_3_9_with_the_standard_library_only(script: ModuleType) -> None:
     assert script.__file__
     tree = ast.parse(Path(script.__file__).read_text(), feature_version=(3, 9))
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}

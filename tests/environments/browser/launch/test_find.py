@@ -63,7 +63,7 @@ def test_a_browser_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("script", ["exit 3", "echo libnss3.so is missing >&2; exit 127", "echo true 9.1", ""])
-def test_what_does_not_run_is_no_browser_and_the_way_out_is_named(script: str, tmp_path: Path) -> None:
+def test_an_executable_that_does_not_run_is_no_browser_and_the_way_out_is_named(script: str, tmp_path: Path) -> None:
     path = install(tmp_path / "browser")
     path.write_text(f"#!/bin/sh\n{script}\n")
     with pytest.raises(EnvironmentFailure, match=r"not a working browser .*apt-get install chromium-headless-shell") as raised:

@@ -68,7 +68,7 @@ async def test_a_environment_that_is_given_up_while_it_is_opened_leaves_no_conte
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 @pytest.mark.parametrize("dies", ["nothing", "browser", "driver"])
-async def test_no_file_stays_of_a_browser_whatever_of_it_dies(
+async def test_no_file_remains_of_a_browser_whichever_part_dies(
     executable: str, temporary: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, dies: str
 ) -> None:
     mark = f"EXACT_TEST_LAUNCH={os.getpid()}-{dies}"

@@ -38,7 +38,7 @@ def read(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"])
 @pytest.mark.parametrize("button", ["Send", "Call"])
-async def test_what_is_sent_is_not_told_by_a_trace(
+async def test_a_trace_holds_no_secret_that_is_sent(
     browser: Browser, httpserver: HTTPServer, tmp_path: Path, kind: str, button: str
 ) -> None:
     httpserver.expect_request("/").respond_with_data(FORM.replace("{kind}", kind), content_type="text/html; charset=utf-8")
@@ -63,7 +63,7 @@ async def test_a_folder_that_can_be_none_is_named_before_anything_is_done(
             await environment.reset(task_at())
 
 
-async def test_a_trace_that_cannot_be_written_is_told_and_its_environment_is_closed_all_the_same(
+async def test_a_trace_that_cannot_be_written_is_reported_and_its_environment_is_closed(
     executable: str,
     httpserver: HTTPServer,
     task_at: Callable[..., Task],

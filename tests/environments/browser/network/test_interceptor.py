@@ -98,7 +98,7 @@ async def test_an_allowed_origin_is_visited(visit: Visit, httpserver: HTTPServer
         assert find(await look(env, f"click [{find(seen, 'Away').id}]"), "There")
 
 
-async def test_an_agent_is_told_why_it_cannot_go_to_another_origin(visit: Visit, httpserver: HTTPServer) -> None:
+async def test_a_blocked_navigation_to_another_origin_says_why(visit: Visit, httpserver: HTTPServer) -> None:
     async with visit("<p>Here") as (env, _):
         for url in (
             elsewhere(httpserver, "/"),
@@ -177,9 +177,7 @@ async def test_a_write_names_its_fields_and_no_value_whether_it_was_sent_or_bloc
 
 
 @pytest.mark.parametrize("page", [FORM, FETCH, BEACON])
-async def test_a_write_that_is_not_answered_in_time_is_told_by_the_step_that_sent_it_and_by_no_other(
-    visit: Visit, httpserver: HTTPServer, page: str
-) -> None:
+async def test_only_the_step_that_sent_it_reports_a_write_without_an_answer(visit: Visit, httpserver: HTTPServer, page: str) -> None:
     gate, asked = threading.Event(), threading.Event()
 
     def answer(_: object) -> Response:
@@ -200,7 +198,7 @@ async def test_a_write_that_is_not_answered_in_time_is_told_by_the_step_that_sen
         assert (await do(env, "wait")).effects == (await do(env, "wait")).effects == ()
 
 
-async def test_each_hop_of_a_write_is_told_with_its_own_status(visit: Visit, httpserver: HTTPServer) -> None:
+async def test_each_redirect_of_a_write_is_reported_with_its_own_status(visit: Visit, httpserver: HTTPServer) -> None:
     httpserver.expect_request("/order").respond_with_response(Response(status=307, headers={"Location": "/there"}))
     httpserver.expect_request("/there").respond_with_data("<p>Thanks", status=201, content_type="text/html")
     async with visit(FORM) as (env, seen):
@@ -333,7 +331,7 @@ async def told() -> set[str]:
 
 
 @pytest.mark.parametrize("other", [stands_still, has_gone])
-async def test_a_request_is_judged_though_the_page_of_another_environment_stands_still_or_goes(
+async def test_a_request_is_decided_although_the_page_of_another_environment_hangs_or_closes(
     other: Callable[[], Awaitable[set[str]]],
 ) -> None:
     session = await guarded(b=Pages(asked=other), a=Pages(asked=told))
@@ -341,7 +339,7 @@ async def test_a_request_is_judged_though_the_page_of_another_environment_stands
     assert await asyncio.wait_for(session.answers.get(), 5) == ("Fetch.continueRequest", "1")
 
 
-async def test_nobody_is_asked_for_a_frame_that_is_known() -> None:
+async def test_a_known_frame_is_not_looked_up() -> None:
     async def never() -> set[str]:
         raise AssertionError("asked")
 
@@ -351,7 +349,7 @@ async def test_nobody_is_asked_for_a_frame_that_is_known() -> None:
 
 
 @pytest.mark.parametrize("other", [stands_still, has_gone])
-async def test_a_request_of_a_frame_that_nobody_has_is_refused_and_not_dropped(
+async def test_a_request_of_an_unknown_frame_is_refused_and_not_dropped(
     monkeypatch: pytest.MonkeyPatch, other: Callable[[], Awaitable[set[str]]]
 ) -> None:
     monkeypatch.setattr(interceptor, "_FRAME_TIMEOUT", 0.1)

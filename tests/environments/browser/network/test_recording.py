@@ -29,7 +29,7 @@ TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
         f"jwt={TOKEN}",
     ],
 )
-def test_what_a_page_sends_has_no_credentials_left(sent: str) -> None:
+def test_recorded_requests_have_no_credentials(sent: str) -> None:
     assert SECRET not in scrub.form(sent) and TOKEN not in scrub.form(sent) and scrub.SCRUBBED in scrub.form(sent)
 
 
@@ -56,7 +56,7 @@ def test_what_a_page_sends_has_no_credentials_left(sent: str) -> None:
         f'<script>open("https:\\/\\/kept.test\\/in?a=b\\u0026token={SECRET}")</script>',
     ],
 )
-def test_what_a_server_answers_has_no_credentials_left(body: str) -> None:
+def test_recorded_responses_have_no_credentials(body: str) -> None:
     text = scrub.body(body.encode(), "text/html; charset=utf-8").decode()
     assert SECRET not in text and TOKEN not in text and NUMBER not in text and "true" not in text and "kept" in text
     assert text == scrub.body(text.encode(), "text/html").decode(), "what was scrubbed once stays as it is"
@@ -98,7 +98,7 @@ def test_headers_lose_credentials_and_cookies_their_values() -> None:
     ]
 
 
-def test_what_is_no_text_and_what_is_no_secret_stays() -> None:
+def test_binary_content_and_ordinary_text_stay_unchanged() -> None:
     assert scrub.body(SECRET.encode(), "image/png") == SECRET.encode()
     page = "<input name=note value=hello> passing tokens around: pass=ed"
     assert scrub.body(page.encode(), "text/html") == page.encode()

@@ -15,7 +15,7 @@ FORMS = """<form method=get action=/s><input aria-label=Query><button>Search</bu
 <button form=f>Remote</button><button>Alone</button>"""
 
 
-async def test_controls_of_a_form_that_is_posted_are_told_from_all_others(visit: Visit) -> None:
+async def test_controls_of_a_posted_form_are_distinguished_from_all_others(visit: Visit) -> None:
     async with visit(FORMS) as (_, seen):
         told = [element.name for element in seen.elements if element.id in seen.senders]
         assert told == ["Subscribe", "Comment", "Send", "Draft", "Remote"]

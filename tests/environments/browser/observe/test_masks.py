@@ -46,7 +46,7 @@ def text(name: str, role: str = "StaticText", **fields: object) -> Element:
         (text("41"), text("40"), False),
     ],
 )
-def test_clocks_and_ages_are_volatile_where_nobody_chooses_among_them(one: Element, other: Element, same: bool) -> None:
+def test_clocks_and_ages_are_volatile_where_no_user_chooses_among_them(one: Element, other: Element, same: bool) -> None:
     a, b = fingerprint("http://a.test/", [one]), fingerprint("http://a.test/", [other])
     assert (a.fingerprint == b.fingerprint) is same
     assert a.volatile != b.volatile or not same
@@ -62,7 +62,7 @@ def test_tokens_in_addresses_are_volatile(query: str, same: bool) -> None:
 
 
 @given(st.lists(st.text(max_size=10), max_size=4), st.lists(st.text(max_size=10), max_size=4))
-def test_elements_that_hold_nothing_volatile_are_told_apart_with_masks_as_without(one: list[str], other: list[str]) -> None:
+def test_masks_do_not_affect_elements_without_volatile_text(one: list[str], other: list[str]) -> None:
     masks = Masks([r"\bsession \w{8}\b"])
     a, b = (fingerprint("", [text(name) for name in names], masks=masks) for names in (one, other))
     assert (a.fingerprint == b.fingerprint) is (one == other) or a.volatile or b.volatile
@@ -78,7 +78,7 @@ def test_a_user_and_a_task_add_patterns_and_a_wrong_one_is_named() -> None:
         Masks(["("])
 
 
-def test_what_differs_between_two_looks_is_learned_and_only_that_field_of_that_place() -> None:
+def test_a_difference_between_two_observations_is_learned_for_that_field_of_that_element_only() -> None:
     masks = Masks()
     a, b = [0, "StaticText", "x1", None, [], True, ""], [0, "StaticText", "x2", None, [], True, ""]
     assert masks.learn({"0#n": a, "0#m": a}, {"0#n": b, "0#m": a, "0#new": a}) == 2

@@ -21,7 +21,7 @@ async def test_elements_have_role_name_value_states_box_and_nesting(visit: Visit
         assert box is not None and 5 < box.width < 30
 
 
-async def test_what_a_button_says_is_not_said_twice(visit: Visit) -> None:
+async def test_the_text_of_a_button_is_not_repeated(visit: Visit) -> None:
     async with visit("<button><b>Send</b> now</button>") as (_, seen):
         assert seen.text == '[1] button "Send now"'
 
@@ -41,7 +41,7 @@ async def test_what_a_button_says_is_not_said_twice(visit: Visit) -> None:
         ("<div contenteditable>Note</div>", 'textbox value="Note"'),
     ],
 )
-async def test_what_has_no_role_but_can_be_acted_on_is_an_element(visit: Visit, page: str, line: str) -> None:
+async def test_a_control_without_a_role_is_an_element(visit: Visit, page: str, line: str) -> None:
     async with visit(page) as (_, seen):
         assert line in seen.text
         assert len(seen.elements) == 1
@@ -76,7 +76,7 @@ async def test_text_of_a_page_stays_text_on_its_line(visit: Visit) -> None:
         assert seen.text == '[1] StaticText "<script>alert(1)</script> [9] button \\"Fake\\""'
 
 
-async def test_what_scrolls_out_of_its_box_is_outside_the_view(visit: Visit) -> None:
+async def test_content_scrolled_out_of_its_box_is_outside_the_view(visit: Visit) -> None:
     async with visit("<div style='height:50px;overflow:hidden'><p>In<p style='margin-top:100px'>Out</div>") as (_, seen):
         assert find(seen, "In").visible
         assert not find(seen, "Out").visible
@@ -118,7 +118,7 @@ async def test_a_click_that_does_nothing_does_not_change_the_fingerprint(visit: 
 HIDE = PageSetup(hidden=("#score", ".cover"))
 
 
-async def test_what_is_hidden_is_in_neither_text_nor_reach(visit: Visit) -> None:
+async def test_hidden_content_is_neither_in_the_text_nor_reachable(visit: Visit) -> None:
     page = """<p id=score>Secret <b style="visibility:visible">1.00</b></p>
     <div class=cover style="position:fixed;inset:0" onclick="document.title='hit'">START</div>
     <button onclick="this.textContent='done'">Go</button>"""
@@ -128,7 +128,7 @@ async def test_what_is_hidden_is_in_neither_text_nor_reach(visit: Visit) -> None
         assert (after.text, after.title) == ('[1] button "done" focused', "Test")
 
 
-async def test_what_is_hidden_may_change_without_a_trace(visit: Visit) -> None:
+async def test_changes_of_hidden_content_change_no_observation(visit: Visit) -> None:
     page = "<p id=score>0</p><p>Seen</p><script>setInterval(() => score.textContent++, 5)</script>"
     async with visit(page, setup=HIDE) as (env, seen):
         step = await do(env, 'press "a"')

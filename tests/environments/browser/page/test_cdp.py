@@ -57,7 +57,7 @@ async def test_a_command_names_its_session_and_gets_its_answer() -> None:
     assert await asking == {"done": True}
 
 
-async def test_what_is_refused_is_an_error_of_playwrights_that_names_the_command() -> None:
+async def test_a_refused_command_is_a_playwright_error_that_names_it() -> None:
     browser = Browser()
     session = await browser.attach("one")
     asking = asyncio.ensure_future(session.send("Runtime.callFunctionOn"))
@@ -67,7 +67,7 @@ async def test_what_is_refused_is_an_error_of_playwrights_that_names_the_command
         await asking
 
 
-async def test_a_page_that_closes_is_told_to_who_waits_and_who_asks_later() -> None:
+async def test_a_closed_page_is_reported_to_waiting_and_to_later_callers() -> None:
     browser = Browser()
     session, other = await browser.attach("one"), await browser.attach("other")
     waiting, going_on = asyncio.ensure_future(session.send("Page.enable")), asyncio.ensure_future(other.send("Page.enable"))

@@ -57,7 +57,7 @@ async def test_a_page_whose_beginning_waits_for_its_clock_begins(visit: Visit) -
         assert seen.title == "begun"
 
 
-async def test_the_clock_of_the_next_page_goes_on(visit: Visit) -> None:
+async def test_the_clock_of_the_next_page_continues(visit: Visit) -> None:
     async with visit("<p>Here", config=HELD) as (environment, _):
         await do(environment, "wait")
         before = await environment.page.evaluate("Date.now()")
@@ -65,7 +65,7 @@ async def test_the_clock_of_the_next_page_goes_on(visit: Visit) -> None:
         assert await environment.page.evaluate("Date.now()") == before + 100
 
 
-async def test_branches_of_a_environment_whose_clock_is_held_move_alike(executable: str) -> None:
+async def test_forks_of_an_environment_with_a_stopped_clock_move_alike(executable: str) -> None:
     try:
         find_runsc()
     except EnvironmentFailure as error:

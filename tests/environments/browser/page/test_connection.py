@@ -29,7 +29,7 @@ async def nobody(data: bytes) -> None:
 
 
 @given(st.lists(st.integers(0, 70000), max_size=4), st.lists(st.integers(1, 300), max_size=6), st.integers(0, 200))
-def test_a_conversation_cut_anywhere_goes_on_in_another(sizes: list[int], cuts: list[int], switch: int) -> None:
+def test_a_connection_cut_anywhere_continues_in_another(sizes: list[int], cuts: list[int], switch: int) -> None:
     async def heard() -> list[int]:
         stream = HEAD + b"".join(framed({"method": "Said", "params": {"text": "x" * size}}) for size in sizes)
         found: list[int] = []
@@ -47,7 +47,7 @@ def test_a_conversation_cut_anywhere_goes_on_in_another(sizes: list[int], cuts: 
     assert asyncio.run(heard()) == sizes
 
 
-async def test_answers_find_who_asked_and_those_to_commands_of_before_nobody() -> None:
+async def test_answers_reach_their_caller_and_answers_to_earlier_commands_are_dropped() -> None:
     sent: list[bytes] = []
 
     async def send(data: bytes) -> None:
@@ -66,7 +66,7 @@ async def test_answers_find_who_asked_and_those_to_commands_of_before_nobody() -
         await refused
 
 
-async def test_events_wait_until_somebody_asks_for_them() -> None:
+async def test_events_wait_until_they_are_requested() -> None:
     line, found = CdpConnection(nobody, CdpState(b"", 0, True), ("Said", "Other")), list[Any]()
     line.feed(framed({"method": "Said", "params": {"n": 1}}) + framed({"method": "Changed", "params": {"n": 2}}))
     assert len(line._unhandled) == 1, "what nobody will ask about is not kept"
@@ -76,7 +76,7 @@ async def test_events_wait_until_somebody_asks_for_them() -> None:
 
 
 @pytest.mark.parametrize("end", [b"", b"\x88\x00"])
-async def test_a_browser_that_goes_is_told_to_who_waits_and_who_asks_later(end: bytes) -> None:
+async def test_a_closed_browser_is_reported_to_waiting_and_to_later_callers(end: bytes) -> None:
     line = CdpConnection(nobody, CdpState(b"", 0, True))
     asking = asyncio.ensure_future(line.send("Fetch.enable"))
     await asyncio.sleep(0)

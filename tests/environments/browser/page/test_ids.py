@@ -19,13 +19,13 @@ def seen(ids: Ids, *nodes: tuple[int, NodeSignature], document: int = 1) -> list
     return ids.give([NodeLocation(0, document, backend, "frame") for backend, _ in nodes], [look for _, look in nodes])
 
 
-def test_a_node_keeps_its_id_whatever_it_comes_to_look_like() -> None:
+def test_a_node_keeps_its_id_when_its_appearance_changes() -> None:
     ids = Ids()
     assert seen(ids, (10, SAVE), (11, STOP)) == ["1", "2"]
     assert seen(ids, (11, SAVE), (12, SAVE), (10, STOP)) == ["2", "3", "1"]
 
 
-def test_what_is_drawn_anew_has_the_ids_that_it_had_in_their_order() -> None:
+def test_redrawn_elements_have_their_earlier_ids_in_order() -> None:
     ids = Ids()
     seen(ids, (10, SAVE), (11, STOP), (12, SAVE))
     assert seen(ids, (20, SAVE), (11, STOP), (22, SAVE), (23, SAVE)) == ["1", "2", "3", "4"]
@@ -39,14 +39,14 @@ def test_a_node_whose_id_another_one_took_over_is_new_when_it_comes_back() -> No
     assert seen(ids, (20, SAVE), (10, SAVE)) == ["1", "2"]
 
 
-def test_nothing_is_taken_over_from_another_document_or_by_what_looks_otherwise() -> None:
+def test_ids_do_not_carry_over_to_other_documents_or_different_elements() -> None:
     ids = Ids()
     seen(ids, (10, SAVE))
     assert seen(ids, (20, STOP)) == ["2"]
     assert seen(ids, (20, STOP), document=2) == ["3"]
 
 
-def test_a_copy_goes_on_alike_and_apart() -> None:
+def test_a_copy_continues_alike_and_independently() -> None:
     ids = Ids()
     seen(ids, (10, SAVE))
     other = ids.copy()

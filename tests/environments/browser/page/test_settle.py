@@ -70,7 +70,7 @@ def told(server: HTTPServer, path: str, body: str, gate: threading.Event) -> Non
 
 @pytest.mark.parametrize("kept", ["", ".then(answer => { window.kept = answer })"], ids=["dropped", "kept"])
 @pytest.mark.parametrize("body", ["short", "long" * 100_000], ids=["short", "long"])
-async def test_an_answer_that_nobody_reads_is_not_waited_for(visit: Visit, httpserver: HTTPServer, kept: str, body: str) -> None:
+async def test_an_unread_response_is_not_waited_for(visit: Visit, httpserver: HTTPServer, kept: str, body: str) -> None:
     gate = threading.Event()
     gate.set()
     told(httpserver, "/told", body, gate)
@@ -136,7 +136,7 @@ async def test_a_page_that_never_rests_is_observed_at_the_cap_and_says_so(visit:
         assert "still changing after 0.2 s" in step.info["unsettled"]
 
 
-async def test_what_was_in_flight_before_the_step_is_not_waited_for(visit: Visit, httpserver: HTTPServer) -> None:
+async def test_requests_in_flight_before_the_step_are_not_waited_for(visit: Visit, httpserver: HTTPServer) -> None:
     gate = gated(httpserver, "/poll", "")
     config = BrowserConfig(screenshots=False, settle_seconds=0.5)
     async with visit("<button>Go</button><script>fetch('/poll')</script>", config=config) as (env, seen):

@@ -59,7 +59,7 @@ async def test_fields_focus_and_scroll_are_as_they_were_with_the_ids_they_had(
         assert [option.states for option in seen.elements if option.name in "def" and option.role == "option"].count(("selected",)) >= 2
 
 
-async def test_what_is_done_next_has_the_same_result_with_the_same_ids(visit: Visit) -> None:
+async def test_the_next_action_has_the_same_result_with_the_same_ids(visit: Visit) -> None:
     async with visit(FORM, config=CONFIG) as (environment, first):
         await look(environment, f'fill [{find(first, "Name").id}] "Ann"')
         snapshot = await environment.snapshot()
@@ -115,7 +115,7 @@ async def test_any_environment_of_the_environments_can_restore_and_it_outlives_t
         await other.restore(snapshot)
 
 
-async def test_the_state_of_scripts_is_not_held_and_the_fingerprint_tells(visit: Visit) -> None:
+async def test_the_state_of_scripts_is_not_saved_and_the_fingerprint_shows_it(visit: Visit) -> None:
     async with visit("<button onclick='n++; this.textContent = n'>0</button><script>let n = 0</script>", config=CONFIG) as (
         environment,
         seen,
@@ -126,7 +126,7 @@ async def test_the_state_of_scripts_is_not_held_and_the_fingerprint_tells(visit:
         assert compare_states(state_key(seen), state_key(back)) == "exact"
 
 
-async def test_a_page_that_looks_otherwise_is_told_of_what_was_filled_and_pointed_at(visit: Visit) -> None:
+async def test_a_different_page_gets_the_events_of_filled_fields_and_of_the_pointer(visit: Visit) -> None:
     page = """<style>u { display: none } div:hover u { display: block }</style>
     <input aria-label=Search oninput="p.textContent = this.value">
     <p id=p></p><div role=group aria-label=Menu>Menu<u>Item</u></div>"""
@@ -137,7 +137,7 @@ async def test_a_page_that_looks_otherwise_is_told_of_what_was_filled_and_pointe
         assert await environment.restore(await environment.snapshot()) == shown
 
 
-async def test_what_sets_the_page_up_is_done_again(visit: Visit) -> None:
+async def test_the_page_setup_is_repeated(visit: Visit) -> None:
     setup = PageSetup(
         begin="seed => { document.querySelector('input').hidden = false; document.title = 'seed ' + seed }", instruction="document.title"
     )
@@ -161,7 +161,7 @@ async def test_going_back_leads_where_it_led(visit: Visit, httpserver: HTTPServe
         await environment.restore(await environment.snapshot())
 
 
-async def test_no_snapshot_is_taken_while_something_is_under_way_and_the_environment_goes_on(visit: Visit, httpserver: HTTPServer) -> None:
+async def test_no_snapshot_is_taken_while_work_is_under_way_and_the_environment_continues(visit: Visit, httpserver: HTTPServer) -> None:
     release = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -186,7 +186,7 @@ async def test_no_snapshot_is_taken_while_something_is_under_way_and_the_environ
             await environment.snapshot()
 
 
-async def test_storage_out_of_reach_and_databases_that_cannot_be_copied_stand_in_the_way(visit: Visit, httpserver: HTTPServer) -> None:
+async def test_unreachable_storage_and_databases_that_cannot_be_copied_prevent_a_snapshot(visit: Visit, httpserver: HTTPServer) -> None:
     httpserver.expect_request("/away").respond_with_data("<p>Away", content_type="text/html")
     away = f"http://127.0.0.1:{httpserver.port}"
     async with visit("<p>Here", config=BrowserConfig(screenshots=False, page_snapshots=True, allow_origins=(away,))) as (environment, _):
@@ -202,7 +202,7 @@ async def test_storage_out_of_reach_and_databases_that_cannot_be_copied_stand_in
             await environment.snapshot()
 
 
-async def test_there_is_no_snapshot_before_the_reset_nor_after_the_end(visit: Visit, other: BrowserEnvironment) -> None:
+async def test_no_snapshot_is_taken_before_the_reset_or_after_the_end(visit: Visit, other: BrowserEnvironment) -> None:
     with pytest.raises(EnvironmentFailure, match="no episode is under way"):
         await other.snapshot()
     async with visit("<p>Here", config=CONFIG) as (environment, _):
@@ -211,7 +211,7 @@ async def test_there_is_no_snapshot_before_the_reset_nor_after_the_end(visit: Vi
             await environment.snapshot()
 
 
-async def test_a_snapshot_of_a_held_clock_goes_on_from_there(visit: Visit) -> None:
+async def test_a_snapshot_of_a_stopped_clock_continues_from_its_time(visit: Visit) -> None:
     async with visit("<p>Here", config=BrowserConfig(screenshots=False, page_snapshots=True, clock=100)) as (environment, _):
         await do(environment, "wait")
         snapshot, before = await environment.snapshot(), await environment.page.evaluate("Date.now()")

@@ -88,7 +88,7 @@ def test_a_run_with_keys_that_were_removed_since_is_shown_reported_and_resumed(
     (run / "config.yaml").write_text(yaml.safe_dump(recorded))
     assert printed(capsys, "show", str(run), "--json") == before
     assert printed(capsys, "report", str(run), "--json") and printed(capsys, "resume", str(run), "--json") == []
-    with pytest.raises(UsageError, match=r"'search\.charm' was removed: set search\.c"):
+    with pytest.raises(UsageError, match=r"'arms\.charm' was removed: leave it out"):
         load(run / "config.yaml")
 
 

@@ -43,16 +43,16 @@ def tasks_of(names: Sequence[str], seeds: Sequence[int]) -> list[Task]:
 
 
 def caps_of(configs: Sequence[Config]) -> dict[str, float] | None:
-    """The caps on one task by which agents compare, from their configurations; None where two of one kind differ.
+    """Return the caps on one task, taken from the agents' configurations; a cap on which two agents differ is None.
 
-    One without a cap on steps or judgements is no exception: it searches nothing, so that its actions cap these.
+    An agent without a cap on steps or evaluations is no exception, because it does not search: its actions cap these.
     """
     caps = {kind: {cap for config in configs if (cap := getattr(config.limits, kind)) is not None} for kind in KINDS}
     return None if any(len(found) > 1 for found in caps.values()) else {kind: float(cap) for kind, found in caps.items() for cap in found}
 
 
 def folder_of(work: Path, tasks: Sequence[Task], agents: Mapping[str, Config]) -> BenchFolder:
-    """What lies in `work`, if it is of these tasks and caps, with the agents that it lacks; else a new one."""
+    """Return the benchmark folder in `work` if it has these tasks and caps, with missing agents added; else a new one."""
     session = BenchSession(
         versions={"exact": _common.commit()},
         machine={key: str(value) for key, value in _common.machine().items()},
@@ -85,7 +85,7 @@ def folder_of(work: Path, tasks: Sequence[Task], agents: Mapping[str, Config]) -
 
 
 async def attempt(folder: BenchFolder, parallel: int, noise: _common.Noise, build: dict[str, BuildAgent] | None = None) -> list[Result]:
-    """All that is left of it. `build`: agents that are not what their configuration names."""
+    """Attempt what is left of the plan. `build`: agents that differ from what their configuration names."""
     sys.path.append(sys.path.pop(0))  # bench/miniwob.py must not stand in for the wheel of its name
     suite, began = MiniWob(), time.monotonic()
     configs = {agent: folder.agent(agent)[1] for agent in folder.plan.agents}
@@ -164,7 +164,7 @@ def show(results: Mapping[str, Sequence[Result]], kinds: Mapping[str, set[str]],
 
 
 def full(result: Result) -> Result:
-    """With the binary reading of the page's own figure as its score: a part of a solution is none."""
+    """Return an attempt scored by the binary reading of the page's own figure: a partial solution counts as none."""
     return result if result.score is None else msgspec.structs.replace(result, score=binary(result.raw or 0.0))
 
 
@@ -184,10 +184,10 @@ def _compared(
 
 
 def raw(results: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
-    """Of each attempt: score, the page's own figure, environment steps, judgements."""
+    """Return score, the page's own figure, environment steps and evaluations of each attempt."""
     return {agent: {each.task: [each.score, each.raw, each.transitions, each.evaluations] for each in of} for agent, of in results.items()}
 
 
 def commits(folder: BenchFolder) -> list[str]:
-    """By which its attempts were made, session by session."""
+    """Return the commits with which the attempts were made, session by session."""
     return [session.versions["exact"] for session in folder.plan.sessions]

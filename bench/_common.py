@@ -46,7 +46,7 @@ class Figure:
 
 @dataclass
 class Noise:
-    """How steady the machine was, from a fixed piece of work done between the measurements."""
+    """Noise of the machine, measured with a fixed piece of work between the measurements."""
 
     seconds: list[float] = field(default_factory=list)
 
@@ -58,8 +58,10 @@ class Noise:
         return self.seconds[-1]
 
     def quiet(self, measured: Sequence[tuple[float, float]], least: int = 12) -> list[float]:
-        """The values of those pairs of (probe, value) whose probe, taken beside the measurement, was near the fastest; all of them where
-        fewer than `least` are. Which ones count does not depend on the values."""
+        """Return the values of those pairs of (probe, value) whose probe was near the fastest; all values where fewer than `least` are.
+
+        The choice does not depend on the values.
+        """
         limit = QUIET * min(self.seconds)
         found = [value for probe, value in measured if probe <= limit]
         return found if len(found) >= least else [value for _, value in measured]
@@ -80,7 +82,7 @@ class Noise:
 
 
 def parser(description: str) -> argparse.ArgumentParser:
-    """The options every benchmark has. One that is terminated from here on cleans up as after Ctrl-C."""
+    """Return a parser with the options of every benchmark. A benchmark that is terminated later cleans up as after Ctrl-C."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true", help="fewer rounds, under a minute")
@@ -101,18 +103,18 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def machine() -> dict[str, Any]:
-    """What it ran on."""
+    """Return a description of the machine."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return {"system": platform.platform(), "cores": os.cpu_count(), "memory_gib": round(memory, 1), "python": platform.python_version()}
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """Of installed packages."""
+    """Return the versions of installed packages."""
     return {package: metadata.version(package) for package in packages}
 
 
 def commit() -> str:
-    """The commit measured, with `+changes` where the tree differs from it."""
+    """Return the measured commit, with `+changes` where the tree differs from it."""
     from exact.runs.journal.versions import code
 
     return code(ROOT, untracked=True, apart=("bench/results", "docs")) or "unknown"  # other results are no other code

@@ -16,7 +16,7 @@ class ShuffledValue:
         self._seed = seed
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """Of the state, or of the end that the last action led to."""
+        """Evaluate the state, or the end that the last action led to."""
         state = (context.observation.fingerprint, context.history[-1].action.key if context.terminated else "")
         value = DEAL[int(uniform(self._seed, "shuffled", context.task.id, *state) * len(DEAL))]
         return Evaluation(value=value, rationale="shuffled: another state's value", samples=(value,))

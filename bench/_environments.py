@@ -36,30 +36,30 @@ class Site:
     name: str
     task: Task
     role: str
-    """Of the elements that are clicked."""
+    """Ids of the elements that are clicked."""
     count: int
-    """How many of them in turn."""
+    """Number of elements that are clicked in turn."""
 
     def action(self, environment: Environment, seen: Observation, step: int) -> Action:
-        """The action of a step."""
+        """Return the action of a step."""
         found = [element.id for element in seen.elements if element.role == self.role]
         return environment.actions.parse(f"click [{found[step % self.count]}]")
 
 
 def form(seconds: float) -> Site:
-    """The form application whose pages take so long."""
+    """Return the form application whose pages take that long."""
     start = f"http://{HOST}/begin?seconds={seconds:g}"
     task = Task(id=f"form/add?seconds={seconds:g}", instruction="Add the rows apple, pear and quince.", start=start)
     return Site(f"form, {seconds:g} s", task, "button", 3)
 
 
 def boxes() -> Site:
-    """The MiniWoB++ page."""
+    """Return the MiniWoB++ page."""
     return Site("MiniWoB++ page", MiniWob().task(BOXES), "checkbox", 6)
 
 
 def service(script: str, port: int, *arguments: str, **fields: Any) -> Service:
-    """A script of this folder as a service on a port."""
+    """Return a script of this folder as a service on a port."""
     command, reads = ("python3", str(HERE / script), str(port), *arguments), (str(HERE / script),)
     return Service(command=command, ready_url=f"http://127.0.0.1:{port}/", reads=reads, **fields)
 
@@ -73,7 +73,7 @@ async def forms() -> AsyncIterator[ForkingFactory]:
 
 @contextlib.asynccontextmanager
 async def plain_forms() -> AsyncIterator[EnvironmentFactory]:
-    """The form application with a browser beside it, without a sandbox. One environment at a time: its server is one."""
+    """Open the form application with a browser beside it, without a sandbox, one environment at a time, because it has one server."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])

@@ -30,7 +30,7 @@ def references() -> dict[str, list[list[Any]]]:
 
 
 def meant(step: Sequence[Any], seen: Observation, actions: ActionSpace) -> Action | None:
-    """A step of a reference as an action in a state; None where what it names is not there."""
+    """Return a step of a reference as an action in a state; None where its target does not exist there."""
     verb, *rest = step
     if verb in ("goto", "stop"):
         return actions.action(verb, *rest)
@@ -64,7 +64,7 @@ class Guide:
         return self._known[context.task.id.partition("?")[0]]
 
     def _along(self, context: Context) -> tuple[int, int]:
-        """How many steps of the reference were taken in order, and how many others."""
+        """Return the number of reference steps that were taken in order, and the number of other steps."""
         steps, done, astray = self._steps(context), 0, 0
         for taken in context.history:
             if taken.error:
@@ -79,6 +79,6 @@ class Guide:
 
 
 def guided(*arguments: object, **more: object) -> Agent:
-    """As Runner's `build_agent`."""
+    """Build the guided agent, as Runner's `build_agent`."""
     guide = Guide()
     return Agent(policy=guide, value=guide, oracle=True)

@@ -19,13 +19,13 @@ BRANCHING, DEPTH, RATE, POLICY, JUDGE = 4, 5, 0.01, 0.5, 0.3
 
 @functools.cache
 def action(index: int) -> Action:
-    """The action of an index."""
+    """Return the action of an index."""
     return Action("go", (str(index),), f'go "{index}"')
 
 
 @functools.lru_cache(maxsize=512)
 def _tree(seed: int) -> DecisionTree:
-    """One tree for all who play it: its values are worked out once."""
+    """Return the tree that all searches of a setting share, so that its values are computed once."""
     return DecisionTree(BRANCHING, DEPTH, seed=seed, rate=RATE)
 
 
@@ -47,18 +47,18 @@ class Noisy:
         return Noisy(tree, NoisyPolicy(tree, sd=POLICY, missing=missing), judge)
 
     def step(self, state: str, key: str) -> tuple[str, bool]:
-        """The next state, and whether it is an end."""
+        """Return the next state, and whether it is an end."""
         index = key[4:-1]
         after = f"{state}.{index}" if state else index
         return after, self.tree.is_end(after)
 
     def proposals(self, state: str, k: int = BRANCHING) -> tuple[Proposal, ...]:
-        """The k likeliest."""
+        """Return the k likeliest proposals."""
         priors = sorted(self.policy.priors(state, k), key=lambda item: -item[1])
         return tuple(Proposal(action=action(index), prior=prior) for index, prior in priors)
 
     def sample(self, state: str, draw: int) -> tuple[Proposal, ...]:
-        """One drawn by its prior."""
+        """Draw a proposal by its prior."""
         return (Proposal(action=action(self.policy.draw(state, draw)), prior=1.0),)
 
     def value(self, state: str, draw: int) -> float:
@@ -90,13 +90,13 @@ class Episode:
         return self.game.tree.outcome(state)
 
     def _follow(self, state: str) -> float:
-        """The policy alone, to the end."""
+        """Follow the policy alone to the end."""
         while not self.game.tree.is_end(state):
             state, _ = self.game.step(state, self.game.proposals(state)[0].action.key)
         return self.game.tree.outcome(state)
 
     def _choice(self) -> int | None:
-        """What the search would commit; None where there is nothing to commit."""
+        """Return the action that the search would commit; None where there is none."""
         try:
             return self.algorithm.decide(self.tree).edges[0]
         except SearchError:

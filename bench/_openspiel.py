@@ -20,7 +20,7 @@ from open_spiel.python.algorithms import mcts
 
 
 class Position:
-    """What of `pyspiel.State` the search calls, as cheap as Python allows."""
+    """The part of `pyspiel.State` that the search calls, as cheap as Python allows."""
 
     __slots__ = ("depth", "game", "state")
 
@@ -61,7 +61,7 @@ class Instant:
 
 
 def search(game: Game, c: float, simulations: int) -> tuple[Any, float]:
-    """The root, and the seconds it took."""
+    """Search, and return the root and the seconds taken."""
     kind = SimpleNamespace(reward_model=pyspiel.GameType.RewardModel.TERMINAL, dynamics=pyspiel.GameType.Dynamics.SEQUENTIAL)
     about = SimpleNamespace(get_type=lambda: kind, max_utility=lambda: 1.0)
     unshuffled = SimpleNamespace(shuffle=lambda actions: None)

@@ -18,9 +18,9 @@ HERE = Path(__file__).resolve().parent
 
 
 def make_venv(requirement: str, lock: str = "") -> Path:
-    """The interpreter of a virtual environment that holds `package==version`; made if it is not there or is another version.
+    """Return the interpreter of a virtual environment with `package==version`, made where it is missing or has another version.
 
-    `lock`: a file of constraints/ that has it, with all it needs and their hashes.
+    `lock`: a file of constraints/ with the package, all its requirements and their hashes.
     """
     name, _, version = requirement.partition("==")
     venv = ROOT / ".bench" / "venvs" / name
@@ -61,7 +61,7 @@ class Peer:
 
 @contextmanager
 def peer(python: Path, script: str, *arguments: object) -> Iterator[Peer]:
-    """A peer's process, ended afterwards."""
+    """Run a peer's process, and end it afterwards."""
     command = [str(python), str(HERE / script), *map(str, arguments)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:

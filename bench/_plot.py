@@ -11,7 +11,7 @@ COLOURS = ("#1b6ca8", "#c8553d", "#3f8f4f", "#8a4fa3", "#b8860b", "#2f8f9d", "#a
 
 
 def plot(lines: Mapping[str, Sequence[float]], xs: Sequence[int], *, x: str, y: str, title: str) -> str:
-    """The chart. Values in [0, 1]; xs above 0, ascending."""
+    """Return the chart as SVG. Values are in [0, 1]; xs are above 0 and ascending."""
 
     def across(value: float) -> float:
         low, high = math.log2(xs[0]), math.log2(xs[-1])

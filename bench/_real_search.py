@@ -41,7 +41,7 @@ class Script:
         self.tree, self.policy, self.judge = tree, NoisyPolicy(tree, sd=0.3), NoisyJudge(tree, sd=0.2)
 
     def grade(self, state: str) -> str:
-        """The judge's verdict."""
+        """Return the judge's answer."""
         return GRADED[min(3, int((1 - self.judge.value(state)) * 4))]
 
     def __call__(self, question: Question, sample: int) -> str:
@@ -74,12 +74,12 @@ class Scripted:
 
 
 def tree() -> DecisionTree:
-    """The game that is searched for real."""
+    """Return the game that is searched through the real driver."""
     return DecisionTree(6, 6, seed=1, rate=0.003)
 
 
 def configured(iterations: int, workers: int) -> dict[str, Any]:
-    """The search: the defaults; states are not merged, for in a tree none are equal."""
+    """Return the configuration of the search: the defaults, without merging, because no states of a tree are equal."""
     return {"iterations": iterations, "workers": workers, "depth": 6, "merging": "none", "evaluations": 1}
 
 
@@ -111,7 +111,7 @@ async def _run(folder: Path, settings: dict[str, object], tree: DecisionTree) ->
 
 
 def _calls(folder: Path) -> dict[str, float]:
-    """How often the journal says that each role was asked."""
+    """Return the number of calls of each role in the journal."""
     [journal] = folder.glob("tasks/*/journal.jsonl")
     calls = [event.role for event in read_journal(journal) if isinstance(event, ev.Called)]
     return {"values": calls.count("value"), "proposals": calls.count("policy")}

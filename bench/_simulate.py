@@ -21,7 +21,7 @@ class Game(Protocol):
     start: str
 
     def step(self, state: str, action: str) -> tuple[str, bool]:
-        """The next state, and whether the episode has ended."""
+        """Return the next state, and whether the episode has ended."""
         ...
 
     def proposals(self, state: str, k: int) -> tuple[Proposal, ...]: ...
@@ -52,7 +52,7 @@ class Simulation:
         self._made = 0
 
     def search(self) -> float:
-        """Until done; the seconds it took."""
+        """Search until done, and return the seconds taken."""
         began, idle, done = self.now, self.workers, False
         while True:
             while idle and not done:
@@ -75,7 +75,7 @@ class Simulation:
                 continue
 
     def decide(self) -> str:
-        """The action that would be committed."""
+        """Return the action that would be committed."""
         return self.tree.root.edges[self.algorithm.decide(self.tree).edges[0]].action.key
 
     def _begin(self, selection: Selection) -> None:

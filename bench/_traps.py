@@ -38,7 +38,7 @@ BEHIND = 4
 
 
 class Kind(NamedTuple):
-    """What a room is like, and what its things do."""
+    """Appearance of a room, and the effects of its objects."""
 
     marks: tuple[str, ...]
     """Words of its description."""
@@ -47,18 +47,18 @@ class Kind(NamedTuple):
     trapped: bool
     """Whether the favourite is a trap; else it leads on."""
     further: tuple[str, ...]
-    """What leads on in each of the rooms behind it."""
+    """Object that leads on in each of the rooms behind it."""
 
 
 def kind_of(*about: object) -> Kind:
-    """The kind that belongs to some key."""
+    """Return the kind of room that belongs to a key."""
     rng = random.Random(repr(about))
     marks = tuple("".join(rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(rng.randint(2, 4))) for _ in range(4))
     return Kind(marks, tuple(rng.sample(THINGS, 4)), rng.random() < 0.5, tuple(rng.sample(THINGS, BEHIND)))
 
 
 def house(recurrence: float, number: int, seed: int) -> ToyGraph:
-    """The house of a number, with that share of its rooms, in [0, 1], of kinds that other houses have too."""
+    """Return the house of a number. A share `recurrence`, in [0, 1], of its rooms is of kinds that other houses have too."""
     rng = random.Random(f"{seed} {number}")
     recurring = round(recurrence * ROOMS)
     kinds = [kind_of(seed, "recurring", each) for each in rng.sample(range(KINDS), recurring)]

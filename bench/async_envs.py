@@ -57,13 +57,13 @@ class Heart:
 
 
 async def episodes(open: OpenScriptBrowser, number: int) -> int:
-    """Attempts of the example's tasks, all at once; how many were solved."""
+    """Attempt all of the example's tasks at once, and return the number that were solved."""
     tasks = example.tasks()
     return int(sum(await asyncio.gather(*(example.attempt(open, tasks[at % len(tasks)]) for at in range(number)))))
 
 
 async def driven() -> None:
-    """The attempts, and nothing else: what another process does beside a loop that is idle."""
+    """Make the attempts and nothing else: the load of another process beside an idle loop."""
     async with script_browsers() as open:
         print("open", flush=True)
         await episodes(open, NUMBER)
@@ -71,7 +71,7 @@ async def driven() -> None:
 
 @asynccontextmanager
 async def elsewhere() -> AsyncIterator[asyncio.subprocess.Process]:
-    """A process that makes the attempts, from where its environments can be opened."""
+    """Start a process that makes the attempts, in a folder where its environments can be opened."""
     process = await asyncio.create_subprocess_exec(sys.executable, __file__, "--drive", stdout=asyncio.subprocess.PIPE)
     try:
         assert process.stdout is not None

@@ -33,7 +33,7 @@ COUNTED = re.compile(r"^=+ (.*) in [\d.]+s.*=+$", re.MULTILINE)
 
 
 def made(machine: Path) -> None:
-    """The machine, unless it is there, with a fresh clone."""
+    """Make the machine with a fresh clone, unless it exists."""
     if not (machine / "usr/bin/git").exists():
         shutil.rmtree(machine, ignore_errors=True)
         print(f"making a Debian {SUITE} with {HAS} ...", flush=True)
@@ -49,7 +49,7 @@ def made(machine: Path) -> None:
 
 
 def entered(machine: Path, command: str) -> tuple[int, float, str]:
-    """A command's exit code, seconds and output. Nothing of it stays when it ends."""
+    """Run a command in the machine, and return its exit code, seconds and output. No process of it stays."""
     environ = {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": "/root",

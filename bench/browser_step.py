@@ -143,7 +143,7 @@ class Times:
 
 @contextlib.asynccontextmanager
 async def browsergym(python: Path, url: str, mode: str) -> AsyncIterator[BrowserGym]:
-    """A BrowserGym guest. Its log is shown if it fails."""
+    """Open a BrowserGym guest. Its log is printed if it fails."""
     command = [python, ROOT / "bench" / "_browsergym.py", str(find_browser()), mode]
     with tempfile.TemporaryFile() as log:
         process = await asyncio.create_subprocess_exec(
@@ -163,7 +163,7 @@ async def browsergym(python: Path, url: str, mode: str) -> AsyncIterator[Browser
 
 @contextlib.asynccontextmanager
 async def contenders(python: Path) -> AsyncIterator[dict[str, Contender]]:
-    """All contenders, open side by side."""
+    """Open all contenders side by side."""
     modes = {"browsergym": "waits", "browsergym, no waits": "no-waits", "browsergym, bare": "bare"}
     async with contextlib.AsyncExitStack() as stack:
         url = f"http://{await stack.enter_async_context(serve(miniwob_pages()))}/miniwob/"
@@ -186,7 +186,7 @@ async def contenders(python: Path) -> AsyncIterator[dict[str, Contender]]:
 
 
 async def measure(python: Path, *, rounds: int, steps: int) -> tuple[dict[str, dict[str, Times]], dict[str, dict[str, int]], Noise]:
-    """Times by contender and page, sizes of the trees by page and contender, and the noise meanwhile."""
+    """Return times by contender and page, tree sizes by page and contender, and the noise."""
     noise, sizes = Noise(), dict[str, dict[str, int]]()
     async with contenders(python) as field_:
         times = {name: {page: Times() for page in PAGES} for name in field_}
@@ -206,7 +206,7 @@ async def measure(python: Path, *, rounds: int, steps: int) -> tuple[dict[str, d
 
 
 def ratio(times: dict[str, dict[str, Times]], ours: str, theirs: str) -> tuple[float, float, float]:
-    """How many times their steps a second: median, smallest and largest over the rounds of all pages."""
+    """Return the ratio of steps a second: median, smallest and largest over the rounds of all pages."""
     pairs = [pair for page in PAGES for pair in zip(times[ours][page].rounds, times[theirs][page].rounds, strict=True)]
     return interval([statistics.fmean(b) / statistics.fmean(a) for a, b in pairs])
 

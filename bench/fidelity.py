@@ -53,14 +53,14 @@ Record = dict[str, Any]
 
 @dataclass
 class Book:
-    """What is known so far, kept in a file: a run that was stopped goes on from there."""
+    """Results so far, kept in a file, from which a stopped run continues."""
 
     path: Path
     records: dict[tuple[str, str], Record] = field(default_factory=dict)
 
     @classmethod
     def open(cls, folder: Path) -> Book:
-        """The book of a folder. A last line that was torn is left out."""
+        """Open the record of a folder. A torn last line is left out."""
         folder.mkdir(parents=True, exist_ok=True)
         book = cls(folder / "fidelity.jsonl")
         for line in book.path.read_text().splitlines() if book.path.exists() else ():
@@ -101,7 +101,7 @@ async def walk(environment: Environment, task: Task, path: Sequence[str]) -> Obs
 
 
 async def scout(environment: Environment, task: Task) -> tuple[list[str], Observation]:
-    """A path of up to STEPS random actions that ends no episode, and the state there, in which the environment stands."""
+    """Return a path of up to STEPS random actions that ends no episode, and the state to which it brings the environment."""
     dice, path, ends = random.Random(task.id), list[str](), set[tuple[int, str]]()
     seen: Observation | None = await environment.reset(task)
     assert seen is not None
@@ -140,7 +140,7 @@ class Bench:
     paths: dict[str, asyncio.Future[list[str]]] = field(default_factory=dict)
 
     async def run(self) -> None:
-        """All routes; the environments that fork follow the paths which the others have found."""
+        """Measure all routes. Forkable environments follow the paths that the others have found."""
         self.paths = {task.id: asyncio.get_running_loop().create_future() for task in self.tasks}
         async with asyncio.TaskGroup() as group:
             group.create_task(self.local())
@@ -212,7 +212,7 @@ class Bench:
         return found
 
     async def guarded(self, task: Task, route: str, work: Callable[[], Awaitable[Record]]) -> Record:
-        """One piece of work, written down; an infrastructure failure is told, not judged."""
+        """Do one piece of work and record it; an infrastructure failure is recorded as such and not counted as a result."""
         began = time.perf_counter()
         try:
             async with asyncio.timeout(LIMIT):
@@ -226,7 +226,7 @@ class Bench:
 
 
 class Goal(NamedTuple):
-    """What is to be returned to."""
+    """State to which an environment is restored."""
 
     seen: Observation
     onward: str
@@ -235,7 +235,7 @@ class Goal(NamedTuple):
 
 
 async def judged(got: Observation | None, environment: Environment, goal: Goal) -> Record:
-    """How an environment arrived; and where it did, whether one more action leads where it led."""
+    """Return how an environment arrived and, after an exact arrival, whether one more action has the same result."""
     if got is None:
         return {"result": "drifted", "reason": "the episode ended"}
     found: Record = {"result": compare_states(state_key(goal.seen), state_key(got))}
@@ -245,7 +245,7 @@ async def judged(got: Observation | None, environment: Environment, goal: Goal) 
 
 
 async def kept_by(environment: Environment) -> Snapshot | str:
-    """A snapshot, or why there is none."""
+    """Return a snapshot, or the reason why there is none."""
     try:
         return await environment.snapshot()
     except EnvironmentFailure as error:
@@ -257,7 +257,7 @@ def onward(seen: Observation) -> str:
 
 
 async def moves(environment: Environment, seen: Observation) -> bool:
-    """Whether a state goes on without an action. One look may meet what flickers where it was."""
+    """Return whether a state changes without an action. One look may miss what flickers."""
     for _ in range(LOOKS):
         if compare_states(state_key(seen), await after(environment, "wait")) == "drifted":
             return True
@@ -265,7 +265,7 @@ async def moves(environment: Environment, seen: Observation) -> bool:
 
 
 async def after(environment: Environment, text: str) -> str:
-    """The mark of the state to which an action leads; a refusal has one of its own."""
+    """Return the mark of the state to which an action leads; a refusal has its own mark."""
     try:
         return state_key((await environment.step(environment.actions.parse(text))).observation)
     except ActionError:
@@ -290,7 +290,7 @@ def name_of(task: str) -> str:
 
 
 def summary(book: Book, tasks: Sequence[Task], routes: Sequence[str]) -> Record:
-    """Counts and seconds by route, and the tasks that did not come out exact."""
+    """Return counts and seconds by route, and the tasks that were not exact."""
     ids, found = {task.id for task in tasks}, Record()
     for route in routes:
         records = [record for (task, kind), record in book.records.items() if kind == route and task in ids]

@@ -23,7 +23,7 @@ times, while ratios taken side by side still hold. A run that was only put toget
 
 
 def rows(result: dict[str, Any], name: str) -> list[str]:
-    """A line of the table for each figure of one result."""
+    """Return a row of the table for each figure of one result."""
     factor, commit = result["noise"]["factor"], _short(result["commit"])
     noise = "" if factor is None else f"{factor:.1f}"
     found = []
@@ -34,13 +34,13 @@ def rows(result: dict[str, Any], name: str) -> list[str]:
 
 
 def _short(commit: str) -> str:
-    """The first figures of a commit, with what says that the code was not that of the commit alone."""
+    """Return the first digits of a commit, marked where the tree differed from it."""
     head, mark, changes = commit.partition("+")
     return head[:8] + mark + changes
 
 
 def page(folder: Path = RESULTS) -> str:
-    """The whole page."""
+    """Return the whole page."""
     lines = []
     for path in sorted(folder.glob("*.json")):
         result = json.loads(path.read_text())

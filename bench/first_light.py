@@ -45,7 +45,7 @@ RESULT = _common.ROOT / "bench" / "results" / "first_light.json"
 
 
 def agents(steps: int = STEPS) -> dict[str, dict[str, Any]]:
-    """Every agent's configuration. `steps`: in the environment, for a task."""
+    """Return each agent's configuration. `steps`: environment steps for a task."""
     rmcts = {**AGENTS["rmcts"], "search": {**AGENTS["rmcts"]["search"], "iterations": 96}}
     found = {
         "random": AGENTS["random"],
@@ -63,7 +63,7 @@ def agents(steps: int = STEPS) -> dict[str, dict[str, Any]]:
 async def run(
     work: Path, names: Sequence[str], seeds: Sequence[int], settings: Mapping[str, Any], noise: _common.Noise
 ) -> tuple[dict[str, list[Result]], list[str]]:
-    """Attempts by agent, and the commits that made them; what lies in `work` already is not run again."""
+    """Run the attempts by agent, and return them with the commits that made them. Results already in `work` are not made again."""
     configs = {name: parse({**each, "name": name}) for name, each in settings.items()}
     folder = folder_of(work, tasks_of(names, seeds), configs)
     results = by_agent(await attempt(folder, PARALLEL, noise))
@@ -73,7 +73,7 @@ async def run(
 
 
 def figures(shown: Mapping[str, Any]) -> list[_common.Figure]:
-    """The headlines: of all strata that were run, but for gains where looking shows something."""
+    """Return the headline figures: over all strata that were run, and the gains over those in which exploring reveals information."""
     found = [_common.Figure(f"{name}_success", shown["success"][name]["all"].mean) for name in ("react", "rmcts")]
     for name, least in (("rmcts", True), ("constant", False)):
         if "information" in (gain := shown["gain"].get(name, {})):
@@ -83,7 +83,7 @@ def figures(shown: Mapping[str, Any]) -> list[_common.Figure]:
 
 
 async def quick(work: Path, noise: _common.Noise) -> tuple[list[_common.Figure], dict[str, Any]]:
-    """The first task of each stratum that the search had solved, with the committed settings: whether all agents end as they did."""
+    """Run the first solved task of each stratum with the committed settings, and check that all agents end as before."""
     committed = json.loads(RESULT.read_text())
     scores = {name: found for name, found in committed["scores"].items() if name in QUICK_AGENTS}
     seeds, solver = committed["seeds"][:1], scores[QUICK_AGENTS[-1]]

@@ -97,7 +97,7 @@ class Row(NamedTuple):
         return f"{self.money:.4f}" + (f" + {self.unknown} unknown" if self.unknown else "")
 
     def shown(self, figure: Callable[[Sequence[Prediction]], float | None]) -> str:
-        """A figure with its interval."""
+        """Format a figure with its interval."""
         found = interval(self.judged, figure) if self.judged else None
         return "-" if found is None else f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
 
@@ -107,7 +107,7 @@ def recorded() -> list[State]:
 
 
 async def judge(name: str, settings: Config, states: Sequence[State]) -> Row:
-    """A value function on all states, eight at a time."""
+    """Evaluate all states with a value function, eight at a time."""
     opened = Models(settings.models, folder=_common.ROOT / ".bench")
     models = {role: Metered(model) for role, model in open_models(settings, opened).items()}
     value, room = build_agent(settings, models.__getitem__).value, asyncio.Semaphore(8)
@@ -134,7 +134,7 @@ async def judge(name: str, settings: Config, states: Sequence[State]) -> Row:
 
 
 def accuracy(judged: Sequence[Prediction]) -> float:
-    """Of "will succeed" at a value of 0.5 or more."""
+    """Return the accuracy of predicting success from a value of 0.5 on."""
     return statistics.fmean((one.value >= 0.5) == one.success for one in judged)
 
 

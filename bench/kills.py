@@ -61,7 +61,7 @@ async def finish(folder: Path, kind: Kind) -> int:
 
 
 class Kind(NamedTuple):
-    """What is run, and what came of it where nothing killed it."""
+    """A kind of run, and its result without kills."""
 
     name: str
     tasks: tuple[str, ...]
@@ -71,7 +71,7 @@ class Kind(NamedTuple):
 
 
 async def killed(kind: Kind, folder: Path, at: int) -> tuple[bool, list[str]]:
-    """One run, killed at a line of its journals and gone on with: whether it was, and what is wrong with it."""
+    """Kill a run at a line of its journals and resume it. Return whether it was killed, and what is wrong with the result."""
     process = start(folder, kind.tasks, kind.config, *kind.settings)
     was = await asyncio.to_thread(kill_after, process, folder, at, 60.0)
     left, stood = await asyncio.to_thread(gone, folder), commits(folder)

@@ -66,7 +66,7 @@ class Remembering:
 
 
 def contexts() -> list[Context]:
-    """Of real pages."""
+    """Yield contexts of real pages."""
     return [msgspec.json.decode(line, type=Seen).context for line in gzip.decompress(STATES.read_bytes()).splitlines()]
 
 
@@ -200,8 +200,11 @@ def in_turn(
     vectors: Any,
     noise: _common.Noise,
 ) -> tuple[dict[str, list[tuple[float, float]]], dict[str, float]]:
-    """Some questions to each in turn: by who answered, how slow the machine was just then, and seconds; and how often a peer names one as
-    near. `others`: asked cold."""
+    """Ask each memory some questions in turn.
+
+    Return (noise, seconds) of each question by memory, and the share of questions in which each peer names one as near.
+    `others`: the questions asked cold.
+    """
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in ("retrieve", "cold", "search", *peers)}
     same = dict.fromkeys(peers, 0)
     embedding, most = HashedEmbedding(), 8 * K

@@ -99,7 +99,7 @@ def settings(learning: dict[str, Any], limit: int) -> Config:
 
 
 async def attempted(folder: Path, cell: Cell, town: int, tasks: Sequence[Task], learning: dict[str, Any]) -> list[Attempt]:
-    """Some houses of a town with one agent."""
+    """Attempt some houses of a town with one agent."""
     config, spent = settings(learning, cell.limit), dict[str, int]()
     environment: list[Any] = []
 
@@ -124,7 +124,7 @@ async def attempted(folder: Path, cell: Cell, town: int, tasks: Sequence[Task], 
 
 
 def shuffled(lessons: Sequence[Reflection], rng: random.Random) -> list[Reflection]:
-    """Each with the action of another."""
+    """Return the reflections, each with the action of another."""
     others = rng.sample(lessons, len(lessons))
     return [
         msgspec.structs.replace(one, action=other.action, action_label=other.action_label)
@@ -133,7 +133,7 @@ def shuffled(lessons: Sequence[Reflection], rng: random.Random) -> list[Reflecti
 
 
 def inverted(lessons: Sequence[Reflection], rng: random.Random) -> list[Reflection]:
-    """Each in the other direction."""
+    """Return the reflections, each in the opposite direction."""
     return [msgspec.structs.replace(one, surprise=-one.surprise, expected=one.real, real=one.expected) for one in lessons]
 
 
@@ -141,7 +141,7 @@ WRONG = {"shuffled": shuffled, "inverted": inverted}
 
 
 def spoilt(source: Path, target: Path, name: str, seed: int) -> None:
-    """A memory with the lessons of another made wrong."""
+    """Make a memory from falsified reflections of another."""
     rng = random.Random(seed)
     SQLiteMemory(source).close()
     with SQLiteMemory(source) as true, SQLiteMemory(target) as wrong:
@@ -151,7 +151,7 @@ def spoilt(source: Path, target: Path, name: str, seed: int) -> None:
 
 
 def run_town(cell: Cell, town: int, count: int, control: bool) -> dict[str, Attempts]:
-    """All rounds of a setting in one town, for each agent."""
+    """Run all rounds of a setting in one town, for each agent."""
     controls = WRONG if control else {}
     found: dict[str, Attempts] = {name: [] for name in ("mcts", "rmcts", *controls)}
     shared = Path("/dev/shm")
@@ -176,7 +176,7 @@ Numbers = Sequence[tuple[float, float]]
 
 
 def paired(towns: Sequence[dict[str, Attempts]], name: str, since: int = 0) -> list[Pairs]:
-    """By town, the attempts of an agent beside those of MCTS, from a round on."""
+    """Return the attempts of an agent and of MCTS by town, from a round on."""
     return [
         [pair for ours, plain in zip(found[name][since:], found["mcts"][since:], strict=True) for pair in zip(ours, plain, strict=True)]
         for found in towns
@@ -184,7 +184,7 @@ def paired(towns: Sequence[dict[str, Attempts]], name: str, since: int = 0) -> l
 
 
 def interval(towns: Sequence[Numbers], of: Callable[[Numbers], float], draws: int = 2000) -> tuple[float, float, float]:
-    """A figure of paired numbers, with its 95 percent bootstrap interval over towns."""
+    """Return a figure of paired numbers, with its 95 percent bootstrap interval over towns."""
     rng = random.Random(0)
     drawn = sorted(of([pair for town in rng.choices(towns, k=len(towns)) for pair in town]) for _ in range(draws))
     return of([pair for town in towns for pair in town]), drawn[int(0.025 * draws)], drawn[int(0.975 * draws)]
@@ -212,7 +212,7 @@ def by_round(towns: Sequence[dict[str, Attempts]], name: str) -> list[float]:
 
 
 def compared(towns: Sequence[dict[str, Attempts]], name: str) -> dict[str, Any]:
-    """An agent beside MCTS."""
+    """Compare an agent with MCTS."""
     whole, later = paired(towns, name), paired(towns, name, since=1)
     both, after = [pair for pairs in whole for pair in pairs], [pair for pairs in later for pair in pairs]
     needed = interval(iterations(whole), ratio)
@@ -235,12 +235,12 @@ def compared(towns: Sequence[dict[str, Attempts]], name: str) -> dict[str, Any]:
 
 
 def _lost(row: dict[str, Any]) -> float:
-    """Of success, against MCTS, in the rounds that have lessons."""
+    """Return the loss of success against MCTS in the rounds that have reflections."""
     return 0.0 - float(row["later_gain"][0])
 
 
 def _per_solved(attempts: Sequence[Attempt]) -> float:
-    """Iterations for each house that was solved."""
+    """Return the iterations for each solved house."""
     return sum(each.iterations for each in attempts) / max(1, sum(each.solved for each in attempts))
 
 

@@ -62,7 +62,7 @@ TABLES = {"same task allowed": False, "other tasks only": True}
 
 
 def modes(work: Path) -> dict[str, dict[str, Any]]:
-    """What is learned and shown, by the name of the agent."""
+    """Return the reflection settings by the name of the agent."""
     found: dict[str, dict[str, Any]] = {"off": {"kind": "none"}}
     for table, excluded in TABLES.items():
         for name, (k, value_k) in SHOWN.items():
@@ -77,7 +77,7 @@ def folder_name(mode: str) -> str:
 
 
 async def attempted(folder: Path, name: str, ids: Sequence[str], reflection: Mapping[str, Any]) -> None:
-    """Some tasks with one agent; those with a result already are not attempted again."""
+    """Attempt some tasks with one agent. Tasks with a result are not attempted again."""
     config = parse(
         {"name": name, "browser": {"screenshots": False}, "search": {"algorithm": "mcts", **SEARCH}, "reflection": dict(reflection),
          "limits": LIMITS}
@@ -97,7 +97,7 @@ def part(folder: Path, name: str, ids: Sequence[str], reflection: Mapping[str, A
 
 
 def split(ids: Sequence[str]) -> list[Sequence[str]]:
-    """All seeds of a task in one part, in turn."""
+    """Split tasks into parts in turn, with all seeds of a task in one part."""
     names = list(dict.fromkeys(name_of(id) for id in ids))
     return [[id for id in ids if names.index(name_of(id)) % PARTS == part] for part in range(PARTS)]
 
@@ -122,7 +122,7 @@ def train(pool: ProcessPoolExecutor, work: Path, names: Sequence[str], seeds: Se
 
 
 def scored(lines: Sequence[ResultLine]) -> dict[str, float]:
-    """An infrastructure failure is no score and is left out."""
+    """Return the scored results. An infrastructure failure is no score and is left out."""
     return {line.task: line.score for line in lines if line.score is not None}
 
 

@@ -63,7 +63,7 @@ QUICK, QUICK_STEPS = ("click-tab", "click-checkboxes", "login-user"), 25
 
 
 def settings(name: str, steps: int = STEPS) -> Config:
-    """An agent's configuration: `mcts`, or `mcts@30` for at most 30 judgements. `steps`: in the environment, for a task."""
+    """Return an agent's configuration: `mcts`, or `mcts@30` for at most 30 evaluations. `steps`: environment steps for a task."""
     kind, _, most = name.partition("@")
     base = AGENTS["constant" if kind == "shuffled" else kind]
     limits: dict[str, int] = {"actions": ACTIONS} if kind in ("react", "random") else {"actions": ACTIONS, "transitions": steps}
@@ -78,7 +78,7 @@ def settings(name: str, steps: int = STEPS) -> Config:
 
 
 def builders(names: Sequence[str]) -> dict[str, BuildAgent]:
-    """How agents are put together that are not what their configuration names."""
+    """Return the builders of agents that differ from what their configuration names."""
 
     def shuffled(config: Config, models: Callable[[str], ChatModel]) -> Agent:
         return Agent(policy=build_agent(config, models).policy, value=ShuffledValue(config.seed))
@@ -91,7 +91,7 @@ def digest(name: str) -> str:
 
 
 def held_out(name: str) -> bool:
-    """Whether the built-in agent was never tuned on a task."""
+    """Return whether the built-in agent was never tuned on a task."""
     return bool(int(digest(name)[0], 16) % 2)
 
 
@@ -102,14 +102,14 @@ def strata() -> dict[str, list[str]]:
 
 
 def chosen(share: float) -> list[str]:
-    """The first tasks by hash, a share of each half, in the order of the list; what is held out comes first."""
+    """Return the first tasks by hash, a share of each half, in the order of the list and the held-out half first."""
     halves = [sorted((name for name in BROWSERGYM if held_out(name) is half), key=digest) for half in (True, False)]
     kept = {name for half in halves for name in half[: max(1, round(share * len(half)))]}
     return sorted((name for name in BROWSERGYM if name in kept), key=held_out, reverse=True)
 
 
 def groups(names: Sequence[str]) -> dict[str, set[str]]:
-    """What is shown: the strata of the held-out half, all of it, and apart from it the rest."""
+    """Return the groups that are shown: the strata of the held-out half, all of it, and separately the other half."""
     out = {name for name in names if held_out(name)}
     apart = {name for name in names if name in (*TELLING, *LUCKY)}
     by_kind = {kind: out & set(found) for kind, found in strata().items()}

@@ -31,7 +31,7 @@ END: State = ("end", ())
 
 
 async def episode(environment: Environment, task: Task) -> list[State]:
-    """The states of a random episode."""
+    """Return the states of a random episode."""
     draw = random.Random(task.id)
     seen = await environment.reset(task)
     states: list[State] = [(seen.fingerprint, seen.elements)]
@@ -60,7 +60,7 @@ def parting(one: list[State], two: list[State], part: slice) -> int | None:
 
 
 async def measure(seeds: range, noise: Noise) -> dict[str, dict[str, int]]:
-    """For fingerprints and for places: task to the least index of a state at which a pair parted; other tasks are left out."""
+    """Return the tasks in which a pair of episodes differed, by fingerprint and by position, with the first such index."""
     parted: dict[str, dict[str, int]] = {"fingerprint": {}, "places": {}}
     suite = MiniWob()
     async with (

@@ -39,7 +39,7 @@ MIB = 2**20
 
 
 async def serve() -> None:
-    """A server on loopback until its input ends. Questions that say so are answered late."""
+    """Serve answers on loopback until stdin ends. A question that contains `wait` is answered late."""
     faults = lambda question, times: LateAnswer(HOLD) if "wait" in question.messages[0][1] else None  # noqa: E731
     async with ScriptedServer(lambda question, sample: "It is the button. " * 20 + "\nAction: click [3]", faults=faults) as server:
         print(server.base_url, flush=True)
@@ -48,7 +48,7 @@ async def serve() -> None:
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """The base URL of a server in another process."""
+    """Run a server in another process, and yield its base URL."""
     command = [sys.executable, __file__, "--serve"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdin is not None

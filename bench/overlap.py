@@ -41,7 +41,7 @@ PAGE_SECONDS = 0.3
 
 
 def draw(*about: object) -> float:
-    """A number in [0, 1) that is always the same."""
+    """Return a number in [0, 1) that is the same in each run."""
     return int.from_bytes(hashlib.blake2b(repr(about).encode(), digest_size=6).digest()) / 2**48
 
 
@@ -66,7 +66,7 @@ class Thinker:
 
 
 class Overlap(NamedTuple):
-    """What a journal says of restores."""
+    """Restores in a journal."""
 
     seconds: float
     wait: float
@@ -93,7 +93,7 @@ class Pair(NamedTuple):
 
 
 def overlap(journal: list[ev.AnyEvent]) -> Overlap:
-    """Of one search."""
+    """Return the restores of one search."""
     ready = dict[int, float]()
     wait = used = 0.0
     moved = hits = prepared = 0
@@ -111,7 +111,7 @@ def overlap(journal: list[ev.AnyEvent]) -> Overlap:
 
 
 async def search(environments: ForkingFactory, iterations: int, thinks: float, **more: Any) -> Overlap:
-    """One search to its decision."""
+    """Search to one decision."""
     site = form(PAGE_SECONDS)
     settings = parse(
         {
@@ -131,7 +131,7 @@ async def search(environments: ForkingFactory, iterations: int, thinks: float, *
 
 
 async def measure(quick: bool, thinks: float, noise: _common.Noise) -> tuple[dict[str, Overlap], list[Pair]]:
-    """Searches without and with environments made ready; then with one worker and with four, in turn."""
+    """Measure searches without and with prefetched environments, then with one and with four workers, in turn."""
     iterations, crowd = (4, 6) if quick else (30, 32)
     ahead, pairs = dict[str, Overlap](), list[Pair]()
     async with forms() as environments:

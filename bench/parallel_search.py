@@ -43,12 +43,12 @@ STEP, RESET, SLEEP = 0.1, 1.0, 2.5
 
 
 def constant(need: Need, selection: Selection, depth: int) -> float:
-    """Calls take 1 s, a step 0.1 s."""
+    """Return latencies of 1 s for a call and 0.1 s for a step."""
     return STEP if need == "step" else 1.0
 
 
 def heavy(seed: int) -> Latency:
-    """Calls take 1 s on average, log-normal with a deviation of 1 in the logarithm: one in twenty takes over 3 s."""
+    """Return latencies of 1 s on average for a call, log-normal with a deviation of 1 in the logarithm: one in twenty exceeds 3 s."""
 
     def seconds(need: Need, selection: Selection, depth: int) -> float:
         if need == "step":
@@ -64,18 +64,18 @@ def replaying(need: Need, selection: Selection, depth: int) -> float:
 
 
 def config(iterations: int, **more: Any) -> SearchConfig:
-    """The search that is measured: the defaults."""
+    """Return the configuration of the measured search: the defaults."""
     return SearchConfig(iterations=iterations, depth=6, **more)
 
 
 def larger(seed: int) -> Noisy:
-    """A game that 128 iterations do not exhaust: six actions, as many as are proposed by default, and six steps."""
+    """Return a game that 128 iterations do not exhaust: six actions, as many as are proposed by default, and six steps."""
     tree = DecisionTree(6, 6, seed=seed, rate=0.003)
     return Noisy(tree, NoisyPolicy(tree, sd=0.3), NoisyJudge(tree, sd=0.2))
 
 
 def smaller(seed: int) -> Noisy:
-    """A game in which a few iterations can decide: four actions, four steps."""
+    """Return a game in which a few iterations can decide: four actions, four steps."""
     tree = DecisionTree(4, 4, seed=seed, rate=0.03)
     return Noisy(tree, NoisyPolicy(tree, sd=0.3), NoisyJudge(tree, sd=0.15))
 
@@ -94,7 +94,7 @@ def speed(
 
 
 def right(seed: int, iterations: int, workers: int) -> float:
-    """Whether the search under heavy-tailed latencies decides rightly: 1.0 or 0.0."""
+    """Return 1.0 where the search under heavy-tailed latencies decides correctly, else 0.0."""
     game = smaller(seed)
     run = Simulation(game, algorithm(config(iterations)), heavy(seed), workers, seed)
     run.search()
@@ -194,7 +194,7 @@ def _print(rows: dict[str, dict[str, float]], found: dict[int, dict[int, list[fl
 
 
 async def _real(delay: float, iterations: int) -> dict[str, dict[str, float]]:
-    """The driver over HTTP by 1 and by 8 workers; beside it the simulated clock's seconds for the same search."""
+    """Run the driver over HTTP with 1 and with 8 workers, and return the simulated clock's seconds for the same search beside its own."""
     from _real_search import Script, Scripted, configured, search, tree
 
     found = {}

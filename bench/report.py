@@ -101,7 +101,7 @@ print(time.process_time() - began)
 
 
 def page_of(name: str) -> journals.Page:
-    """A page with five links."""
+    """Return a page with five links."""
     moves = {f"click [{place}]": f"{name}{place}" for place in range(5)}
     text = "\n".join(f'[{place}] link "Go on to {name}{place}, which has a name of ordinary length"' for place in range(5))
     elements = tuple((str(place), "link", f"Go on to {name}{place}") for place in range(5))
@@ -110,7 +110,7 @@ def page_of(name: str) -> journals.Page:
 
 @contextmanager
 def unsynced():
-    """Without waiting for the disk: only while trees are made."""
+    """Write without waiting for the disk while trees are made."""
     real, os.fsync = os.fsync, lambda file: None
     try:
         yield
@@ -119,7 +119,7 @@ def unsynced():
 
 
 def grown(folder: Path, states: int) -> RunFolder:
-    """An unfinished run of so many states."""
+    """Make an unfinished run with that many states."""
     run, config = journals.new_run(folder, f"grown/{states}", iterations=10 * states, c=4.0, depth=9, k=5, revisit="exhaust")
     environment = journals.Grown(page_of)
     recorder = journals.Recorder(run, run.manifest.tasks[0], config, environment, screenshots=False)
@@ -136,7 +136,7 @@ def grown(folder: Path, states: int) -> RunFolder:
 
 
 async def opened(browser: Browser, path: Path, mark: str = OPENED) -> tuple[Page, float]:
-    """The page of a file, and the seconds until it answered."""
+    """Open a file as a page, and return it with the seconds until it answered."""
     page = await browser.new_page(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
     await page.goto(path.as_uri())
     while True:
@@ -237,7 +237,7 @@ def watch(url: str, sent: list[int], place: int, over: threading.Event) -> None:
 
 
 def live(rounds: int, pause: float) -> dict[str, Any]:
-    """The watched search against the other, in turns."""
+    """Compare the watched search with the other one, in turn."""
     alone, watched, sent = list[float](), list[float](), 0
     for _ in range(rounds):
         for seconds, seen in ((alone, False), (watched, True)):
@@ -254,7 +254,7 @@ def live(rounds: int, pause: float) -> dict[str, Any]:
 
 
 def interval(values: list[float], draws: int = 2000) -> tuple[float, float]:
-    """Of their median: 95 percent, by bootstrap."""
+    """Return the 95 percent bootstrap interval of the median."""
     chance = random.Random(0)
     medians = sorted(statistics.median(chance.choices(values, k=len(values))) for _ in range(draws))
     return medians[draws // 40], medians[-draws // 40]

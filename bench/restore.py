@@ -89,7 +89,7 @@ class Contest:
         self.kept: dict[int, Snapshot] = kept
 
     async def round(self, number: int, slow: bool, noise: _common.Noise) -> None:
-        """Each route once at each depth, in each round another one first; `slow`: replays too."""
+        """Take each route once at each depth, beginning with another one in each round. `slow`: replays too."""
         first = number % len(self.depths)
         for depth in (*self.depths[first:], *self.depths[:first]):
             before = noise.probe()
@@ -145,12 +145,12 @@ class Contest:
         return statistics.median(self.times[route][depth]) if self.times[route].get(depth) else None
 
     def growth(self) -> float:
-        """The median restore at the deepest depth over that at the shallowest."""
+        """Return the median restore at the deepest depth divided by that at the shallowest."""
         shallow, deep = (statistics.median(self.times["environment"][end]) for end in (min(self.depths), max(self.depths)))
         return deep / shallow
 
     def crossover(self) -> float | None:
-        """The depth at which a line through the replays reaches the restore; None where it does not rise."""
+        """Return the depth at which a line through the replays reaches the restore; None where the line does not rise."""
         found = [(depth, value) for depth in self.depths if (value := self.median("replay", depth)) is not None]
         environment = statistics.median([each for depth in self.depths for each in self.times["environment"][depth]])
         slope, start = statistics.linear_regression(*zip(*found, strict=True))
@@ -173,7 +173,7 @@ class _Timing:
 
 
 async def scouted(site: Site, environments: ForkingFactory, depths: tuple[int, ...]) -> tuple[list[Waypoint], dict[int, StoredSnapshot]]:
-    """The path to the deepest depth, and a snapshot of each."""
+    """Return the path to the deepest depth, and a snapshot of each depth on it."""
     async with environments.open(simulation=True) as scout:
         seen = await scout.reset(site.task)
         path, kept = [Waypoint(None, seen.fingerprint)], dict[int, StoredSnapshot]()
@@ -189,7 +189,7 @@ async def scouted(site: Site, environments: ForkingFactory, depths: tuple[int, .
 
 
 async def planner(site: Site, environments: ForkingFactory, depths: tuple[int, ...]) -> list[dict[str, Any]]:
-    """Which route a place takes that has a snapshot of every depth and measured costs; and what either route took at that depth."""
+    """Return the route of a slot with measured costs and a snapshot of every depth, and the times of both routes at that depth."""
     async with AsyncExitStack() as stack:
         path, kept = await scouted(site, environments, depths)
         costs, bare, shelf = Costs(), SnapshotStore(environments), SnapshotStore(environments)
@@ -215,7 +215,7 @@ async def planner(site: Site, environments: ForkingFactory, depths: tuple[int, .
 
 
 async def _away(place: Slot, path: list[Waypoint]) -> None:
-    """To a state that lies on the way to none of the others."""
+    """Go to a state that is on the way to none of the others."""
     await place.arrive(path[:1])
     for waypoint in (path[2], path[1], path[2]):
         assert waypoint.action is not None
@@ -229,7 +229,7 @@ async def _fork(environments: ForkingFactory, snapshot: Snapshot) -> float:
 
 
 async def expansions(environments: ForkingFactory, iterations: int, latency: float) -> dict[str, float]:
-    """What snapshots and returns cost in one search of the form application, for each step that showed a new state."""
+    """Measure snapshots and restores in one search of the form application, for each step that showed a new state."""
     site = form(latency)
     settings = parse(
         {
@@ -260,7 +260,7 @@ async def expansions(environments: ForkingFactory, iterations: int, latency: flo
 
 
 async def expanded(iterations: int, latency: float) -> dict[str, float]:
-    """The same in environments that have no image yet but that of the environment which has seen nothing."""
+    """Measure the same in environments whose only image is that of the fresh environment."""
     async with forms() as environments:
         async with environments.open(simulation=True):
             pass

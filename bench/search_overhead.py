@@ -101,7 +101,7 @@ class Times:
         return interval([(a - b) / (c - d) for a, b, c, d in rounds])
 
     def net(self) -> float:
-        """The fastest of our rounds, the game taken off."""
+        """Return the fastest of our rounds without the time of the game."""
         return min(a - b for a, b in zip(self.ours, self.our_game, strict=True))
 
 
@@ -135,7 +135,7 @@ def again(game: Game, tree: Tree) -> float:
 
 
 def race(game: Game, c: float, openspiel: Peer, iterations: int, rounds: int, noise: Noise) -> Times:
-    """Rounds in turn."""
+    """Run the rounds of all contenders in turn."""
     times, us = Times(), 1e6 / iterations
     for _ in range(rounds):
         noise.probe()

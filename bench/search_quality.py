@@ -48,7 +48,7 @@ Configure = Callable[[int], SearchConfig]
 
 
 def _config(name: str, **more: Any) -> Configure:
-    """An algorithm's configuration for a number of judgements."""
+    """Return an algorithm's configuration for a number of evaluations."""
     return lambda n: SearchConfig(algorithm=name, iterations=n, k=BRANCHING, depth=DEPTH, **more)
 
 
@@ -138,7 +138,7 @@ PLOTTED = ("policy alone", "greedy", "best_of_n", "flat_halving", "best_first", 
 
 
 def _measured(setting: str) -> list[str]:
-    """The algorithms that are measured in a setting."""
+    """Return the algorithms that are measured in a setting."""
     return [name for name in ALGORITHMS if setting in VARIED or name not in VARIANTS]
 
 

@@ -79,7 +79,7 @@ QUICK = ("trac/21",)
 
 
 def arms() -> dict[str, dict[str, Any]]:
-    """Every arm's configuration; those that are told the way come first."""
+    """Return each arm's configuration. Arms that are guided by the reference come first."""
     common: dict[str, Any] = {"reflection": {"kind": "none"}}
     inside = {"screenshots": False, "sandbox": "required", "settle_seconds": 10.0}
     beside = {"screenshots": False, "sandbox": "never", "speculation": "free", "settle_seconds": 10.0}
@@ -108,12 +108,15 @@ def arms() -> dict[str, dict[str, Any]]:
 
 
 def held_out(id: str) -> bool:
-    """Whether the built-in agent was never tuned on a task."""
+    """Return whether the built-in agent was never tuned on a task."""
     return bool(int(hashlib.sha256(id.partition("?")[0].encode()).hexdigest()[0], 16) % 2)
 
 
 def groups(tasks: Sequence[Task]) -> dict[str, set[str]]:
-    """What the built-in agent is measured on: the held-out half, its multi-step tasks, those that write; and apart, the other half."""
+    """Return the groups of tasks for the built-in agent.
+
+    They are the held-out half, its multi-step tasks, its writing tasks, and separately the other half.
+    """
     out = {task.id for task in tasks if held_out(task.id)}
     long = {task.id for task in tasks if task.metadata.get("difficulty") != "easy"}
     writing = {task.id for task in registry.expand(WRITES)}
@@ -121,7 +124,7 @@ def groups(tasks: Sequence[Task]) -> dict[str, set[str]]:
 
 
 def shuffled(config: Config, models: Callable[[str], ChatModel]) -> Agent:
-    """The built-in policy, judged by values that mean nothing."""
+    """Build the built-in policy with a value function whose values are random."""
     return Agent(policy=build_agent(config, models).policy, value=ShuffledValue(config.seed))
 
 
@@ -132,12 +135,12 @@ async def worlds_of(task: Task, config: BrowserConfig) -> AsyncIterator[Environm
 
 
 def shared(config: BrowserConfig) -> EnvironmentCache:
-    """The environments of one site at a time."""
+    """Open the environments of one site at a time."""
     return EnvironmentCache(lambda task: task.id.partition("/")[0], lambda task: worlds_of(task, config))
 
 
 async def attempt(name: str, settings: Mapping[str, Any], tasks: Sequence[Task], work: Path, only: Callable[[Task], bool]) -> RunFolder:
-    """One arm on tasks, as far as `only` says; what lies in `work` already is not run again."""
+    """Attempt tasks with one arm, limited by `only`. Results already in `work` are not made again."""
     config, folder = parse({"name": name, **settings}), work / name
     if not (folder / "run.json").exists():
         create(folder, tuple(tasks), config)
@@ -157,9 +160,9 @@ async def attempt(name: str, settings: Mapping[str, Any], tasks: Sequence[Task],
 
 
 async def replayed(run: RunFolder) -> dict[str, Replay]:
-    """The committed actions of each attempt again, in fresh environments; what was done already is read.
+    """Replay the committed actions of each attempt in fresh environments, and read results that exist.
 
-    Not where the live environment was fresh and saw these actions alone.
+    Attempts whose live environment was fresh and took these actions only are not replayed.
     """
     path = run.path / "replays.jsonl"
     known = [msgspec.json.decode(line, type=Replay) for line in path.read_bytes().splitlines()] if path.exists() else []
@@ -184,7 +187,7 @@ async def replayed(run: RunFolder) -> dict[str, Replay]:
 
 
 def commits(run: RunFolder) -> dict[str, int]:
-    """The commits that an arm's attempts were begun with, and how many with each."""
+    """Return the commits with which an arm's attempts began, and the number of attempts with each."""
     found: Counter[str] = Counter()
     for journal in sorted(run.path.glob("tasks/*/journal.jsonl")):
         with journal.open("rb") as file:
@@ -193,7 +196,7 @@ def commits(run: RunFolder) -> dict[str, int]:
 
 
 def row(run: RunFolder, again: Mapping[str, Replay]) -> dict[str, Any]:
-    """What the table shows of one arm."""
+    """Return the row of the table for one arm."""
     lines = {line.task: line for line in run.results()}
     ended = [line for line in lines.values() if line.status != "failed"]
     left = {line.task: line.score for line in ended if line.score is not None}
@@ -221,20 +224,20 @@ def gains(one: Mapping[str, Any], other: Mapping[str, Any], only: set[str] | Non
 
 
 def told(found: Mapping[str, list[float]]) -> str:
-    """A gain with its interval, how many tasks were won and lost, and the p of that."""
+    """Format a gain with its interval, the numbers of tasks won and lost, and its p-value."""
     wins, losses = sum(each[0] > 0 for each in found.values()), sum(each[0] < 0 for each in found.values())
     return f"{bootstrap(found)}, {wins} : {losses}, p {mcnemar(wins, losses):.2g}"
 
 
 def label(name: str, found: Mapping[str, Any]) -> str:
-    """An arm's name; an oracle is called one, and void where no environment told it any verdict."""
+    """Return an arm's name, marked as an oracle, and as void where no environment gave it a score."""
     if name.startswith("guided"):
         return f"{name} (ORACLE)"
     return name + ("" if not name.startswith("oracle") else " (ORACLE, VOID)" if found["told"] == 0 else " (ORACLE)")
 
 
 def show(rows: Mapping[str, Any], kinds: Mapping[str, set[str]]) -> None:
-    """What each arm came to; then its success by kind of task, and what the searches with environments gain over it there."""
+    """Print the result of each arm, its success by kind of task, and the gain of searches over the policy in each kind."""
     header = [
         "arm",
         "success",
@@ -288,7 +291,7 @@ def within(found: Mapping[str, Any], only: set[str]) -> Any:
 
 
 def share(found: Mapping[str, Any], only: set[str]) -> str:
-    """That for the table: of how many tasks it is, where an arm has not run all."""
+    """Return a note on the number of tasks for the table, where an arm has not run all."""
     count = len(only & set(found["scores"]))
     return f"{within(found, only)}{'' if count == len(only) else f' of {count}'}" if count else ""
 

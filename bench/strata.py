@@ -50,7 +50,7 @@ def words(observation: Observation) -> set[str]:
 
 
 async def probe(environments: EnvironmentFactory, suite: MiniWob, name: str) -> dict[str, object]:
-    """What clicks do from a task's start, over the seeds."""
+    """Return the effects of clicks at a task's start, over the seeds."""
     clicks = ends = showing = forms = unstable = 0
     async with environments.open(simulation=True) as environment:
         for seed in SEEDS:
@@ -69,7 +69,7 @@ async def probe(environments: EnvironmentFactory, suite: MiniWob, name: str) -> 
 
 
 async def click(environment: Environment, suite: MiniWob, id: str, actions: ActionSpace, element: str) -> Observation | None:
-    """The state after one click from the start; None when it ended the episode."""
+    """Return the state after one click at the start; None where it ended the episode."""
     from exact.errors import ActionError
 
     start = await environment.reset(suite.task(id))
@@ -80,7 +80,7 @@ async def click(environment: Environment, suite: MiniWob, id: str, actions: Acti
 
 
 def stratum(seen: dict[str, object]) -> str:
-    """The rule above."""
+    """Return the stratum of a task, by the rule above."""
     clicks, ends, showing, forms, unstable = (int(str(seen[key])) for key in ("clicks", "ends", "showing", "forms", "unstable"))
     most = len(SEEDS) // 2 + 1
     if unstable or not clicks:

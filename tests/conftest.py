@@ -39,14 +39,14 @@ def executable() -> str:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser(executable: str) -> AsyncIterator[Browser]:
-    """One browser for all tests. They run in the session's loop: `pytestmark = pytest.mark.asyncio(loop_scope="session")`."""
+    """Open one browser for all tests. They run in the session's loop: `pytestmark = pytest.mark.asyncio(loop_scope="session")`."""
     async with launch(CONFIG) as launched:
         yield launched
 
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
-    """Gives this process, and those that it starts, a folder for temporary files of their own. `temporary()`: what is in it."""
+    """Give this process and its children a folder for temporary files, and return a function that lists it."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))

@@ -37,7 +37,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def _tasks() -> str:
-    """Where the tasks of the loop that runs are; pytest tells of the main thread itself."""
+    """Return the stacks of the running loop's tasks; pytest itself prints the main thread."""
     try:
         tasks = asyncio.all_tasks()
     except RuntimeError:
@@ -50,7 +50,7 @@ def _tasks() -> str:
 
 
 def _frames(waits: object) -> Iterator[tuple[FrameType, int]]:
-    """Of a coroutine and all that it waits for, inwards; a task itself tells of the first alone."""
+    """Return the frames of a coroutine and of everything that it awaits, inwards; a task itself gives its first frame only."""
     while waits is not None:
         kind = next((each for each in ("cr", "gi", "ag") if hasattr(waits, f"{each}_frame")), "")
         if not kind:  # a step of an asynchronous generator names nothing, but refers to it

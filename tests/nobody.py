@@ -34,6 +34,6 @@ def nobody(runsc: str) -> Iterator[dict[str, str]]:
 
 
 def _said(*command: str) -> str:
-    """What a program says that fails as nobody; empty if it does not fail."""
+    """Return the error output of a program that fails as `nobody`; empty if it does not fail."""
     done = subprocess.run([*AS_NOBODY, *command], capture_output=True, text=True, cwd=ROOT, env={"PATH": "/usr/bin:/bin"})
     return (done.stderr.strip() or f"{command[0]} ended with {done.returncode}") if done.returncode else ""

@@ -28,7 +28,7 @@ def left(setting: str, seconds: float) -> list[str]:
 
 
 def pipes() -> set[str]:
-    """That this process has open."""
+    """Return the pipes that this process has open."""
     found = set()
     for each in Path("/proc/self/fd").iterdir():
         with suppress(FileNotFoundError):  # that of the listing itself

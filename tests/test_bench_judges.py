@@ -32,7 +32,7 @@ def answers(question: Question, sample: int) -> str:
 
 
 def written(folder: Path, url: str) -> list[str]:
-    """A configuration for each kind; the first's model has no known price."""
+    """Write a configuration for each kind; the first one's model has no known price."""
     paths = []
     for kind in KINDS:
         model = {"model": "classifier" if kind == "trained" else "m", "base_url": url, "api": "classify" if kind == "trained" else "chat"}

@@ -19,7 +19,7 @@ BENCH = Path(__file__).parents[1] / "bench"
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
-    """The names of a script of bench/."""
+    """Return the names of a script of bench/."""
     monkeypatch.syspath_prepend(str(BENCH))
     return lambda name: runpy.run_path(str(BENCH / name))
 

@@ -21,7 +21,7 @@ OWN = FOLDER / "own_algorithm"
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """Where the example's own package lies as `pip install` would leave it."""
+    """Return the folder in which `pip install` would put the example's own package."""
     project = tomllib.loads((OWN / "pyproject.toml").read_text())["project"]
     info = tmp_path / f"{project['name']}-{project['version']}.dist-info"
     info.mkdir()
@@ -60,7 +60,7 @@ def test_an_algorithm_is_named_by_its_entry_point_and_unknown_options_are_its_ow
 
 
 def test_a_custom_agent_on_a_custom_environment_takes_forty_lines_of_code() -> None:
-    """Without imports, docstrings, comments and blank lines."""
+    """Imports, docstrings, comments and blank lines are not counted."""
     source = (FOLDER / "02_custom_agent.py").read_text()
     plain = [
         node

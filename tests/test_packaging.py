@@ -17,7 +17,7 @@ LINKS = {"agents", "prompts", "reflection", "search"}
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel and the sdist."""
+    """Return a folder with the wheel and the sdist."""
     folder = tmp_path_factory.mktemp("dist")
     subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", str(folder)], cwd=ROOT, check=True, capture_output=True)
     return folder
@@ -25,7 +25,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The scripts' folder of a fresh virtual environment with the wheel in it; its dependencies are this environment's."""
+    """Return the scripts' folder of a fresh virtual environment with the wheel, whose dependencies are this environment's."""
     home = tmp_path_factory.mktemp("a fresh place") / "venv"
     venv.create(home, with_pip=False)
     python = home / "bin" / "python"

@@ -26,7 +26,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def quickstart(root: Path, *args: str) -> tuple[list[str], str]:
-    """What was asked of `exact`, and what was printed."""
+    """Run the script, and return the calls of `exact` and the output."""
     done = subprocess.run(["bash", root / "shells" / "quickstart.sh", *args], cwd="/", capture_output=True, text=True, check=True)
     return (root / "log").read_text().splitlines(), done.stdout
 

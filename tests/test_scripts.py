@@ -67,7 +67,7 @@ def test_a_configuration_has_its_script(path: Path, tmp_path: Path) -> None:
 def test_a_dry_run_reads_the_configuration_and_would_start(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With keys in the environment: every model has a provider, an address, and a price that its money cap can be kept by."""
+    """With keys in the environment every model has a provider, an address, and a price for its money cap."""
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "AZURE_OPENAI_API_KEY"):
         monkeypatch.setenv(name, "sk-of-nobody")
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://nobody.openai.azure.com")

@@ -57,7 +57,7 @@ class Place:
         return subprocess.run(["bash", script, *args], cwd="/", env=full, capture_output=True, text=True)
 
     def where_apt_may_be_used(self, python: str) -> None:
-        """A stand-in for Python, uv, and root's apt-get with old lists of packages."""
+        """Make stand-ins for Python, uv, and root's apt-get with old package lists."""
         for name, text in (("python3", python), ("uv", UV), ("apt-get", APT_WITH_OLD_LISTS), ("id", "#!/bin/bash\necho 0\n")):
             self.put(name, text)
 

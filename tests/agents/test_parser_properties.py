@@ -159,7 +159,7 @@ def test_a_parsed_reflection_has_all_fields() -> None:
 
 @pytest.mark.parametrize("part", ["action", "verdict", "lesson"])
 def test_the_generated_answers_hold_good_ones_and_bad_ones(part: str) -> None:
-    """The properties above are not empty."""
+    """Check that the properties above test both kinds."""
     good = {"action": "x\nAction: click [3]", "verdict": "x\nVerdict: B", "lesson": "Expected: a\nReal: b\nLesson: When c, d."}[part]
     parse = {"action": lambda text: parse_action(text, ACTIONS, SHOE), "verdict": parse_grade, "lesson": parse_reflection}[part]
     assert parse(good)

@@ -71,7 +71,7 @@ def test_no_curve_is_fitted_to_calibrated_evaluations(run: Path, tmp_path: Path,
 def test_label_draws_states_and_saves_their_outcomes(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each state is restored in a fresh environment, and none twice, for any number of labels and any seed."""
+    """Restore each state in a fresh environment, and none twice, for any number of labels and any seed."""
     environment, opened = maze(), []
 
     class Counted(ToyFactory):

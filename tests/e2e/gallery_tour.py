@@ -72,12 +72,12 @@ TOUR = (
 
 
 async def act(environment: BrowserEnvironment, seen: Observation, text: str) -> Transition:
-    """One step on what is named in it."""
+    """Take one step on the element that it names."""
     return await environment.step(environment.actions.parse(resolve_names(text, seen.elements)))
 
 
 async def go(environment: BrowserEnvironment, seen: Observation, text: str) -> Observation:
-    """What is seen after a step."""
+    """Return the observation after a step."""
     after = (await act(environment, seen, text)).observation
     assert after is not None
     return after

@@ -36,7 +36,7 @@ def start(folder: Path, tasks: tuple[str, ...], config: Path, *more: str) -> sub
 
 
 def _heed_ctrl_c() -> None:
-    """A job in the background of a shell ignores Ctrl-C, and so would its children."""
+    """Restore the default of SIGINT, which a shell's background job and its children ignore."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -55,12 +55,12 @@ def kill_after(process: subprocess.Popen[bytes], folder: Path, lines: int, secon
 
 
 def journalled(folder: Path) -> int:
-    """How many lines the journals of a run hold."""
+    """Return the number of lines in the journals of a run."""
     return sum(path.read_bytes().count(b"\n") for path in folder.glob("tasks/*/journal.jsonl"))
 
 
 def faults(folder: Path) -> list[str]:
-    """What is wrong with a run that should be finished: lost tasks, facts made twice."""
+    """Return the faults of a run that should be finished: lost tasks, repeated facts."""
     run = RunFolder.open(folder)
     found = [f"{task.id} has no result" for task in run.manifest.tasks if task.id not in {line.task for line in run.results()}]
     found += [f"{line.task}: {line.status}: {line.reason}" for line in run.results() if line.status != "scored"]
@@ -79,7 +79,7 @@ def faults(folder: Path) -> list[str]:
 
 
 def commits(folder: Path) -> dict[str, list[str]]:
-    """The committed actions of each task, by the folder's name."""
+    """Return the committed actions of each task, by the folder's name."""
     return {
         path.parent.name: [event.action for event in read_journal(path) if isinstance(event, ev.Committed)]
         for path in folder.glob("tasks/*/journal.jsonl")
@@ -87,5 +87,5 @@ def commits(folder: Path) -> dict[str, list[str]]:
 
 
 def gone(folder: Path, seconds: float = 15.0) -> list[str]:
-    """What of a run is still alive after at most so long: command lines."""
+    """Return the command lines of the run's processes that are still alive after the time limit."""
     return left(f"{MARK}={folder}", seconds)

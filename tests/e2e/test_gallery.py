@@ -44,7 +44,7 @@ async def site(executable: str) -> AsyncIterator[Browser]:
 
 
 def task_of(page: str, folder: Path, **metadata: str) -> Task:
-    """With two files to upload."""
+    """Return a task with two files to upload."""
     for name, text in (("notes.txt", "hello"), ("more.csv", "a,b")):
         (folder / name).write_text(text)
     files = (str(folder / "notes.txt"), str(folder / "more.csv"))

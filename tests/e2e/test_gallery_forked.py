@@ -33,7 +33,7 @@ TERMS = msgspec.structs.replace(CONFIG, scale=2.0, locale="de-DE", timezone="Eur
 
 
 class Seen(NamedTuple):
-    """Of one ability: what its tab showed before and after the restore, or why it could not be tried."""
+    """One ability's tab before and after the restore, or the reason why it could not be tried."""
 
     url: str = ""
     before: str = ""
@@ -53,7 +53,7 @@ async def environments(executable: str) -> AsyncIterator[ForkingFactory]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def tour(environments: ForkingFactory, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
-    """Every ability tried in a tab of one environment, and looked at again in a branch of it."""
+    """Try every ability in a tab of one environment, and observe it again in a fork."""
     task, found = task_of("/", tmp_path_factory.mktemp("files")), dict[str, Seen]()
     async with environments.open(simulation=True) as environment:
         seen = await environment.reset(task)
@@ -79,7 +79,7 @@ async def visited(environment: ForkingEnvironment, seen: Observation, stop: Stop
 
 
 async def around(environment: ForkingEnvironment, seen: Observation) -> dict[str, str]:
-    """What each tab shows, by its address."""
+    """Return the observation of each tab by its address."""
     found = {seen.url: seen.text}
     while new := [number for number, url in enumerate(seen.tabs, 1) if url not in found]:
         seen = await go(environment, seen, f"tab {new[0]}")

@@ -27,7 +27,7 @@ limits: {money: 1, calls: 60, actions: 4, transitions: 60}
 
 
 def answers(question: Question, sample: int) -> str:
-    """A model that reads the goal and finds the button of that name; its judge likes it."""
+    """Answer as a model that reads the goal and finds the button of that name, with a judge that approves."""
     text = question.messages[-1][1]
     if "Verdict" in question.messages[0][1]:
         return "It is clear from the page.\nVerdict: B"

@@ -36,7 +36,7 @@ TASK = Task(id="faults", instruction="Go onward.", start="http://localhost:8000/
 
 class EveryButton:
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
-        """The faults first."""
+        """Propose the faults first."""
         buttons = sorted((each for each in context.observation.elements if each.role == "button"), key=lambda each: each.name == "Onward")
         return tuple(Proposal(action=actions.action("click", each.id), prior=1 / len(buttons)) for each in buttons)
 

@@ -63,14 +63,14 @@ GOALS = (
 
 
 def renamed(text: str) -> str:
-    """The text with other names in place of those with an underscore."""
+    """Return the text with other names in place of those with an underscore."""
     return re.sub(r"_([a-z]+)", lambda match: "z" + hashlib.sha256(match[1].encode()).hexdigest()[:7], text)
 
 
 async def told(
     folder: Path, tasks: tuple[Task, ...], open_environments: Callable[[Task], AbstractAsyncContextManager[EnvironmentFactory]], agent: str
 ) -> list[Any]:
-    """What an agent proposed, thought and did, in order."""
+    """Return the proposals, thoughts and actions of an agent in order."""
     config = parse({"search": AGENTS[agent], "limits": {"actions": 6, "transitions": 24}, "browser": msgspec.to_builtins(CONFIG)})
     run = create(folder, tasks, config)
     await Runner(folder=run, config=config, open_environments=open_environments).run()

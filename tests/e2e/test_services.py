@@ -45,7 +45,7 @@ def runsc(executable: str) -> str:
 
 
 def services(application: str, port: int, folder: Path, *, seconds: float = 0.0) -> Path:
-    """A file that declares an application as the site's service, each page of which takes so long."""
+    """Write a file that declares an application as the site's service, whose pages take the given time."""
     python, reads, env = "python3", [str(SITES)], {}
     if application == "flask_rows.py":
         flask = importlib.util.find_spec("flask")
@@ -82,12 +82,12 @@ def of(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 
 def back(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of every time that an environment was brought to a state: as it was needed, or ahead of that, while others were thought about."""
+    """Return each arrival of an environment at a state, and whether it was prefetched during model calls."""
     return [*of(events, "arrived"), *of(events, "prepared")]
 
 
 def shown(out: Path, event: dict[str, Any]) -> str:
-    """What the page said of its rows after a step."""
+    """Return the rows that the page shows after a step."""
     (blob,) = out.rglob(f"{event['observation']}*")
     return json.loads(blob.read_text())["text"].partition("Rows: ")[2].partition('"')[0]
 
@@ -184,7 +184,7 @@ def test_where_a_replay_is_cheaper_it_is_chosen_in_environments_that_fork_too(ru
 
 @pytest.fixture
 def rows(executable: str) -> Iterator[int]:
-    """The application on this machine, outside of any sandbox: its port."""
+    """Start the application on this machine outside of any sandbox, and return its port."""
     port = free_port()
     process = subprocess.Popen([sys.executable, str(SITES / "http_rows.py"), str(port)], stdout=subprocess.PIPE)
     assert process.stdout is not None

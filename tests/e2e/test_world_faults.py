@@ -30,7 +30,7 @@ from exact.task import Task
 
 @pytest.fixture(autouse=True)
 def _kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A snapshot of every state: these environments are so quick that the planner would rather replay, and nothing could break."""
+    """Take a snapshot of every state, because these environments are so fast that the planner would only replay."""
     monkeypatch.setattr(Costs, "pays", lambda self, returns, way: True)
 
 
@@ -70,7 +70,7 @@ def runsc() -> None:
 
 
 async def search(folder: Path, factory: EnvironmentSpec, harm: Callable[[SandboxedFactory, int], None]) -> ResultLine:
-    """One run; `harm` is called after each event with their number."""
+    """Run one search; `harm` is called after each event with the number of events."""
     found = {"algorithm": "best_first", "iterations": 16, "k": 5, "commit": "plan", "workers": 2}
     config, agent, count = parse({"search": found, "reflection": {"kind": "none"}}), Agent(policy=EverySwitch(), value=Brightness()), 0
     async with sandboxed_factory(factory) as environments:
@@ -132,7 +132,7 @@ async def test_truncated_images_are_avoided(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
-    """A file system with room for an image or two."""
+    """Mount a file system with space for one or two images."""
     (folder := tmp_path / "small").mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", folder], capture_output=True).returncode:
         pytest.skip("this user cannot mount a small file system")

@@ -8,7 +8,7 @@ from exact.models.scripted import Reply, ScriptedModel
 
 
 def drawn(question, sample):
-    """As a server draws: never the same twice, told by the seed."""
+    """Answer as a server that draws: each seed gives another answer."""
     return f"{question.messages[-1][1]} {None if question.seed is None else question.seed + sample}/{sample}"
 
 

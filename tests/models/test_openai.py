@@ -20,12 +20,12 @@ KEY = "sk-test-0123456789abcdef"
 
 
 def numbered(question: Question, sample: int) -> str:
-    """An answer that tells a sample's own seed."""
+    """Return an answer that states its sample's seed."""
     return f"{question.messages[-1][1]} {(question.seed or 0) + sample}"
 
 
 def first(*faults: Fault):
-    """The faults of a question's first comings."""
+    """Return faults for the first requests of a question."""
     return lambda question, times: faults[times] if times < len(faults) else None
 
 

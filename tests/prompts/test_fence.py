@@ -108,7 +108,7 @@ UNSEEN = {
 @pytest.mark.parametrize("where", ["text", "title", "url", "lesson", "error", "rationale", "answer"])
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_page_that_writes_the_end_of_its_fence_stays_inside(name, where):
-    """The golden attack: it copies the very mark that will stand at its end in an innocent rendering."""
+    """The page copies the exact closing mark that an innocent rendering has."""
     for mark in MARK.finditer(SHOWN[name](context()).user):
         hostile = attack(f"⟦/{mark[2]} {mark[3]}⟧")
         seen = msgspec.structs.replace(SHOE, **({where: hostile} if where in ("text", "title", "url") else {}))

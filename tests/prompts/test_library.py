@@ -82,7 +82,7 @@ RENDERED = {
 
 @pytest.mark.parametrize("name", RENDERED)
 def test_a_prompt_reads_as_it_did(name, request):
-    """To update after an intended change: delete the file, run twice, read the difference, raise the prompt's version."""
+    """After an intended change, delete the file, run twice, read the difference, and raise the prompt's version."""
     rendered = RENDERED[name]()
     text = f"=== system\n{rendered.system}\n\n=== user\n{rendered.user}\n"
     file = GOLDEN / f"{name}.txt"

@@ -94,7 +94,7 @@ def make() -> type[Situations]:
 
 @pytest.fixture
 def look() -> Callable[..., Context]:
-    """A context to retrieve for, on an empty page of the same site."""
+    """Return a context for retrieval, on an empty page of the same site."""
     return lambda instruction, state="", task="suite/now?seed=0": situation(
         instruction, Observation(text=state, fingerprint="", url="http://127.0.0.1:9/x"), task
     )

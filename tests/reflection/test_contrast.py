@@ -20,7 +20,7 @@ def taken(name: str = "click [1]", error: str = "") -> Taken:
 
 
 def record(node: int = 0, **known: Any) -> Record:
-    """What came is as it was first judged, and Q holds nothing of that, where nothing else is said."""
+    """Return a step. By default its result has its first evaluation, and Q contains nothing of the result."""
     given = {"before": None, "chosen": None, "step": taken(), "after": None, "node": node}
     given |= {"came": known.get("first"), "expected": known.get("chosen")}
     return Record(**(given | known))  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ Open = Callable[..., StoredMemory]
 
 @pytest.fixture(params=["sqlite", "postgres", "pgvector"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
-    """Opens the same memory each time; one process may do so more than once."""
+    """Open the same memory each time; one process may do so more than once."""
     if request.param == "sqlite":
         yield lambda **options: open_memory(tmp_path / "m.sqlite", **options)
         return
@@ -341,7 +341,7 @@ def test_a_file_of_the_first_schema_is_brought_up_to_date(tmp_path: Path, make: 
 
 
 def sure(memory: StoredMemory, context: Context) -> list[tuple[str, float | None]]:
-    """What is shown where a lesson must be sure of its outcome."""
+    """Retrieve with a minimum certainty of the outcome."""
     found = memory.retrieve(context, "policy", k=9, threshold=0.1, exclude_task=None, confidence=0.2)
     return [(each.text, each.outcome) for each in found]
 

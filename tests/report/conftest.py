@@ -20,13 +20,13 @@ Show = Callable[..., AbstractAsyncContextManager[Page]]
 
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """A finished run over the tea shop. Do not change it."""
+    """Return a finished run over the tea shop. Do not change it."""
     return shop_run(tmp_path_factory.mktemp("shop") / "run")
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def chromium(executable: str) -> AsyncIterator[Browser]:
-    """A plain browser: a report needs nothing of ours."""
+    """Launch a plain browser, because a report needs nothing of exact."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=executable)
         yield browser

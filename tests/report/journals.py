@@ -296,7 +296,7 @@ def shop_run(
     score: Score | None = Score(value=1.0, success=True, raw=0.93),  # noqa: B008
     environment: dict[str, Page] = SHOP,
 ) -> RunFolder:
-    """A finished run over the tea shop: every kind of state is in it."""
+    """Write a finished run over the tea shop with every kind of state."""
     run, config = new_run(folder, "shop/tea?seed=1")
     recorder = Recorder(run, run.manifest.tasks[0], config, environment)
     recorder.begin()
@@ -308,7 +308,7 @@ def shop_run(
 
 
 def hostile_run(folder: Path, text: str) -> RunFolder:
-    """A run in which everything that a page, a model or a task can say is `text`."""
+    """Write a run in which every text of a page, a model and a task is `text`."""
     page = Page(text, (("3", "button", text),), 0.5, text, {f"fill [3] {msgspec.json.encode(text).decode()}": "other"}, text)
     other = Page(f"{text} 2", (("3", "button", text),), 0.9, text, {"click [3]": "END"}, f"{text}\n2")
     run, config = new_run(folder, "hostile", instruction=text, iterations=4)
@@ -329,7 +329,7 @@ DEBATED = Evaluation(
 
 
 def debate_run(folder: Path) -> RunFolder:
-    """An unfinished run of which the first state was judged in a debate."""
+    """Write an unfinished run whose first state was evaluated in a debate."""
     run, config = new_run(folder, "debate", iterations=1)
     recorder = Recorder(run, run.manifest.tasks[0], config, SHOP, screenshots=False)
     recorder._value = lambda node: Valued(evaluation=DEBATED)  # type: ignore[method-assign]
@@ -355,7 +355,7 @@ class Grown(dict[str, Page]):
 
 
 def grown_run(folder: Path, states: int, *, drawn: Callable[[str], Page], screenshots: bool = True) -> RunFolder:
-    """An unfinished run of about as many states."""
+    """Write an unfinished run with about that many states."""
     run, config = new_run(folder, "grown", iterations=states, c=4.0, depth=5)
     recorder = Recorder(run, run.manifest.tasks[0], config, Grown(drawn), screenshots=screenshots)
     recorder.begin()

@@ -26,7 +26,7 @@ def axe() -> str:
 
 
 async def faults(page: Page, axe: str) -> list[str]:
-    """What axe finds that is serious: rule and element."""
+    """Return the serious findings of axe: rule and element."""
     await page.evaluate(axe)
     found: dict[str, Any] = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
     assert found["testEngine"]["name"] == "axe-core"

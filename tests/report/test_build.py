@@ -20,7 +20,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def small(name: str) -> Page:
-    """A page with five links, of which the names say where they are."""
+    """Return a page with five links whose names state their positions."""
     moves = {f"click [{place}]": f"{name}.{place}" for place in range(5)}
     text = "\n".join(f'[{place}] link "{name}.{place}"' for place in range(5))
     return Page(name, tuple((str(place), "link", f"{name}.{place}") for place in range(5)), 0.5, text=text, moves=moves)

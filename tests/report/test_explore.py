@@ -21,7 +21,7 @@ CALM = {"reduced_motion": "reduce"}
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def many(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """A search of some hundreds of states."""
+    """Return a search of some hundred states."""
     return await asyncio.to_thread(grown_run, tmp_path_factory.mktemp("many") / "run", 200, drawn=small, screenshots=False)
 
 

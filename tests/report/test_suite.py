@@ -76,7 +76,7 @@ async def test_own_views_are_set_against_scores(tmp_path: Path) -> None:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(pair: tuple[RunFolder, ...], chromium: Browser) -> AsyncIterator[Page]:
-    """The comparison, opened; fails on a console message, an error or a request."""
+    """Open the comparison. Fails on a console message, an error or a request."""
     paths = [str(run.path) for run in pair]
     out = pair[0].path.parent / "compare.html"
     assert await asyncio.to_thread(main, ["report", *paths]) == 0

@@ -75,7 +75,7 @@ async def test_work_over_its_budget_is_closed_and_the_search_continues(tmp_path:
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("where", ["limits", "search"])
 async def test_when_time_is_up_waiting_ends_and_the_best_so_far_is_committed(where: str, workers: int, tmp_path: Path) -> None:
-    """What is two steps away is never judged: only the clock can end the waiting."""
+    """States two steps away are never evaluated: only the clock can end the waiting."""
 
     class Hanging:
         def __init__(self, value: ValueFunction) -> None:
@@ -126,7 +126,7 @@ class Priced:
 
 
 def judged_by_model(folder: Path, monkeypatch: pytest.MonkeyPatch, model: Priced, boxes: int = 4, **sections: dict[str, object]) -> Runner:
-    """A toy run whose value function asks a model through the ledger."""
+    """Run a toy task whose value function asks a model through the ledger."""
     environments = ToyFactory(form(boxes), latency=yielding)
     runner = toy_runner(folder, environments, config(**sections))
     good = runner.build_agent

@@ -47,18 +47,18 @@ FAULTS: tuple[Fault, ...] = (
 
 
 def a_fifth(question: Question, times: int) -> Fault | None:
-    """By what is asked, its seed and how often: whatever the order, the same requests fail."""
+    """Fail a fifth of the requests, chosen by question, seed and repetition, so that the order does not matter."""
     draw = hashlib.sha256(f"{question.key}/{question.seed}/{times}".encode()).digest()
     return FAULTS[draw[1] % len(FAULTS)] if draw[0] < 256 / 5 else None
 
 
 def slowly(question: Question, times: int) -> Fault | None:
-    """The same faults; what is answered comes in pieces."""
+    """Make the same faults; answers arrive in pieces."""
     return a_fifth(question, times) or Slow(3, 0.001)
 
 
 def refusing(question: Question, sample: int) -> str | Reply:
-    """One sample in seven is a refusal. The i-th choice is the first of the same question with a seed higher by i, as servers have it."""
+    """Refuse one sample in seven. As on servers, choice i is the first choice of the same question with a seed higher by i."""
     sample += question.seed or 0
     draw = hashlib.sha256(f"{question.key}/{sample}/no".encode()).digest()
     if draw[0] < 256 / 7:
@@ -67,7 +67,7 @@ def refusing(question: Question, sample: int) -> str | Reply:
 
 
 def for_good(question: Question, times: int) -> Fault | None:
-    """Some questions are never answered."""
+    """Never answer some questions."""
     draw = hashlib.sha256(f"{question.key}/{question.seed}".encode()).digest()
     return Status(500, WORDS) if draw[0] < 256 / 2 and "Verdict" in question.messages[0][1] else a_fifth(question, times)
 

@@ -37,7 +37,7 @@ class Judge:
 
 
 def runner(folder: Path, error: ModelError | None, algorithm: str) -> Runner:
-    """A search that may look at no state ahead, so that the last one is not judged when the attempt ends."""
+    """Return a runner that may simulate nothing, so that the last state has no evaluation when the attempt ends."""
     settings = config(search={"algorithm": algorithm, "iterations": 4, "k": 1, "iteration": {"transitions": 0}})
     made = toy_runner(folder, ToyFactory(WORLD), settings)
     made.build_agent = lambda settings, models: Agent(policy=ToyPolicy(WORLD), value=Judge(error))
@@ -45,7 +45,7 @@ def runner(folder: Path, error: ModelError | None, algorithm: str) -> Runner:
 
 
 async def ended(folder: Path, error: ModelError | None, algorithm: str) -> tuple[ResultLine, list[ev.Failed]]:
-    """The line, and what failed in the judging of the end."""
+    """Return the result line, and the failures of evaluating the end."""
     (line,) = await runner(folder, error, algorithm).run()
     events = journal(folder)
     over = next(i for i, event in enumerate(events) if isinstance(event, ev.Ended))

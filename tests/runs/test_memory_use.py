@@ -50,7 +50,7 @@ class Seeing:
 
 
 async def run(folder: Path, memory: Path, reflector: type[BuiltinReflector] = BuiltinReflector, **reflection: object) -> list[ev.AnyEvent]:
-    """One toy task with a shared memory; its journal. Too few iterations to see through the deception."""
+    """Run one toy task with a shared memory and too few iterations to see the deception, and return its journal."""
     environment = deceptive_chain(3)
     settings = config(
         search={"algorithm": "mcts", "iterations": 2, "k": 2},
@@ -82,7 +82,7 @@ class Refusing(BuiltinReflector):
 
 
 async def several(folder: Path, tasks: list[Task], *, new: bool = True, **reflection: object) -> list[list[ev.AnyEvent]]:
-    """Some tasks in one run; the journal of each."""
+    """Run some tasks in one run, and return the journal of each."""
     environment = deceptive_chain(3)
     settings = config(
         search={"algorithm": "mcts", "iterations": 2, "k": 2},
@@ -104,7 +104,7 @@ def journal(folder: Path) -> list[ev.AnyEvent]:
 
 
 def recalled(events: list[ev.AnyEvent]) -> list[ev.Recalled]:
-    """Where memory had something to say."""
+    """Return the events in which the memory gave reflections."""
     return [event for event in events if isinstance(event, ev.Recalled) and event.reflections]
 
 

@@ -33,7 +33,7 @@ Ask = Callable[["Scripted", Tree], Selection]
 
 @pytest.fixture(autouse=True)
 def _registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test registers is gone after it."""
+    """Remove what a test registers."""
     monkeypatch.setattr(registry, "BUILTIN", dict(registry.BUILTIN))
 
 
@@ -79,7 +79,7 @@ class Recording:
 
 
 def scripted(folder: Path, environment: ToyGraph, *asks: Ask, isolated: bool = True) -> tuple[Runner, list[Recording]]:
-    """A runner whose search asks for that, limited to one committed action; and its agent."""
+    """Return a runner whose search requests the given work and may commit one action, and its agent."""
     registry.BUILTIN["scripted"] = lambda config: Scripted(*asks)
     runner = toy_runner(folder, ToyFactory(environment, isolated=isolated), config(search={"algorithm": "scripted"}, limits={"actions": 1}))
     good, made = runner.build_agent, list[Recording]()
@@ -214,7 +214,7 @@ async def test_an_equal_question_has_the_answer_it_had_and_costs_nothing(tmp_pat
 
 
 async def test_a_result_for_what_was_dropped_is_late_and_kept(tmp_path: Path) -> None:
-    """The value of one arm comes when the other was committed already: it is kept, and not told."""
+    """The value of one arm arrives after the other was committed: it is kept, and not given to the search."""
     began, go_on = asyncio.Event(), asyncio.Event()
 
     class Slow(Recording):
@@ -246,7 +246,7 @@ async def test_a_result_for_what_was_dropped_is_late_and_kept(tmp_path: Path) ->
 
 
 def two_ways() -> ToyGraph:
-    """The likelier one goes on, the other ends."""
+    """Return a graph in which the likelier action continues and the other ends."""
     states = {
         "start": ToyState(text="two ways", edges={"arm 0": ToyEdge(to="mid", prior=2.0), "arm 1": ToyEdge(to="end")}),
         "mid": ToyState(text="on the way", edges={"arm 0": ToyEdge(to="end")}),

@@ -29,7 +29,7 @@ TOLD = "only half of it was done; still changing after 5 s"
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[Context]:
-    """What agents are shown in environments where every step has something to tell."""
+    """Return what agents are shown in environments where every step has a note."""
     step, propose, evaluate, seen = ToyEnvironment.step, ToyPolicy.propose, ToyValue.evaluate, list[Context]()
 
     async def telling(environment: ToyEnvironment, action: Action) -> Transition:

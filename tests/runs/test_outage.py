@@ -96,7 +96,7 @@ async def test_states_exhausted_by_an_outage_are_searched_after_it(tmp_path: Pat
 
 
 async def test_a_journal_from_before_is_read_as_it_was_written(tmp_path: Path) -> None:
-    """A resumed attempt used to keep closed what an outage had closed."""
+    """Earlier versions kept closed what an outage had closed when an attempt was resumed."""
     await attempt(tmp_path, "mcts", always, chain(2))
     settings = config(search={"algorithm": "mcts", "iterations": 12, "k": 4, "depth": 4})
     closed = [fold(settings, [*journal(tmp_path), ev.Resumed(repaired=mended)]).tree.root.closed for mended in (False, True)]
@@ -113,7 +113,7 @@ async def test_environments_that_broke_are_gone_on_with_in_new_ones(tmp_path: Pa
 
 @pytest.mark.parametrize("name", LOOKING)
 async def test_where_nothing_of_what_was_proposed_could_be_judged_nothing_is_committed(name: str, tmp_path: Path) -> None:
-    """The root is judged, where it is; then no state is, until the attempt is gone on with."""
+    """The root is evaluated; then no state is, until the attempt resumes."""
     rooted = name not in ("greedy", "flat_halving", "abmcts", "best_of_n")
     line = await attempt(tmp_path, name, lambda call: call > rooted, bandit(3, rewards=(0.0, 1.0, 0.0)))
     assert (line.status, line.score, line.actions, line.reason) == ("failed", None, 0, "503")

@@ -24,7 +24,7 @@ from tests.runs.toys import config, toy_runner
 
 
 class Gauge:
-    """How many are inside at once, and how many were at most."""
+    """Number of calls inside at once, and the largest number."""
 
     def __init__(self) -> None:
         self.now = self.most = 0
@@ -53,7 +53,7 @@ class Gauged:
 
 
 def gauged(runner: Runner, gauge: Gauge) -> Runner:
-    """The runner with an agent that is measured."""
+    """Return the runner with a measured agent."""
     good = runner.build_agent
     assert good is not None
 

@@ -37,7 +37,7 @@ def environment() -> ToyGraph:
 
 
 def answers(lesson: str) -> Any:
-    """A policy that obeys the page, a judge that changes its mind at the end, and a reflector that writes what it is told to."""
+    """Answer as a policy that obeys the page, a judge that changes its mind at the end, and a reflector that the page dictates to."""
 
     def said(question: Question, sample: int) -> str:
         system = question.messages[0][1]
@@ -54,7 +54,7 @@ def answers(lesson: str) -> Any:
 
 
 async def prompts(tmp_path: Path, reflector: str, lesson: str = "") -> tuple[list[str], Path]:
-    """What models are asked in the second of two tasks on the hostile page."""
+    """Return the prompts of the second of two tasks on the hostile page."""
     config = parse(
         {
             "search": {"algorithm": "mcts", "iterations": 3, "k": 2},

@@ -48,7 +48,7 @@ def committed(events: list[ev.AnyEvent]) -> list[str]:
 
 
 def moves(events: list[ev.AnyEvent]) -> list[object]:
-    """What the search did, without times."""
+    """Return the search's work without times."""
     kinds = ev.Asked | ev.Told | ev.Released | ev.Decided | ev.Committed
     found = [event for event in events if isinstance(event, kinds)]
     return [{key: value for key, value in each.__rich_repr__() if key not in ("t", "seconds")} for each in found]
@@ -65,7 +65,7 @@ async def run(folder: Path, environment: ToyGraph, *, isolated: bool = True, for
 
 
 async def killed(folder: Path, nth: int, environment: ToyGraph, *, written: bool = True, **search: object) -> list[ev.AnyEvent]:
-    """A run that is killed at a write and gone on with."""
+    """Kill a run at a write, and resume it."""
     with pytest.MonkeyPatch.context() as patch:
         kill_at(patch, nth, written=written)
         with pytest.raises(Killed):
@@ -90,7 +90,7 @@ async def test_a_kill_between_any_two_writes_leads_to_the_same_commits(environme
 
 @pytest.mark.parametrize("workers", [1, 4])
 async def test_where_environments_fork_snapshots_are_lost_with_the_process_and_nothing_else(workers: int, tmp_path: Path) -> None:
-    """Which routes are taken hangs on measured times, so the number of lines may differ; what the search does may not."""
+    """The routes depend on measured times, so the number of lines may differ. The work of the search may not."""
     search: dict[str, object] = {"forks": True, "workers": workers, "order": "selection"}
     whole = await run(tmp_path / "whole", form(2), **search)  # type: ignore[arg-type]
     for nth in range(2, len(whole), 6):
@@ -108,7 +108,7 @@ def tree(folder: Path) -> bytes:
 
 
 def repeated_facts(events: list[ev.AnyEvent]) -> list[object]:
-    """Steps and calls that stand in the journal more than once."""
+    """Return the steps and calls that are in the journal more than once."""
     steps = Counter((event.node, event.edge) for event in events if isinstance(event, ev.Acted))
     rolled = Counter((event.node, event.policy, event.draw, event.index) for event in events if isinstance(event, ev.RolledStep))
     calls = Counter(event.key for event in events if isinstance(event, ev.Called))

@@ -32,7 +32,7 @@ CONFIG = parse(
 
 
 def answers(question: Question, sample: int) -> str:
-    """A policy that names the links in turn, and a judge whose verdict hangs on what it reads."""
+    """Answer as a policy that names the links in turn, and a judge whose evaluation depends on the text it reads."""
     text = question.messages[-1][1]
     if "Verdict" in question.messages[0][1]:
         return f"So it looks.\nVerdict: {'ABCDE'[(len(text) + sample) % 5]}"

@@ -33,7 +33,7 @@ def searched(**search: object) -> Config:
 def run(
     patch: pytest.MonkeyPatch, folder: Path, settings: Config, environments: ToyFactory | None = None, *, cores: int = 8
 ) -> list[ev.AnyEvent]:
-    """The journal of a run in virtual time; no environment is left."""
+    """Return the journal of a run in virtual time, and check that no environment is left open."""
     environments = environments or slow_environments()
     patch.setattr("os.cpu_count", lambda: cores)
     in_virtual_time(slow_runner(patch, folder, environments, settings).run())
@@ -54,7 +54,7 @@ def routes(events: list[ev.AnyEvent]) -> Counter[str]:
 
 
 def moves(events: list[ev.AnyEvent]) -> list[Any]:
-    """What the search did."""
+    """Return the search's work."""
     return [event.result if isinstance(event, ev.Told) else event.action for event in events if isinstance(event, ev.Told | ev.Committed)]
 
 

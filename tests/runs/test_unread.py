@@ -94,7 +94,7 @@ async def test_where_one_action_could_be_judged_there_is_a_choice(tmp_path: Path
 
 
 async def test_where_a_model_was_out_as_well_there_is_no_score_and_only_that_is_made_good(tmp_path: Path) -> None:
-    """Of three actions the judge cannot be read about two, and is out at the third."""
+    """Of three actions the judge's answer is unreadable for two, and missing for the third."""
     environment, out = bandit(3, rewards=(0.0, 0.0, 1.0)), ModelError("503")
     line = await attempt(tmp_path, "greedy", environment, "value", lambda call: unread(call) if call <= 6 else out)
     assert (line.status, line.score, line.missing, line.reason) == ("failed", None, "model", "503")
@@ -105,7 +105,7 @@ async def test_where_a_model_was_out_as_well_there_is_no_score_and_only_that_is_
 
 
 async def test_a_journal_from_before_in_which_it_was_an_outage_is_gone_on_with(tmp_path: Path) -> None:
-    """It folds to what it was: closed, and opened again by what goes on with it; then it is scored."""
+    """It folds to its recorded state: closed, and reopened by the resume; then it is scored."""
     await attempt(tmp_path, "react", chain(2), "policy", lambda call: ModelError(UNREAD))
     tree = fold(settings("react"), journal(tmp_path)).tree  # type: ignore[arg-type]
     assert tree.root.closed == f"model: {UNREAD}" and len(tree.outages) == 1

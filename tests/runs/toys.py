@@ -28,7 +28,7 @@ def config(**sections: object) -> Config:
 
 
 def toy_runner(folder: Path, environments: ToyFactory, settings: Config | None = None, noise: float = 0.0) -> Runner:
-    """A runner on one toy task; goes on with what lies in the folder."""
+    """Return a runner on one toy task, which resumes what is in the folder."""
     settings = settings or config()
     if not (folder / "run.json").exists():
         create(folder, (toy_task(environments.graph),), settings)

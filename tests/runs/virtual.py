@@ -52,7 +52,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def in_virtual_time(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """What it returns."""
+    """Run a coroutine in virtual time, and return its result."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(coroutine)
 
@@ -84,7 +84,7 @@ def slow_environments(seconds: Mapping[str, float] = SANDBOX, *, kind: type[ToyF
 def slow_runner(
     monkeypatch: pytest.MonkeyPatch, folder: Path, environments: ToyFactory, settings: Config, *, thinks: float = 2.0
 ) -> Runner:
-    """A run on such environments with an agent that thinks for so long."""
+    """Return a runner on such environments with an agent that takes that long."""
     monkeypatch.setattr(runner_module, "Journal", partial(Journal, clock=lambda: asyncio.get_running_loop().time()))
     agent = Agent(
         policy=Thinking(DecisionPolicy(NoisyPolicy(TREE, sd=0.3)), thinks), value=Thinking(DecisionValue(NoisyJudge(TREE, sd=0.2)), thinks)

@@ -38,7 +38,7 @@ def graph(states: dict[str, ToyState], start: str = "a") -> ToyGraph:
 
 
 def two_arms() -> ToyGraph:
-    """The first wins, the second loses; the root looks like 0.5."""
+    """Return a bandit whose first arm wins and whose second loses; the root has the value 0.5."""
     return bandit(2, rewards=(1.0, 0.0))
 
 
@@ -52,7 +52,7 @@ class Harness:
         self.asked: list[Selection] = []
 
     def state(self, node: Node) -> str:
-        """Where a node stands in the environment."""
+        """Return the state of a node in the environment."""
         name = self.graph.start
         for edge in node.path():
             name = self.graph.states[name].edges[str(edge.action.args[0])].to
@@ -65,7 +65,7 @@ class Harness:
         return answer
 
     def select(self) -> Selection:
-        """The next selection, which must be one."""
+        """Return the next selection. Fails if the search wants something else."""
         answer = self.ask()
         assert isinstance(answer, Selection), answer
         return answer
@@ -82,14 +82,14 @@ class Harness:
                 return
 
     def is_noop(self, selection: Selection) -> bool:
-        """Whether a step led to a state that is known, so that nothing else is needed."""
+        """Return whether a step led to a known state, so that nothing else is needed."""
         return selection.id not in self.tree.open
 
     def edge(self, selection: Selection) -> Edge | None:
         return None if selection.edge is None else self.tree.nodes[selection.node].edges[selection.edge]
 
     def result(self, selection: Selection, need: Need) -> Result:
-        """What the environment answers."""
+        """Return the environment's answer."""
         node, edge = self.tree.nodes[selection.node], self.edge(selection)
         if need == "step":
             assert edge is not None
@@ -129,7 +129,7 @@ class Harness:
         return Stepped(fingerprint="" if ended else to, terminated=ended)
 
     def search(self, most: int = 10_000) -> Done:
-        """Until done, one selection at a time."""
+        """Search until done, one selection at a time."""
         for _ in range(most):
             answer = self.ask()
             if isinstance(answer, Done):
@@ -156,7 +156,7 @@ class Harness:
 
 
 def check(tree: Tree, values: list[float] | None = None) -> None:
-    """What holds at every moment; `values`: all that was backed up so far."""
+    """Check the invariants of every moment; `values`: everything that was backed up so far."""
     for node in tree.nodes:
         assert node.visits == node.backups + sum(edge.visits for edge in node.edges), f"visits of node {node.id}"
         assert node.in_flight >= 0
@@ -168,7 +168,7 @@ def check(tree: Tree, values: list[float] | None = None) -> None:
 
 
 def check_idle(tree: Tree) -> None:
-    """What holds when nothing is open."""
+    """Check the invariants of a search without open work."""
     check(tree)
     assert not any(node.in_flight or node.pending for node in tree.nodes)
     assert not any(edge.in_flight for node in tree.nodes for edge in node.edges)

@@ -45,7 +45,7 @@ class Crowd:
         self.values: list[float] = []
 
     def search(self) -> Done:
-        """Until done. Checks the tree after each move."""
+        """Search until done, and check the tree after each move."""
         for _ in range(3000):
             if len(self.open) < self.workers and (not self.open or self.dice.random() < 0.7):
                 answer = self.run.ask()
@@ -63,7 +63,7 @@ class Crowd:
         raise AssertionError("it never ends")
 
     def move(self) -> None:
-        """One worker tells its next result, fails or lets go."""
+        """Let one worker report its next result, fail or release its work."""
         selection, needs = self.open.pop(self.dice.randrange(len(self.open)))
         luck = self.dice.random()
         if luck < self.trouble / 2:
@@ -105,7 +105,7 @@ SAMPLING = ("gumbel", "gumbel visits", "flat_halving", "abmcts")
 
 
 def any_of(name: str, dice: random.Random, c: float) -> Work:
-    """An algorithm with settings at random."""
+    """Return an algorithm with random settings."""
     iterations, depth = dice.randint(1, 25), dice.randint(1, 5)
     if name in LOOKAHEADS:
         options = {"rating": "vote"} if "vote" in name else {}
@@ -175,7 +175,7 @@ def test_the_same_results_in_the_same_order_lead_to_the_same_selections(name: st
 
 
 def test_an_expansion_that_fails_after_the_evaluation_is_one_iteration() -> None:
-    """The counter-example that was found: eager, the value is told and backed up, then the policy fails for good."""
+    """A counter-example that was found: with eager expansion the value is backed up, then the policy fails finally."""
     run = Harness(any_environment(random.Random(6603)), MCTS(iterations=4, k=3, expansion="eager", retries=0))
     selection = run.select()
     run.tell(selection, run.result(selection, "value"))

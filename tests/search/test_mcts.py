@@ -46,7 +46,7 @@ def test_two_arms_are_pulled_in_the_order_worked_out_by_hand() -> None:
 
 
 def test_a_first_play_is_worth_what_its_own_state_is_worth() -> None:
-    """Without exploration the second arm is tried only where the first has fallen below the root's own value."""
+    """Without exploration the second arm is tried only after the first has fallen below the root's own value."""
     for first, visits in [(0.4, [1, 4]), (0.6, [5, 0])]:
         run = Harness(bandit(2, rewards=(first, 0.6)), mcts(iterations=6, c=0.0, revisit="repeat"))
         run.tell(run.select(), valued(0.5))
@@ -128,7 +128,7 @@ def test_a_state_on_the_own_path_is_closed_and_counts_the_value_it_had() -> None
 
 
 def test_an_unsearchable_action_is_committed_if_its_value_is_clearly_higher() -> None:
-    """A card is picked without a trace: the state looks the same. The only action that shows an effect is a bad end."""
+    """Picking a card leaves no trace: the state looks the same. The only action with a visible effect is a bad end."""
     for bad, taken in ((0.05, "pick"), (0.45, "end")):
         states = {"a": ToyState(edges={"pick": ToyEdge(to="a", prior=9.0), "end": ToyEdge(to="lost")}, looks=0.5)}
         run = Harness(graph({**states, "lost": ToyState(reward=bad)}), mcts(iterations=12))
@@ -137,7 +137,7 @@ def test_an_unsearchable_action_is_committed_if_its_value_is_clearly_higher() ->
 
 
 def test_it_must_promise_more_than_the_best_that_was_searched_not_only_than_the_surest() -> None:
-    """The end is worth 0.95 by one judgement: a way with many visits is before it, and what was not searched is worth less."""
+    """The end has the value 0.95 by one evaluation. A path with many visits comes first, and the unsearched action has a lower value."""
     states = {
         "a": ToyState(edges={"pick": ToyEdge(to="a", prior=9.0), "end": ToyEdge(to="won"), "way": ToyEdge(to="b0")}, looks=0.85),
         "won": ToyState(reward=0.95),
@@ -333,7 +333,7 @@ def test_a_selection_is_in_flight_on_every_edge_above_it() -> None:
 
 
 def test_the_shorter_of_two_ways_to_one_end_is_committed() -> None:
-    """The search that dithered: the end is one click away, and everything else was tried too and leads there as well."""
+    """The end is one click away; all other actions were tried and lead there as well."""
     detours = {name: ToyState(edges={"end": ToyEdge(to="won")}, looks=0.7) for name in "bcd"}
     ways = {"detour": ToyEdge(to="b", prior=3.0), "end": ToyEdge(to="won"), "other": ToyEdge(to="c"), "third": ToyEdge(to="d")}
     made = graph({"a": ToyState(edges=ways, looks=0.6), **detours, "won": ToyState(reward=0.95)})

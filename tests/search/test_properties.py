@@ -100,7 +100,7 @@ class Weather:
             self.open.append((selection, needs))
 
     def mishap(self, selection: Selection) -> None:
-        """Cancelled, failed, or elsewhere."""
+        """Return a cancellation, a failure or a drift."""
         way = [
             (node.id, node.edges.index(edge))
             for node, edge in self.tree.open[selection.id].path
@@ -124,7 +124,7 @@ def counted(tree: Tree) -> None:
 
 
 def idle(tree: Tree) -> None:
-    """No reservation is left."""
+    """Check that no reservation is left."""
     counted(tree)
     assert not tree.open
     assert not any(node.in_flight or node.pending or any(edge.in_flight for edge in node.edges) for node in tree.nodes)
@@ -157,7 +157,7 @@ def test_priors_of_a_state_sum_to_one_and_open_edges_are_never_futile(config: Se
 
 
 def _warm(node: Any) -> bool:
-    """A root that began with what another state's policy had proposed: some of it may be left out."""
+    """Return a root that began with another state's proposals, some of which may be left out."""
     return bool(node.fingerprint == "elsewhere" and not node.expansions)
 
 

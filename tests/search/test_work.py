@@ -14,7 +14,7 @@ from tests.search.harness import Harness, check_idle, failed, proposed, two_arms
 
 
 def begun(iterations: int = 16, **more: int) -> Harness:
-    """A chain whose root is judged and expanded."""
+    """Return a search of a chain whose root is evaluated and expanded."""
     run = Harness(chain(3), MCTS(iterations=iterations, k=2, **more))
     run.meet(run.select())
     run.meet(run.select())
@@ -200,7 +200,7 @@ def test_a_state_that_was_never_explored_is_searched_anew() -> None:
 
 
 def test_the_state_behind_a_blocked_write_is_searched_after_its_commit() -> None:
-    """The page may look the same after the write as where it was held back; what comes next is still unknown."""
+    """The page may look the same before and after the write; its successors are still unknown."""
     run = begun()
     step = run.select()
     run.tell(step, Stepped(fingerprint="s0", blocked=True))

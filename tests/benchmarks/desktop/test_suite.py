@@ -29,7 +29,7 @@ def test_a_seed_draws_the_task_and_equal_seeds_draw_the_same() -> None:
 
 
 def by_hand(task: Task) -> list[str]:
-    """How a person would do it: actions, where `<name>` stands for an element."""
+    """Return the actions of a person who solves the task; `<name>` stands for an element."""
     texts, numbers = re.findall(r'"(.+?)"', task.instruction), re.findall(r"\d+", task.instruction)
     note = json.loads(task.private["desktop"])["files"].get("note.txt", "")  # type: ignore[arg-type]
     save = 'press "Control+s"'

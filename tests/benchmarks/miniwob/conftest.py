@@ -59,7 +59,7 @@ def suite() -> MiniWob:
 
 @pytest.fixture
 def flipped() -> MiniWob:
-    """The same pages with the sign of every reward turned."""
+    """Serve the same pages with the sign of every reward inverted."""
     return MiniWob(rewrite=flip_rewards)
 
 
@@ -82,7 +82,7 @@ async def environment(environments: EnvironmentFactory) -> AsyncIterator[Environ
 
 @pytest.fixture
 def open_environment() -> Callable[[MiniWob], object]:
-    """One environment of a suite, with everything below it."""
+    """Open one environment of a suite with its browser."""
 
     @asynccontextmanager
     async def opened(suite: MiniWob) -> AsyncIterator[Environment]:

@@ -19,7 +19,7 @@ LEAK = re.compile(r"reward|last 10 average|time left|episodes done|\bSTART\b|WOB
 
 
 def leaks(walk) -> list[str]:
-    """Every place of an episode in which something of the reward's display is told."""
+    """Return every part of an episode that shows something of the reward's display."""
     told = [msgspec.json.encode(observation).decode() for observation in walk.observations]
     told += [msgspec.json.encode((t.info, t.effects)).decode() for _, t in walk.steps]
     return [match[0] for text in told for match in LEAK.finditer(text)]

@@ -15,7 +15,7 @@ from exact.task import Task
 
 
 def item(**fields: Any) -> dict[str, Any]:
-    """A task file's content, in the form of the published ones."""
+    """Return the content of a task file in the published form."""
     config = [{"type": "launch", "parameters": {"command": ["google-chrome"]}}, {"type": "sleep", "parameters": {"seconds": 2}}]
     result = {"type": "vm_file", "path": "/home/user/a.docx", "dest": "a.docx"}
     expected = {"type": "cloud_file", "path": "https://example.org/gold.docx", "dest": "gold.docx"}

@@ -32,7 +32,7 @@ SAMPLE = {"trac": ("trac/21",), "wagtail": ("wagtail/17",)}
 
 @pytest.mark.parametrize("made", [trac, wagtail])
 async def test_reference_sequences_score_1_and_wrong_ones_0(made: type[SiteSuite], applications: None, executable: str) -> None:
-    """Every fourth; all are walked by `bench/sites.py --references`."""
+    """Every fourth sequence is tested here; `bench/sites.py --references` tests all."""
     site = made()  # type: ignore[call-arg]
     async with site.environments(BESIDE) as environments:
         assert await scores(environments, site, site.ids()[::4]) == {}
@@ -47,7 +47,7 @@ async def test_a_sample_scores_the_same_inside_gvisor(made: type[SiteSuite], app
 
 
 async def took(branch: Fork, *steps: list[object]) -> str:
-    """The text of the page at the end."""
+    """Return the page's text at the end."""
     seen = branch.observation
     for step in steps:
         transition = await branch.step(action(branch, seen, step))
@@ -89,7 +89,7 @@ UUID = re.compile(r"\b[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-
 
 
 def content(path: Path, drawn: set[str]) -> dict[str, list[dict[str, object]]]:
-    """Every row of every table."""
+    """Return every row of every table."""
     found: dict[str, list[dict[str, object]]] = {}
     with contextlib.closing(sqlite3.connect(path)) as database:
         database.row_factory = sqlite3.Row
@@ -127,11 +127,11 @@ class Visitor:
             return str(answer.read().decode())
 
     def token(self, path: str) -> dict[str, str]:
-        """What the forms of a page send along."""
+        """Return the token that the forms of a page send."""
         return dict(re.findall(r'name="(__FORM_TOKEN|csrfmiddlewaretoken)" value="([^"]+)"', self.page(path)))
 
     def post(self, path: str, fields: dict[str, str]) -> int:
-        """The status at the end."""
+        """Post a form, and return the final status."""
         try:
             with self._opener.open(f"http://{self._address}{path}", urllib.parse.urlencode(fields).encode(), timeout=60) as answer:
                 return int(answer.status)

@@ -58,7 +58,7 @@ def test_each_references_pages_hold_its_answer_or_it_says_why_no_page_does(site:
 
 
 def ticket(priority: str) -> str:
-    """What Trac's page of a ticket says."""
+    """Return the text of Trac's page of a ticket."""
     cells = [("heading", "Wheel for arm64 is missing"), ("rowheader", "Priority:"), ("cell", priority), ("link", priority)]
     elements = tuple(Element(id=str(number), role=role, name=name) for number, (role, name) in enumerate(cells))
     return said(Observation(text="", fingerprint="", elements=elements))

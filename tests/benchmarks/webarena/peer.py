@@ -33,8 +33,11 @@ treebank = nltk.tokenize.NLTKWordTokenizer()
 
 
 def sentences(text):
-    """A sentence ends with a word whose last sign is one full stop, leaving out what closes quotes and brackets. After a letter that stands
-    alone, as in `j. smith` and `e.g.`, it goes on."""
+    """Split a text into sentences.
+
+    A sentence ends with a word that has one full stop as its last character, before closing quotes and brackets. After a single letter, as
+    in `j. smith` and `e.g.`, the sentence continues.
+    """
     begin = 0
     for word in re.finditer(r"\S+", text):
         bare = word[0].rstrip("])}>\"'»”’")
@@ -57,8 +60,11 @@ def evaluators(dialect):
 
 
 def scripted(case):
-    """A chat completion that gives a case's answers in turn, a look at pictures that tells them by the red of their first pixel, and the
-    list in which both note what they are asked."""
+    """Return stand-ins for the models of a case, and the list of the questions to both.
+
+    They are a chat completion that gives the case's answers in turn, and a vision model that recognises pictures by the red of their first
+    pixel.
+    """
     asked, says = [], iter(case.get("says", ()))
 
     def completes(messages, **settings):
@@ -77,7 +83,7 @@ def scripted(case):
 
 
 def judged(case, page):
-    """The score of a case's evaluation on a page; where it has models, also what they were asked."""
+    """Return the score of a case's evaluation on a page; where it has models, also the questions to them."""
     module = evaluators(case["dialect"])
     completes, sees, asked = scripted(case)
     importlib.import_module(f"{case['dialect']}.evaluation_harness.helper_functions").generate_from_openai_chat_completion = completes

@@ -146,7 +146,7 @@ class Stub:
         return ChatAnswer(choices=(Choice(text=said, finish="stop"),), usage=Usage(), model="stub", raw="")
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing."""
 
 
 def _saw(case: Case, shade: str, question: str) -> str:
@@ -251,7 +251,7 @@ def pictures(server: str) -> Iterator[Case]:
 
 
 def getters(server: str) -> Iterator[Case]:
-    """What the shop's interface says, and what pages say to the getters that test_parity.py does not have."""
+    """Return cases for the shop's interface, and for the getters of pages that test_parity.py lacks."""
     order, post = "func:shopping_get_latest_order_url()", "func:reddit_get_post_url('__last_url__')"
     head = "document.querySelector('h1').outerText"
     review = "func:shopping_get_sku_latest_review_{}('{}')"
@@ -285,5 +285,5 @@ def getters(server: str) -> Iterator[Case]:
 
 
 def stubbed_cases(tasks: list[Any], server: str) -> list[Case]:
-    """The same ones each time, of all tasks of both benchmarks."""
+    """Return the same cases of all tasks of both benchmarks each time."""
     return [*judged(tasks, random.Random(0)), *parts(server), *pictures(server), *getters(server)]

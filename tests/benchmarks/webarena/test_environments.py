@@ -72,7 +72,7 @@ def classifieds(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def suite(folder: Path, **fields: Any) -> WebArena:
-    """One task at the site."""
+    """Return a suite with one task at the site."""
     plain = {"task_id": 0, "sites": ["classifieds"], "start_url": "__CLASSIFIEDS__/", "require_login": True}
     state = {"storage_state": "./.auth/classifieds_state.json", "require_reset": True}
     (folder / "tasks.json").write_text(json.dumps([item(**{**plain, **state, **fields})]))

@@ -45,7 +45,7 @@ class Says:
         return ChatAnswer(choices=(Choice(text=answer, finish="stop"),), usage=Usage(), model="judge", raw="")
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing."""
 
     def judges(self) -> Judges:
         return Judges(lambda role: self)
@@ -271,7 +271,7 @@ async def test_pictures_are_compared_and_asked_about(environment: BrowserEnviron
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def gallery(browser: Browser, httpserver: HTTPServer) -> AsyncIterator[BrowserEnvironment]:
-    """An environment at a page whose pictures are decoration, hidden, broken or from elsewhere, but for one."""
+    """An environment at a page with one visible picture; the others are decoration, hidden, broken or from another site."""
     html = "<title>Cups</title><img src=/cup.png alt=Cup><img src=/other.png alt=''><img src=/other.png alt=Other style=display:none>"
     html += "<div aria-hidden=true><img src=/other.png alt=Other></div>"
     html += "<img src=/gone.png alt=Gone><img src=http://localhost:9/away.png alt=Away>"

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def ours(case: Case, environments: BrowserFactory) -> Any:
-    """What we say."""
+    """Return the result of our evaluators."""
     from PIL import Image
 
     if case["kind"] == "tokens":
@@ -58,7 +58,7 @@ def same(case: Case, one: Any, other: Any) -> bool:
 
 
 def kinds(cases: Sequence[Case]) -> Counter[str]:
-    """How many cases there are of each reference, rule and address that the published evaluators know, in both dialects."""
+    """Return the number of cases of each reference, rule and address that the published evaluators know, in both dialects."""
     wanted = {
         "webarena": "exact_match must_include GOLD-in-PRED GOLD-in-PRED-OR in:must_include last literal prepared",
         "visualwebarena": "exact_match must_include must_exclude one_of required_values EXACT EXACT-OR GOLD-in-PRED in:must_include "

@@ -60,7 +60,7 @@ def pictures(path: str, like: str, place: str = "") -> dict[str, Any]:
 
 
 def faults(server: str) -> dict[str, tuple[Case, float | str, float | str]]:
-    """A case, what is said of it by the published evaluators, and what by ours."""
+    """Return cases with the published result and ours, where the published one is wrong."""
     cup, box = f"{server}/picture/200.png", f"{server}/picture/60.png"
     reads = "func:shopping_get_sku_latest_review_{}('B4')"
     product = {"url": "func:shopping_get_sku_product_page_url('B1')", "locator": "", "required_contents": {"must_include": ["tea"]}}
@@ -132,7 +132,7 @@ def faults(server: str) -> dict[str, tuple[Case, float | str, float | str]]:
 
 
 def undecided(server: str) -> dict[str, tuple[Case, float | str, float | str]]:
-    """As faults, where neither gives a score."""
+    """Return cases as `faults`, where neither gives a score."""
     reads = "func:shopping_get_sku_latest_review_text('B9')"
     return {
         "a judge without a verdict": (
@@ -154,11 +154,11 @@ def undecided(server: str) -> dict[str, tuple[Case, float | str, float | str]]:
 
 
 class Heard(NamedTuple):
-    """What was said of all cases."""
+    """Results of all cases."""
 
     agreed: list[tuple[Case, Said, Said]]
     others: dict[str, tuple[Case, Said, Said]]
-    """By name: of faults, and where neither gives a score."""
+    """By name: the cases of `faults` and of `undecided`."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -177,7 +177,10 @@ async def heard(browser: Browser, executable: str) -> AsyncIterator[Heard]:
 
 
 def same(case: Case, one: Said, mine: Said) -> bool:
-    """Whether both say the same and asked the same, except that we stop asking at a score of 0, and ask nobody where a rule gave it."""
+    """Return whether both give the same result and ask the same questions.
+
+    Ours stops asking at a score of 0, and asks nothing where a rule gave it.
+    """
     first = 1 if case["kind"] == "program_html" else 0  # see the test on parts of pages
     wanted, found = [each[first:] for each in one.asked], [each[first:] for each in mine.asked]
     asks = bool(found) or not wanted or "must_include" in case["eval"].get("reference_answers", ())

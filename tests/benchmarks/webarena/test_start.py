@@ -16,7 +16,7 @@ from tests.benchmarks.webarena.conftest import item
 
 
 def unused() -> int:
-    """A port at which nobody listens."""
+    """Return a port without a server."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         return int(listening.getsockname()[1])
 

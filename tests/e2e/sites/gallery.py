@@ -115,7 +115,7 @@ LARGE = 3_000_000
 
 
 def pdf(text: str) -> bytes:
-    """A small document of one page."""
+    """Return a small document of one page."""
     drawn = f"BT /F1 18 Tf 20 100 Td ({text}) Tj ET".encode()
     parts = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -164,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def large(self) -> None:
-        """A file that is as large as it says, and slow to come."""
+        """Return a slow response of the declared size."""
         self.send_response(200)
         self.send_header("Content-Type", "application/octet-stream")
         self.send_header("Content-Disposition", "attachment; filename=large.bin")
@@ -190,7 +190,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def serving() -> Iterator[int]:
-    """The site on a free port of this machine."""
+    """Serve the site on a free port of this machine."""
     server = _Server(("127.0.0.1", 0), _Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

@@ -28,7 +28,7 @@ HERE = Path(__file__).parents[3] / "examples" / "sync_environments"
 
 
 def example() -> Any:
-    """The module examples/sync_environments/run.py."""
+    """Import the module examples/sync_environments/run.py."""
     spec = importlib.util.spec_from_file_location("sync_environments", HERE / "run.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -43,7 +43,7 @@ def local_tasks() -> list[dict[str, Any]]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def browser(libwebarena: Path) -> AsyncIterator[ScriptBrowser]:
-    """One for all tests: a reset is enough between them."""
+    """Open one browser for all tests: a reset is enough between them."""
     async with script_browsers(trace=True) as open, open() as opened:
         yield opened
 

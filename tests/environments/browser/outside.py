@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(query["run"].encode(), "text/javascript")
 
     def _size(self, query: dict[str, str]) -> None:
-        """What was posted: its length and digest."""
+        """Return the length and digest of the posted body."""
         digest = hashlib.sha256(self.server.received).hexdigest()
         self._answer(f"<p>{len(self.server.received)} {digest}".encode())
 
@@ -120,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _socket(self, query: dict[str, str]) -> None:
-        """A WebSocket that says how many there were before it."""
+        """Serve a WebSocket that sends the number of earlier ones."""
         key = self.headers["Sec-WebSocket-Key"] + _MAGIC
         accept = base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()
         self.server.sockets += 1
@@ -135,7 +135,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(certificate: Path | None = None, client: Path | None = None) -> Iterator[Site]:
-    """A site while the block runs; with TLS if a file with key and certificate is given. `client`: who must have signed its clients'."""
+    """Run a site; with TLS if a file with key and certificate is given.
+
+    `client`: the authority that must have signed client certificates.
+    """
     site = Site()
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -8,7 +8,7 @@ from exact.observation import Element, Observation
 
 
 def find(seen: Observation | None, name: str, role: str = "") -> Element:
-    """The first element whose name holds `name`."""
+    """Return the first element whose name contains `name`."""
     assert seen is not None
     found = [each for each in seen.elements if name in each.name and role in ("", each.role)]
     assert found, f"no {role} {name!r} in:\n{seen.text}"
@@ -16,12 +16,12 @@ def find(seen: Observation | None, name: str, role: str = "") -> Element:
 
 
 async def do(environment: BrowserEnvironment, text: str) -> Transition:
-    """One step, written as an agent writes it."""
+    """Take one step, written as an agent writes it."""
     return await environment.step(environment.actions.parse(text))
 
 
 async def look(environment: BrowserEnvironment, text: str) -> Observation:
-    """What is seen after a step."""
+    """Return the observation after a step."""
     observation = (await do(environment, text)).observation
     assert observation is not None
     return observation

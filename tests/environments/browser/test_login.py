@@ -189,7 +189,7 @@ async def test_accounts_are_leased_without_a_sandbox_too(browser: Browser, shop:
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an authority, a site's certificate and a client's that it signed, and another authority."""
+    """Make a folder with an authority, a site's and a client's certificate that it signed, and another authority."""
     folder = tmp_path_factory.mktemp("authority")
     new = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
     for name in ("ca", "other"):

@@ -53,7 +53,7 @@ def listens(service: Service) -> bool:
 
 
 def names(folder: Path) -> list[str]:
-    """Of all that is in it, however deep."""
+    """Return the names of everything in a folder, at any depth."""
     return [path.name for path in folder.rglob("*")]
 
 
@@ -89,7 +89,7 @@ async def test_no_pipe_is_kept_of_a_service_whose_descendants_hold_its_output(se
 
 
 def leaving(service: Service, mark: str) -> Service:
-    """It starts something in a session of its own. `mark`: NAME=value, in the environment of all of it."""
+    """Return a command that starts a process in another session. `mark`: NAME=value in the environment of both."""
     command = ("sh", "-c", 'setsid sleep 600 & exec "$@"', "sh", *service.command)
     return msgspec.structs.replace(service, command=command, env=dict([mark.split("=")]))
 

@@ -92,7 +92,7 @@ async def test_a_fork_in_another_state_or_with_a_shared_environment_is_found() -
 
 
 class Ending(SpecimenFactory):
-    """Some actions end the episode."""
+    """Environment in which some actions end the episode."""
 
     def __init__(self, ends: tuple[str, ...]) -> None:
         super().__init__()

@@ -73,7 +73,7 @@ async def test_descriptors_that_come_once_are_no_leak(opened: list[Holding]) -> 
 
 
 class Growing(SpecimenFactory):
-    """What each environment takes, in MiB, stays."""
+    """MiB that each environment takes and does not release."""
 
     def __init__(self, *taken: int) -> None:
         super().__init__()

@@ -22,7 +22,7 @@ def desktop_task(*applications: list[str], **setup: Any) -> Task:
 
 
 def id_of(seen: Observation, role: str, name: str | None = None) -> str:
-    """Of the first such element."""
+    """Return the id of the first such element."""
     found = [each.id for each in seen.elements if each.role == role and name in (None, each.name)]
     assert found, seen.text
     return found[0]

@@ -24,7 +24,7 @@ def has_desktop() -> None:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def desktop(has_desktop: None) -> AsyncIterator[Worker]:
-    """Tests that use it run in the session's loop."""
+    """Open one desktop. Its tests run in the session's loop."""
     async with desktop_factory() as environments, environments.open(simulation=True) as environment:
         assert isinstance(environment, Worker)
         yield environment

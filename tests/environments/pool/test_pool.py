@@ -44,7 +44,7 @@ async def lease(environments: EnvironmentFactory, name: str, order: Order, until
 
 @asynccontextmanager
 async def own_browser(simulation: bool) -> AsyncIterator[Environment]:
-    """A browser for each environment, so that one can die alone."""
+    """Open a browser for each environment, so that one can die alone."""
     config = BrowserConfig(screenshots=False)
     async with (
         launch(config) as browser,

@@ -105,7 +105,7 @@ class Counter:
         return {"observation": self.seen()}
 
     def child(self):
-        """A child in a session of its own, which outlives its parent if nobody ends it."""
+        """Start a child in another session, which outlives its parent unless it is ended."""
         child = subprocess.Popen(["sleep", "600"], start_new_session=True)
         return {"observation": self.seen(), "info": {"pid": str(child.pid)}}
 

@@ -18,7 +18,7 @@ TOLD = 0.3 - 4 / os.sysconf("SC_CLK_TCK")
 
 @pytest.fixture
 def started() -> Iterator[Callable[[str], subprocess.Popen[bytes]]]:
-    """Starts a script, and waits until it has said that it is done; it lives until the test ends."""
+    """Start a script, and wait until it reports that it is done; it lives until the test ends."""
     with ExitStack() as stack:
 
         def start(script: str) -> subprocess.Popen[bytes]:

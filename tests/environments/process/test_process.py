@@ -40,7 +40,7 @@ asyncio.run(main())
 
 
 def gone(pid: int, seconds: float = 20.0) -> bool:
-    """Whether a process is, or soon will be, no more."""
+    """Return whether a process has ended or is about to."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         try:
@@ -53,7 +53,7 @@ def gone(pid: int, seconds: float = 20.0) -> bool:
 
 
 def names(folder: Path) -> list[str]:
-    """Of all that is in it, however deep."""
+    """Return the names of everything in a folder, at any depth."""
     return [path.name for path in folder.rglob("*")]
 
 
@@ -187,7 +187,7 @@ async def test_a_cancelled_opening_leaves_no_guest(turns: int) -> None:
 
 
 def children() -> set[int]:
-    """The processes that this one started and that are not gone, dead ones that were not waited for included."""
+    """Return the live processes that this one started, including dead ones that were not waited for."""
     found = set()
     for folder in Path("/proc").iterdir():
         try:

@@ -28,7 +28,7 @@ TASK = Task(id="count?seed=1", instruction="Count.", seed=1)
 
 @asynccontextmanager
 async def counter(name: str = "Counter", *, log: Path | None = None, step: float = 60.0, **factory: object) -> AsyncIterator[Worker]:
-    """A worker of an environment in `foreign.py`, reset."""
+    """Open a worker of an environment in `foreign.py`, and reset it."""
     made = EnvironmentSpec(f"{FOREIGN}:{name}", **factory)  # type: ignore[arg-type]
     async with WorkerFactory(made, timeouts=GuestTimeouts(step=step), log=log).open(simulation=True) as environment:
         await environment.reset(TASK)
@@ -301,7 +301,7 @@ async def test_the_processor_time_of_a_guest_is_reported() -> None:
 
 @pytest.fixture
 def foreign_python(tmp_path: Path) -> Path:
-    """Of a virtual environment in which there is no exact."""
+    """Return the interpreter of a virtual environment without exact."""
     venv.create(tmp_path / "venv", symlinks=True)
     python = tmp_path / "venv" / "bin" / "python"
     assert subprocess.run([python, "-E", "-c", "import exact"], capture_output=True, cwd=tmp_path).returncode == 1

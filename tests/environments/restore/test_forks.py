@@ -40,7 +40,7 @@ class Site:
         await asyncio.sleep(0)
 
     async def path(self, depth: int, *, off: bool = False) -> list[Waypoint]:
-        """So many steps on, the last one off where that is wanted."""
+        """Return a path with that many steps, the last one off it where that is wanted."""
         clean = ToyFactory(self.environments.graph)
         async with clean.open(simulation=True) as environment:
             found = [Waypoint(None, (await environment.reset(TASK)).fingerprint)]
@@ -51,7 +51,7 @@ class Site:
         return found
 
     async def snapshot_at(self, depth: int) -> None:
-        """A snapshot there, taken by the first slot, which then goes elsewhere."""
+        """Take a snapshot at a state with the first slot, which then goes elsewhere."""
         await self.slots[0].arrive(await self.path(depth))
         assert await self.slots[0].snapshot_if_worth(returns=5) is not None
         await self.slots[0].arrive(await self.path(0))
@@ -59,7 +59,7 @@ class Site:
 
 @asynccontextmanager
 async def site(*args: Any, **more: Any) -> AsyncIterator[Site]:
-    """Checked to have closed all it opened."""
+    """Return a toy factory that is checked at the end for open environments."""
     found = Site(*args, **more)
     yield found
     for slot in found.slots:

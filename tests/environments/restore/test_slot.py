@@ -27,7 +27,7 @@ def go(letter: str) -> Action:
 
 
 def path(text: str) -> list[Waypoint]:
-    """To the state that shows a text, letter by letter; `.` at its end: the episode's end."""
+    """Return the path to the state that shows a text, letter by letter; a final `.` ends the episode."""
     letters = text.rstrip(".")
     found = [Waypoint(None, "")] + [Waypoint(go(c), letters[: i + 1]) for i, c in enumerate(letters)]
     found[0] = Waypoint(None, "start")

@@ -24,7 +24,7 @@ for line in sys.stdin:
 
 @pytest.fixture(scope="session")
 def runsc() -> str:
-    """Tests of real sandboxes are skipped where there is no usable runsc."""
+    """Skip tests of real sandboxes where runsc is not usable."""
     try:
         return str(find_runsc().path)
     except EnvironmentFailure as error:
@@ -33,7 +33,7 @@ def runsc() -> str:
 
 @pytest.fixture
 def counter() -> GuestSpec:
-    """It evaluates each line it reads, and remembers all of them in `seen`."""
+    """Start a guest that evaluates each line it reads, and keeps all lines in `seen`."""
     python = find_interpreter()
     return GuestSpec(args=(str(python), "-I", "-S", "-c", COUNTER), reads=(python.parents[1],))
 
@@ -45,6 +45,6 @@ async def sandboxes(runsc: str) -> AsyncIterator[Sandboxes]:
 
 
 async def ask(sandbox: Sandbox, question: str) -> str:
-    """What the guest answers."""
+    """Return the guest's answer."""
     sandbox.stdin.write(f"{question}\n".encode())
     return (await sandbox.stdout.readline()).decode().strip()

@@ -27,7 +27,7 @@ TASK = Task(id="t", instruction="", start="http://rows.test/", seed=1)
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A root that has nothing but a greeting; everything else is to be mounted."""
+    """Make a root with a greeting only; everything else must be mounted."""
     (tmp_path / "root" / "srv").mkdir(parents=True)
     (tmp_path / "root" / "tmp").mkdir()
     (tmp_path / "root" / "tmp").chmod(0o1777)

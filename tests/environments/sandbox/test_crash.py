@@ -42,7 +42,7 @@ asyncio.run(main())
 
 
 def alive(marker: str) -> list[int]:
-    """Processes whose command line names a folder, except those that are dead and not yet waited for."""
+    """Return the processes whose command line names a folder, except dead ones that were not waited for."""
     return [pid for pid, line in commands() if marker in line]
 
 

@@ -41,7 +41,7 @@ async def counting(**how: object) -> AsyncIterator[tuple[SandboxedFactory, Sandb
 
 
 async def add(environment: SandboxedWorker, number: int = 0) -> str:
-    """What the count is then."""
+    """Add one, and return the count."""
     seen = (await environment.step(environment.actions.parse(f"add {number}"))).observation
     assert seen is not None
     return seen.text.split('"')[1]
@@ -157,7 +157,7 @@ async def test_a_hung_step_is_killed_after_its_time_and_the_sandbox_with_it() ->
 
 
 async def pause(environment: SandboxedWorker) -> None:
-    """Until it is paused."""
+    """Wait until the sandbox is paused."""
     async with asyncio.timeout(30):
         while not environment.paused:  # noqa: ASYNC110 - there is no event for it
             await asyncio.sleep(0.01)

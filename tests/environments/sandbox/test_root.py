@@ -26,7 +26,7 @@ LAYERS = [tar({"etc/version": b"1", "etc/old": b"1"}), tar({"etc/version": b"2",
 
 
 def oci(layers: list[bytes]) -> dict[str, bytes]:
-    """An OCI image layout, its index behind another one, with an image of a foreign machine before ours."""
+    """Write an OCI image layout with a nested index and an image of a foreign machine before ours."""
     blobs = {}
 
     def blob(content: bytes, **more: object) -> dict[str, object]:
@@ -41,7 +41,7 @@ def oci(layers: list[bytes]) -> dict[str, bytes]:
 
 
 def saved(layers: list[bytes]) -> dict[str, bytes]:
-    """As `docker save` wrote it for long."""
+    """Write an archive in the older form of `docker save`."""
     named = {f"{number}/layer.tar": layer for number, layer in enumerate(layers)}
     return {"manifest.json": json.dumps([{"Config": "c.json", "Layers": list(named)}]).encode(), **named}
 

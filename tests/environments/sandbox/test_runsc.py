@@ -12,7 +12,7 @@ from exact.errors import EnvironmentFailure
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No runsc in the cache, and a folder in front of PATH."""
+    """Return a folder in front of PATH, without runsc in the cache."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")

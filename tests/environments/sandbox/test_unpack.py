@@ -12,7 +12,7 @@ from exact.errors import EnvironmentFailure
 
 
 def layer(path: Path, entries: list[tuple[str, str, str]]) -> Path:
-    """A tar of (kind, name, content): f file, d folder, s symbolic link, h hard link, c device."""
+    """Return a tar of (kind, name, content): f file, d folder, s symbolic link, h hard link, c device."""
     kinds = {"f": tarfile.REGTYPE, "d": tarfile.DIRTYPE, "s": tarfile.SYMTYPE, "h": tarfile.LNKTYPE, "c": tarfile.CHRTYPE}
     with tarfile.open(path, "w:gz") as file:
         for kind, name, content in entries:
@@ -35,7 +35,7 @@ def unpacked(tmp_path: Path, *layers: list[tuple[str, str, str]], limit: int = 1
 
 
 def around(tmp_path: Path) -> set[str]:
-    """What lies beside the root."""
+    """Return the names beside the root."""
     return {path.name for path in tmp_path.iterdir() if not path.name.endswith(".tar.gz")}
 
 

@@ -30,7 +30,7 @@ def program(name: str) -> str:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[str]:
-    """The folder of its socket. It runs as `nobody` where the tests run as root, as which it would not."""
+    """Start a PostgreSQL cluster, and return the folder of its socket. As root the tests run it as `nobody`, because it refuses root."""
     initdb, postgres = program("initdb"), program("postgres")
     program("psql")
     user = "nobody" if os.geteuid() == 0 else None
@@ -91,7 +91,7 @@ def shop(cluster: str) -> Iterator[dict[str, Hook | str]]:
 
 @pytest.fixture(params=["fork", "turns"])
 def outside(shop: dict[str, Hook | str], request: pytest.FixtureRequest) -> Outside:
-    """With and without a hook that forks."""
+    """Return the site with and without a hook that forks."""
     fields = dict(shop)
     at = str(fields.pop("at")).removeprefix("http://")
     del fields["restore" if request.param == "fork" else "fork"]
@@ -99,6 +99,6 @@ def outside(shop: dict[str, Hook | str], request: pytest.FixtureRequest) -> Outs
 
 
 def databases(cluster: str) -> set[str]:
-    """All but those of the cluster and the first instance."""
+    """Return all databases except those of the cluster and of the first instance."""
     found = application.sql(cluster, "postgres", "select datname from pg_database").split()
     return set(found) - {"postgres", "template0", "template1", "seed", "shop"}

@@ -34,7 +34,7 @@ def runsc(executable: str) -> None:
 
 
 async def add(environment: ForkingEnvironment, row: str) -> str:
-    """The rows that the server has then."""
+    """Add a row, and return the number of rows on the server."""
     box, button = (next(each.id for each in environment.observation.elements if each.role == role) for role in ("textbox", "button"))
     await environment.step(environment.actions.parse(f'fill [{box}] "{row}"'))
     await environment.step(environment.actions.parse(f"click [{button}]"))

@@ -129,7 +129,7 @@ def test_an_invalid_declaration_is_named(outside: dict[str, object], words: str)
 
 @pytest.fixture
 def notes(tmp_path: Path) -> tuple[Path, SiteStates]:
-    """A site that is a file, and branches that take turns with it."""
+    """Return a site that is one file, with forks that take turns on it."""
     file = tmp_path / "site"
     copy = "import shutil, sys; shutil.copy(*{})"
     hooks = {

@@ -29,7 +29,7 @@ from exact.errors import UsageError
 
 
 async def at(environment: ToyGraph, *path: str, refused: str = "") -> Context:
-    """The context after a path, terminated where the path ends the episode."""
+    """Return the context after a path, terminated where the path ends the episode."""
     task = toy_task(environment)
     async with ToyFactory(environment).open(simulation=True) as toy:
         here, history, ended = await toy.reset(task), [], False

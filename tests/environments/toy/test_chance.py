@@ -13,7 +13,7 @@ TASK = toy_task("ice")
 
 
 async def crossed(environment: Environment, times: int) -> list[str]:
-    """The states that stepping on the ice led to, each time after a reset."""
+    """Return the states after stepping on the ice, each time after a reset."""
     seen = []
     for _ in range(times):
         await environment.reset(TASK)

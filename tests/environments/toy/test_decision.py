@@ -16,7 +16,7 @@ TREES = st.builds(
 
 
 def below(tree: DecisionTree, state: str = "") -> list[str]:
-    """A state and all below it."""
+    """Yield a state and all states below it."""
     return [state, *(name for child in tree.children(state) for name in below(tree, child))]
 
 

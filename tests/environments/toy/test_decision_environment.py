@@ -22,7 +22,7 @@ TASK = toy_task(WORLD)
 
 
 async def at(*links: str, refused: str = "", draw: int = 0, confirms: bool = False) -> Context:
-    """The context after some links."""
+    """Return the context after some links."""
     async with ToyFactory(WORLD).open(simulation=True) as environment:
         here, history, ended = await environment.reset(TASK), [], False
         for link in links:

@@ -21,13 +21,13 @@ def looks(environment: ToyGraph, state: str) -> float:
 
 
 def ahead(environment: ToyGraph, state: str, steps: int) -> float:
-    """The best looks within reach, so many steps ahead; what ended stays."""
+    """Return the best values within reach in that many steps; ended states stay."""
     edges = environment.states[state].edges if steps else {}
     return max((ahead(environment, edge.to, steps - 1) for edge in edges.values()), default=looks(environment, state))
 
 
 def walked(environment: ToyGraph, *, steps: int, most: int = 40) -> float:
-    """The reward of who follows the best looks so many steps ahead; 0 steps: the priors."""
+    """Return the reward of following the best value that many steps ahead; 0 steps: of following the priors."""
     state = environment.start
     for _ in range(most):
         found = environment.states[state]

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 @contextmanager
 def served(path: Path, **options: Any) -> Iterator[str]:
-    """The address of a live view in a thread of its own."""
+    """Serve a live view in its own thread, and yield its address."""
     from exact.report.live.serve import application
 
     settings = uvicorn.Config(
@@ -57,7 +57,7 @@ def served(path: Path, **options: Any) -> Iterator[str]:
 
 @asynccontextmanager
 async def watching(chromium: Browser, address: str) -> AsyncIterator[Page]:
-    """A page of the live view. Fails on an error, or a request to another server."""
+    """Open a page of the live view. Fails on an error, or on a request to another server."""
     wrong: list[str] = []
     page = await chromium.new_page()
     page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
@@ -113,7 +113,7 @@ async def until(page: Page, condition: str) -> None:
 
 
 async def begun(runner: Runner) -> asyncio.Task[Any]:
-    """The run under way, its journal there."""
+    """Return the run under way with its journal."""
     running = asyncio.create_task(runner.run())
     async with asyncio.timeout(10):
         while not journal_of(runner).exists():  # noqa: ASYNC110
@@ -220,7 +220,7 @@ def asked(address: str, path: str, method: str = "GET", data: bytes | None = Non
 
 
 def own(address: str) -> dict[str, str]:
-    """The headers of a page of the view itself."""
+    """Return the headers of a page of the view itself."""
     return {"Origin": address, "Content_Type": "application/json"}
 
 
@@ -284,7 +284,7 @@ async def test_an_invalid_command_of_the_view_is_refused(
 
 
 def sending(address: str, kind: str, length: int) -> socket.socket:
-    """A connection on which a command has begun, of one who takes one answer on it."""
+    """Open a connection on which a command has begun, and which takes one answer."""
     host = address.removeprefix("http://")
     connection = socket.create_connection(("127.0.0.1", int(host.rpartition(":")[2])), timeout=60)
     head = [

@@ -41,7 +41,7 @@ async def test_a_plan_is_carried_out_step_by_step_each_in_two_phases(tmp_path: P
 
 
 class Elsewhere(ToyFactory):
-    """In the live environment, one action leads back to where it started from."""
+    """Environment whose live instance has one action that leads back to its start."""
 
     def __init__(self, environment: object, action: str) -> None:
         super().__init__(environment)  # type: ignore[arg-type]

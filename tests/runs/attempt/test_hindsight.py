@@ -51,7 +51,7 @@ class SureOfEnds:
 
 
 async def looked_back(folder: Path, environment: ToyGraph, *, sure: bool = False, told: bool = True, **search: object) -> list[Record]:
-    """The hindsight of one attempt, with the benchmark's outcome where they are `told` it."""
+    """Return the hindsight of one attempt, with the benchmark's outcome where `told` is set."""
     settings = config(search={"algorithm": "mcts", "k": 2, **search}, limits={"actions": 12})
     value = SureOfEnds(ToyValue(environment)) if sure else ToyValue(environment)
     made = create(folder, (toy_task(environment),), settings)

@@ -39,7 +39,7 @@ class Slow:
 
 
 def by_chance(seed: int) -> Pause:
-    """Gives way to others now and then, a different number of times each."""
+    """Yield to other tasks a random number of times."""
     dice = random.Random(seed)
 
     async def pause() -> None:

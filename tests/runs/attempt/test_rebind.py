@@ -84,7 +84,7 @@ class Lamps:
         raise EnvironmentFailure("none")
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Close nothing."""
 
     def _look(self) -> Observation:
         names = ["on" if at in self._lit else "off" for at in range(3)]

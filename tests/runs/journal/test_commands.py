@@ -64,7 +64,7 @@ def commanded(events: list[ev.AnyEvent]) -> list[ev.Commanded]:
 
 
 def asked_after(runner: Runner, name: str) -> list[ev.Asked]:
-    """What was asked for after a command, in order."""
+    """Return the requests after a command, in order."""
     events = list(read_journal(journal_of(runner)))
     place = next(i for i, event in enumerate(events) if isinstance(event, ev.Commanded) and event.command == name)
     return [event for event in events[place:] if isinstance(event, ev.Asked)]
@@ -188,7 +188,7 @@ async def test_an_impossible_command_is_journalled_with_the_reason(name: Name, n
 
 
 def commanding(runner: Runner) -> Runner:
-    """It is told three things when its tree has had six iterations, unless it was before."""
+    """Return an agent that gets three commands after six iterations, unless it had them before."""
 
     def watch(task: Task, state: AttemptState, event: ev.AnyEvent) -> None:
         if state.tree.iterations >= 6 and not mailbox(journal_of(runner)).exists():

@@ -23,7 +23,7 @@ class Yes:
         return ChatAnswer(choices=(Choice(text="yes", finish="stop"),), usage=Usage(), model="yes", raw="")
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing."""
 
 
 async def test_all_that_was_asked_for_is_journalled_the_form_of_the_answer_too(tmp_path: Path) -> None:

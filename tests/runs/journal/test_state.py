@@ -24,7 +24,7 @@ from tests.runs.toys import config, toy_runner
 
 
 async def attempt(folder: Path, environments: ToyFactory, settings: Config) -> tuple[list[ev.AnyEvent], AttemptState]:
-    """A whole attempt: its journal and the state it ended in."""
+    """Return the journal of a whole attempt and its final state."""
     live: list[AttemptState] = []
 
     def watch(task: Task, state: AttemptState, event: ev.AnyEvent) -> None:
@@ -46,7 +46,7 @@ def searched(algorithm: str, **more: object) -> Config:
 
 
 def facts(state: AttemptState) -> list[object]:
-    """All of a state that must be the same again."""
+    """Return all parts of a state that must be equal after a resume."""
     return [
         to_json(state.tree), state.tree.iterations, state.tree.allowed, state.selections, state.acted, state.calls, state.path,
         state.committed, state.decided, state.refused, state.budget.spent, state.drifted, state.failures, state.ended, state.scored,
@@ -104,7 +104,7 @@ async def journal(tmp_path: Path) -> list[ev.AnyEvent]:
 
 
 def without(journal: list[ev.AnyEvent], kind: type[ev.AnyEvent]) -> Iterator[ev.AnyEvent]:
-    """The journal less its first event of a kind."""
+    """Return the journal without its first event of a kind."""
     gone = False
     for event in journal:
         if gone or not isinstance(event, kind):

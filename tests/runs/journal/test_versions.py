@@ -51,7 +51,7 @@ def test_an_installed_package_says_none(tmp_path: Path) -> None:
 
 @pytest.fixture
 def tracked(clone: Path) -> Path:
-    """A file that is committed."""
+    """Return a file that is committed."""
     file = clone / "a.py"
     file.write_text("one\n")
     git(clone, "add", "a.py")

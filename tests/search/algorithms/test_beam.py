@@ -15,7 +15,7 @@ def beam(breadth: int = 2, **more: Any) -> Beam:
 
 
 def wide(*looks: float) -> dict[str, ToyState]:
-    """A root with one way to each of these looks, and one more step behind each."""
+    """Return a root with one action to a state of each of these values, and one more step behind each."""
     ways = {f"w{i}": ToyEdge(to=f"b{i}") for i in range(len(looks))}
     rooms = {f"b{i}": ToyState(edges={"on": ToyEdge(to=f"c{i}")}, looks=look) for i, look in enumerate(looks)}
     ends = {f"c{i}": ToyState(reward=1 - look) for i, look in enumerate(looks)}

@@ -25,7 +25,7 @@ def drawn(action: Action | str) -> Proposed:
 
 
 def begun(*actions: Action | str, **more: Any) -> Harness:
-    """A bandit whose root has drawn these."""
+    """Return a search of a bandit whose root has drawn these actions."""
     run = Harness(bandit(5), best_of(len(actions), **more))
     selections = [run.select() for _ in actions]
     for selection, action in zip(selections, actions, strict=True):

@@ -35,7 +35,7 @@ def tall(arms: int, looks: dict[int, float] | None = None, priors: dict[int, flo
 
 
 def node(value: float, *edges: tuple[float, int, float]) -> Node:
-    """A judged state with edges of (prior, visits, Q)."""
+    """Return an evaluated state with edges of (prior, visits, Q)."""
     found = [Edge(go(f"{i}"), prior, visits=n, total=n * q, q=q) for i, (prior, n, q) in enumerate(edges)]
     return Node(0, evaluation=Evaluation(value=value), evaluations=1, value_sum=value, edges=found)
 

@@ -15,7 +15,7 @@ def symptoms(run: Harness, **figures: int) -> dict[str, Symptom]:
 
 
 def ranked(looks: list[float], prior: float = 1.0) -> Harness:
-    """A corridor of rooms with a dead end beside each; the way on is `prior` times as likely."""
+    """Return a corridor of rooms with a dead end beside each; the way on is `prior` times as likely."""
     states = {
         f"r{i}": ToyState(edges={"on": ToyEdge(to=f"r{i + 1}", prior=prior), "off": ToyEdge(to=f"d{i}")}, looks=look)
         for i, look in enumerate(looks)

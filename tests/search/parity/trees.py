@@ -26,7 +26,7 @@ class State:
 
 @dataclass
 class Counts:
-    """What a search left behind."""
+    """Statistics that a search left."""
 
     visits: dict[Path, int] = field(default_factory=dict)
     """N of every node that was visited."""
@@ -35,7 +35,10 @@ class Counts:
 
 
 def grown(seed: int, *, branching: tuple[int, int], depth: int, ends: float = 0.0) -> State:
-    """A tree at random: so many children, an end at `depth` or, with probability `ends`, before. Values and priors without ties."""
+    """Draw a random tree: children of that number, an end at `depth` or, with probability `ends`, before.
+
+    Values and priors have no ties.
+    """
     dice = random.Random(seed)
 
     def state(level: int) -> State:
@@ -63,7 +66,7 @@ BUDGETS = (1, 2, 7, 30, 200)
 
 
 def searched(tree: State, algorithm: MCTS) -> Counts:
-    """What `mcts` makes of a tree: asked and told until done."""
+    """Search a tree with `mcts` until done."""
     search, states = Tree(), {0: tree}
     while not isinstance(asked := algorithm.ask(search), Done):
         assert isinstance(asked, Selection), "one worker has nothing to wait for"

@@ -12,7 +12,7 @@ from tests.search.harness import valued
 
 
 def stopped(tree: Tree, answer: str, value: float) -> Node:
-    """A judged end that gives an answer."""
+    """Return an evaluated end that gives an answer."""
     tree.root.edges.append(Edge(Action(name="stop", args=(answer,), key=f'stop "{answer}"'), 0.1))
     end = tree.add(tree.root, len(tree.root.edges) - 1)
     end.terminated = True

@@ -23,7 +23,7 @@ FORK = graph(
 
 
 def broken(need: Need) -> Harness:
-    """A search in which no action could be taken, or judged, in the state behind `on`."""
+    """Return a search in which no action could be taken, or evaluated, in the state behind `on`."""
 
     def fault(selection: Selection, what: Need) -> Failure | None:
         node = run.tree.nodes[selection.node]

@@ -20,7 +20,7 @@ Dear = Callable[[str, int], Evaluation]
 
 
 def rooms(*looks: float) -> ToyGraph:
-    """As many rooms, which look so to the search; beyond each a long corridor of the same look."""
+    """Return rooms with the given values to the search; beyond each is a long corridor of the same value."""
     states = {"a": ToyState(edges={f"to{i}": ToyEdge(to=f"room{i}", prior=float(9 - i)) for i in range(len(looks))}, looks=0.5)}
     for i, look in enumerate(looks):
         way = [f"room{i}", *(f"hall{i}{step}" for step in range(7)), f"end{i}"]
@@ -67,7 +67,7 @@ def test_rivals_are_judged_once_each_at_the_end_and_the_surest_wins() -> None:
 
 
 def at_once(run: Reevaluating, workers: int) -> None:
-    """The search of several workers, where a judgement by the dear judge takes three times as long as any other work."""
+    """Return the search of several workers in which an evaluation by the expensive judge takes three times as long as other work."""
     clock, under_way = 0, list[tuple[int, int, Selection]]()
     while True:
         answer: object = None
@@ -97,7 +97,7 @@ def test_a_clear_lead_is_not_contested() -> None:
 
 
 def test_they_are_judged_until_the_gap_exceeds_its_error() -> None:
-    """A judge that wavers by 0.25 about a gap of 0.2 is asked more often than one that is sure of it, and never beyond what is left."""
+    """A judge whose noise is 0.25 around a gap of 0.2 is asked more often than a certain one, and never beyond the reserve."""
 
     def wavering(state: str, times: int) -> Evaluation:
         value = {"room0": 0.4, "room1": 0.6}[state] + (0.25 if times % 2 else -0.25)

@@ -25,7 +25,7 @@ def edge(prior: float = 0.5, visits: int = 0, total: float = 0.0, **more: object
 
 
 def scores(rule: SelectionRule, state: Node, about: Edge, score: float) -> bool:
-    """Whether an edge scores this: it is followed beside one without a prior that scores a little less, not beside a little more."""
+    """Return whether an edge has this score: it is followed beside one that scores a little less, and not beside one a little more."""
     state.edges = [edge(0.0, 10**9, (score - 1e-6) * 10**9), about]
     above = rule(Tree(), state) == 1
     state.edges = [edge(0.0, 10**9, (score + 1e-6) * 10**9), about]

@@ -190,7 +190,7 @@ def test_the_branching_decays_with_depth() -> None:
 
 
 def kept(kind: str, seed: int) -> list[str]:
-    """Which of four actions become children where two may."""
+    """Return which of four actions become children where two may."""
     run = Harness(chain(3), mcts(candidates=kind, k=2, iterations=9))
     run.tree.seed = seed
     run.meet(run.select())
@@ -216,7 +216,7 @@ def test_temperature_sharpens_or_flattens_the_priors(temperature: float, prior: 
 
 
 def widened(iterations: int, **settings: Any) -> Harness:
-    """One new action each time that one is asked for."""
+    """Return a search that requests one new action at a time."""
     arms = {f"x{i}": ToyEdge(to="end") for i in range(20)}
     run = Harness(
         graph({"a": ToyState(edges=arms), "end": ToyState(reward=0.5)}), mcts(iterations=iterations, revisit="repeat", **settings)
@@ -326,7 +326,7 @@ DIAMOND = graph(
 
 
 def nodes(made: ToyGraph, state: str, **settings: Any) -> int:
-    """How many nodes stand for a state on their own."""
+    """Return the number of nodes that are states of their own."""
     shut = ("no-op", "twin", "merged")
     tree = explored(made, c=2.0, k=2, **settings).tree
     return sum(node.fingerprint == state and not node.closed.startswith(shut) for node in tree.nodes)

@@ -89,7 +89,7 @@ async def test_an_unknown_option_is_refused_with_the_nearest(visit: Visit) -> No
 
 
 async def test_a_pages_focus_handlers_run_before_anything_is_typed(visit: Visit) -> None:
-    """As date pickers open: else it hangs on how fast is typed whether they see what was."""
+    """Date pickers open on focus. Without the wait, the result depends on the speed of typing."""
     page = """<input aria-label=Day onfocus="setTimeout(() => document.title = `opened at '${value}'`, 100)">"""
     async with visit(page) as (env, seen):
         after = await look(env, f'fill [{find(seen, "Day").id}] "2024-05-20"')

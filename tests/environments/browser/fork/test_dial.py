@@ -15,7 +15,7 @@ from exact.errors import UsageError
 
 @asynccontextmanager
 async def proxy(answer: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
-    """One that answers every request so, then echoes; and what it was asked."""
+    """Run a proxy that gives one answer to every request and then echoes, and yield its address and the requests."""
     asked: list[bytes] = []
     writers: list[asyncio.StreamWriter] = []
 

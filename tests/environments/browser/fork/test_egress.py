@@ -56,7 +56,7 @@ async def environments(site: Site) -> AsyncIterator[ForkingFactory]:
 
 @pytest.fixture
 def fresh(site: Site) -> Site:
-    """Nothing was asked of it yet."""
+    """Return the site without recorded requests."""
     site.pages.clear()
     site.asked.clear()
     site.cookies.clear()
@@ -108,7 +108,7 @@ async def test_a_page_of_a_site_outside_is_forked_with_its_scripts_and_half_type
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def environment(environments: ForkingFactory, fresh: Site) -> AsyncIterator[ForkingEnvironment]:
-    """One that may write; the site has no pages yet, and the environment was not reset."""
+    """Open an environment that may write. It was not reset, and the site has no pages yet."""
     async with environments.open(simulation=False) as environment:
         yield environment
 
@@ -311,7 +311,7 @@ async def test_a_websocket_is_refused_while_exploring(environments: ForkingFacto
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def impatient(environments: ForkingFactory, fresh: Site, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ForkingEnvironment]:
-    """As `environment`, but a server has 3 s to answer."""
+    """Open an environment as `environment`, with 3 s for a server to answer."""
     monkeypatch.setattr(environments.store, "config", msgspec.structs.replace(CONFIG, answer_seconds=3.0))
     async with environments.open(simulation=False) as environment:
         yield environment
@@ -404,7 +404,7 @@ async def test_recorded_traffic_answers_where_the_site_is_gone_and_has_no_creden
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> tuple[Path, str]:
-    """One for shop.test with its key, signed by nobody; and what to trust it by."""
+    """Return a self-signed certificate for shop.test with its key, and the pin with which it is trusted."""
     if shutil.which("openssl") is None:
         pytest.skip("there is no openssl: apt-get install openssl")
     file = tmp_path / "shop.pem"

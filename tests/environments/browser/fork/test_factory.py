@@ -53,7 +53,7 @@ async def environments(runsc: str) -> AsyncIterator[ForkingFactory]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def environment(environments: ForkingFactory) -> AsyncIterator[ForkingEnvironment]:
-    """At the task's start."""
+    """Open an environment at the task's start."""
     async with environments.open(simulation=True) as environment:
         await environment.reset(TASK)
         yield environment
@@ -72,7 +72,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def half_typed(environment: ForkingEnvironment) -> Snapshot:
-    """One row, and half of another in the form."""
+    """Add one row, and type half of another one into the form."""
     await act(environment, 'fill [3] "one"')
     observation = await act(environment, "click [4]")
     box = next(each.id for each in observation.elements if each.role == "textbox")
@@ -81,7 +81,7 @@ async def half_typed(environment: ForkingEnvironment) -> Snapshot:
 
 
 async def add(environment: ForkingEnvironment, row: str) -> str:
-    """The rows that the server has then."""
+    """Add a row, and return the number of rows on the server."""
     box, button = (next(each.id for each in environment.observation.elements if each.role == role) for role in ("textbox", "button"))
     await act(environment, f'fill [{box}] "{row}"')
     return (await act(environment, f"click [{button}]")).text.splitlines()[0]

@@ -27,7 +27,7 @@ class Way(NamedTuple):
 
 
 class Nobody:
-    """In place of the host: hears nothing."""
+    """A host that receives nothing."""
 
     def send_of(self, *_: object, **__: object) -> None:
         pass
@@ -67,7 +67,7 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, sen
 
 
 async def asked(way: Way, host: str, port: int = 80) -> tuple[int, asyncio.StreamReader, asyncio.StreamWriter]:
-    """What SOCKS answers, and the connection."""
+    """Open a SOCKS connection, and return its reply and the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", way.port)
     writer.write(b"\5\1\0")
     assert await reader.readexactly(2) == b"\5\0"

@@ -73,8 +73,7 @@ class Plain:
 
 @asynccontextmanager
 async def plainly(**spec: object) -> AsyncIterator[Plain]:
-    """The first process of an environment that a spec describes. At the end it and its children end, which is a sandbox's work
-    otherwise."""
+    """Run the first process of an environment from a specification. Ending it ends its children, which a sandbox does otherwise."""
     command = (sys.executable, "-I", "-S", init_process.__file__, json.dumps({"services": [], **spec}))
     process = await Child.start(*command, stdin=-1, stdout=-1, process_group=0)
     plain = Plain(process)
@@ -102,7 +101,7 @@ KERNEL = 256 << 20
 
 
 async def flooded(writer: asyncio.StreamWriter) -> int:
-    """How many bytes were written until no more were taken."""
+    """Return the number of bytes that were written until no more were accepted."""
     sent = 0
     with pytest.raises(TimeoutError):
         while sent < KERNEL:
@@ -114,7 +113,7 @@ async def flooded(writer: asyncio.StreamWriter) -> int:
 
 
 async def connected(address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
-    """A connection whose head was sent, and the head as the browser should get it."""
+    """Return a connection whose head was sent, and the head that the browser should get."""
     parts = urlsplit(address)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
     writer.write(f"GET {parts.path} HTTP/1.1\r\n\r\n".encode())

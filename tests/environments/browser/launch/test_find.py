@@ -8,7 +8,7 @@ from exact.errors import EnvironmentFailure
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with no browser; its PATH is the folder given."""
+    """Remove all browsers from the search; PATH is the given folder."""
     monkeypatch.delenv("EXACT_BROWSER", raising=False)
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path / "own"))
     monkeypatch.setenv("PATH", str(tmp_path))

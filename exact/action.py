@@ -67,15 +67,18 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
 _TOKEN = re.compile(
     r"""\s*(?:
         \[\s*(?P<element>[\w:.-]+)\s*\]
-      | (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+      | (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|“[^”]*”|„[^“”]*[“”]|«[^»]*»|‘[^’]*’)
       | (?P<number>-?\d+(?:\.\d+)?)(?![\w.])
       | (?P<word>\w+)
     )""",
     re.S | re.X,
 )
+_AMBIGUOUS = re.compile(r'^("[A-Za-z]:|"\\\\[\w.$-]+)\\([nrtbf])')
+"""Matches the beginning of a written text whose escape would read as part of a Windows path."""
 _ID = re.compile(r"[\w:.-]+")
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.S)
+_WINDOWS_PATH = re.compile(r"[A-Za-z]:\\(?![\\\"/]|u[0-9a-fA-F]{4})|\\\\[\w.$-]+\\(?![\\\"/]|u[0-9a-fA-F]{4})")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", '"': '"', "'": "'", "\\": "\\"}
 
 
@@ -170,8 +173,14 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 
 
 def _unquoted(text: str) -> str:
-    r"""Return the content of a quoted text: JSON's escapes and `\'`. A backslash before anything else stands for itself."""
-    plain = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[0]), text[1:-1])
+    r"""Return the content of a quoted text: JSON's escapes and `\'`.
+
+    A backslash before anything else stands for itself. In a Windows path such as `"C:\new"` every backslash does.
+    """
+    content = text[1:-1]
+    if _WINDOWS_PATH.match(content):
+        return content.replace('\\"', '"')
+    plain = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[0]), content)
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")  # joins escaped surrogate pairs
 
 
@@ -196,7 +205,8 @@ def _written(parameter: Parameter | str, value: str | float) -> str:
     if parameter is Parameter.ELEMENT:
         return f"[{value}]"
     if parameter is Parameter.TEXT:
-        return json.dumps(value, ensure_ascii=False)
+        text = json.dumps(value, ensure_ascii=False)
+        return _AMBIGUOUS.sub(lambda match: f"{match[1]}\\u{ord(_ESCAPED[match[2]]):04x}", text)
     return value if isinstance(value, str) else f"{Decimal(repr(float(value))):f}".removesuffix(".0")
 
 

@@ -79,6 +79,10 @@ class AnswerError(ModelError):
     """
 
 
+class PromptRefused(AnswerError):
+    """A prompt that the provider's content filter refuses. Another prompt may pass, so it is a property of the state, not an outage."""
+
+
 class JournalError(InfrastructureError):
     """A journal that cannot be written, or that cannot be read beyond its torn last line."""
 

@@ -13,6 +13,7 @@ from exact.action import Action, ActionSpace
 from exact.agents.grades import SCALES, GradeScale
 from exact.context import Taken
 from exact.errors import ActionError, AnswerError
+from exact.models.reasoning import final_answer
 from exact.observation import Observation
 
 MAX_CHECKS = 4
@@ -30,8 +31,10 @@ _LISTED_ACTION = re.compile(
 _CHECK = re.compile(r"^[ \t>*_#`-]*check[ \t]*(?P<number>\d{1,2})[ \t*_`]*[:.][ \t*]*(?P<rest>[^\n]*)$", re.I | re.M)
 _YES_OR_NO = re.compile(r"[*_`]*(?P<answer>yes|no)\b[*_`.,:;—– -]*(?:[\"“«](?P<quote>.*)[\"”»][.]?)?.*\Z", re.I)
 _PREFERENCE = re.compile(r"^[ \t>*_#`-]*better[ \t*_`]*:[ \t*_`]*(?P<which>first|second|neither)[ \t\r*_`.]*$", re.I | re.M)
-_REASONING = re.compile(r"\A.*</think>", re.S)
 _BLOCK = re.compile(r"\s*```[^\n]*\n(?P<code>.*?)\n?[ \t]*```[ \t]*(?:\n|\Z)", re.S)
+_CLOSED_QUOTE = re.compile(r""""(?:[^"\\]|\\.)*"|“[^”]*”|(?<=\s)'(?:[^'\\]|\\.)*'""")
+_OPEN_QUOTE = re.compile(r"[\"“]")
+_UNTIL_STRAIGHT, _UNTIL_CURLY = re.compile(r'(?:[^"\\]|\\.)*"', re.S), re.compile(r"[^”]*”")
 _LABEL = re.compile(r"^\s*(?:thought|reasoning)\s*:\s*", re.I)
 
 
@@ -50,20 +53,27 @@ class Grade(NamedTuple):
 
 
 def parse_action(text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = ()) -> ParsedAction:
-    """Return the action in the single line `Action: ...`, inside a code fence or not.
+    """Return the action in the line `Action: ...`, inside a code fence or not. The line may be repeated with the same action.
 
-    Raises ActionError if there is no such line or more than one, if the line holds no action, if the action names an element that the
-    observation lacks, or if the environment refused the action in this state, as `tried` says. One that changed nothing visible may be
+    Raises ActionError if there is no such line, if several lines differ, if the line holds no action, if the action names an element that
+    the observation lacks, or if the environment refused the action in this state, as `tried` says. One that changed nothing visible may be
     repeated.
     """
-    answer = _REASONING.sub("", text)
+    answer = final_answer(text)
     lines = _outside_code(list(_ACTION.finditer(answer)), answer, actions)
-    if len(lines) != 1:
-        found = "there is no line" if not lines else f"there are {len(lines)} lines"
-        raise ActionError(f"{found} that begins with `Action:`: write exactly one, such as `Action: {_example(actions)}`")
-    action = _code_action(lines[0]["rest"], answer[lines[0].end() :], actions) or actions.parse(
-        _action_text(lines[0]["rest"], answer[lines[0].end() :])
-    )
+    if not lines:
+        raise ActionError(f"there is no line that begins with `Action:`: write exactly one, such as `Action: {_example(actions)}`")
+    try:
+        found = {action.key: action for action in (_line_action(line, answer, actions) for line in lines)}
+    except ActionError:
+        if len(lines) == 1:
+            raise
+        found = {}
+    if len(found) != 1:
+        raise ActionError(
+            f"there are {len(lines)} lines that begin with `Action:`: write exactly one, such as `Action: {_example(actions)}`"
+        )
+    (action,) = found.values()
     for id in action.elements:
         if observation.element(id) is None:
             raise ActionError(f"there is no element [{id}] in the current observation: name one that it lists")
@@ -86,7 +96,7 @@ def parse_actions(text: str, actions: ActionSpace, observation: Observation, tri
 
     Unusable lines are skipped. Raises ActionError, with the reason of the first such line, if no line is usable.
     """
-    answer = _REASONING.sub("", text)
+    answer = final_answer(text)
     found, error, above = dict[str, ListedAction](), ActionError(f"there is no line such as `Action (70%): {_example(actions)}`"), 0
     for line in reversed(lines := _outside_code(list(_LISTED_ACTION.finditer(answer)), answer, actions)):
         above = next((_line_end(other, answer, actions) for other in reversed(lines) if other.end() < line.start()), 0)
@@ -107,7 +117,7 @@ def parse_grade(text: str, grades: GradeScale = SCALES["even"]) -> Grade:
 
     Raises AnswerError if there is no such line, or if several lines differ.
     """
-    answer = _REASONING.sub("", text)
+    answer = final_answer(text)
     lines = list(_GRADE.finditer(answer))
     letters = {line["grade"].upper() for line in lines}
     if len(letters) != 1:
@@ -121,7 +131,7 @@ def parse_grades(text: str, grades: GradeScale, count: int) -> tuple[Grade, ...]
 
     Raises AnswerError if a grade is missing, or if a state has several.
     """
-    answer = _REASONING.sub("", text)
+    answer = final_answer(text)
     found, above = dict[int, Grade](), 0
     for line in _GRADES.finditer(answer):
         number, value = int(line["number"]), grades.value(line["grade"].upper())
@@ -141,7 +151,7 @@ def parse_argument(text: str) -> str:
 
     Raises AnswerError if the answer is empty.
     """
-    answer = _LABEL.sub("", _REASONING.sub("", text).strip().rstrip("`").strip())
+    answer = _LABEL.sub("", final_answer(text).strip().rstrip("`").strip())
     if not answer:
         raise AnswerError("there is no case: write one, in words")
     return answer
@@ -152,7 +162,7 @@ def parse_checks(text: str) -> tuple[str, ...]:
 
     Raises AnswerError if there is none.
     """
-    found = tuple(line["rest"].strip() for line in _CHECK.finditer(_REASONING.sub("", text)) if line["rest"].strip())
+    found = tuple(line["rest"].strip() for line in _CHECK.finditer(final_answer(text)) if line["rest"].strip())
     if not found:
         raise AnswerError("there is no check: write at least one line such as `Check 1: Is the box ticked?`")
     return found[:MAX_CHECKS]
@@ -172,7 +182,7 @@ def parse_check_answers(text: str, checks: int) -> tuple[CheckAnswer, ...]:
     Raises AnswerError if an answer is missing, given twice, or neither yes nor no.
     """
     found = dict[int, CheckAnswer]()
-    for line in _CHECK.finditer(_REASONING.sub("", text)):
+    for line in _CHECK.finditer(final_answer(text)):
         number, answer = int(line["number"]), _YES_OR_NO.match(line["rest"].strip())
         if answer is None or number in found or not 1 <= number <= checks:
             raise AnswerError(
@@ -190,10 +200,16 @@ def parse_preference(text: str) -> float:
 
     Raises AnswerError if there is no such line, or if several lines differ.
     """
-    votes = {line["which"].lower() for line in _PREFERENCE.finditer(_REASONING.sub("", text))}
+    votes = {line["which"].lower() for line in _PREFERENCE.finditer(final_answer(text))}
     if len(votes) != 1:
         raise AnswerError("there is no one line `Better: first`, `Better: second` or `Better: neither`: end with it")
     return {"first": 1.0, "second": 0.0, "neither": 0.5}[votes.pop()]
+
+
+def _line_action(line: re.Match[str], answer: str, actions: ActionSpace) -> Action:
+    """Return the action of a line, with the code block or the rest of the quoted text below it. Raises ActionError."""
+    below = answer[line.end() :]
+    return _code_action(line["rest"], below, actions) or actions.parse(_action_text(line["rest"], below))
 
 
 def _code_action(rest: str, below: str, actions: ActionSpace) -> Action | None:
@@ -211,13 +227,16 @@ def _code_action(rest: str, below: str, actions: ActionSpace) -> Action | None:
 
 
 def _line_end(line: re.Match[str], answer: str, actions: ActionSpace) -> int:
-    """Return where an action ends in the answer, including the code block below its line."""
-    block = _BLOCK.match(answer, line.end()) if actions.code and line["rest"].strip("`* \t\r") == actions.code.name else None
-    return block.end() if block else line.end()
+    """Return where an action ends in the answer, including the code block or the rest of the quoted text below its line."""
+    below = answer[line.end() :]
+    if actions.code and line["rest"].strip("`* \t\r") == actions.code.name:
+        block = _BLOCK.match(below)
+        return line.end() + (block.end() if block else 0)
+    return line.end() + len(_quoted_rest(line["rest"], below))
 
 
 def _outside_code(lines: list[re.Match[str]], answer: str, actions: ActionSpace) -> list[re.Match[str]]:
-    """Return the lines that are not inside the code block of an earlier line."""
+    """Return the lines that are not inside the code block or the quoted text of an earlier line."""
     found, end = list[re.Match[str]](), 0
     for line in lines:
         if line.start() >= end:
@@ -227,11 +246,23 @@ def _outside_code(lines: list[re.Match[str]], answer: str, actions: ActionSpace)
 
 
 def _action_text(rest: str, below: str) -> str:
-    """Return the text after `Action:`. If it is empty or opens a fence, return the first line below."""
-    if inline := rest.strip("`* \t\r"):
+    """Return the text after `Action:`, with the lines below that end its quoted text.
+
+    If it is empty or opens a fence, return the first line below.
+    """
+    if inline := (rest + _quoted_rest(rest, below)).strip("`* \t\r\n"):
         return inline
     lines = (line.strip("`* \t\r") for line in below.split("\n"))
     return next((line for line in lines if line), "")
+
+
+def _quoted_rest(rest: str, below: str) -> str:
+    """Return the text below a line up to the quotation mark that closes what the line opened; empty where the line opens nothing."""
+    opened = _OPEN_QUOTE.search(_CLOSED_QUOTE.sub("", rest))
+    if opened is None:
+        return ""
+    closed = (_UNTIL_CURLY if opened[0] == "“" else _UNTIL_STRAIGHT).match(below)
+    return closed[0] if closed else ""
 
 
 def _thought(text: str) -> str:

@@ -16,9 +16,9 @@ from exact.models.base import ChatAnswer, ChatRequest
 from exact.models.connect import parse_base_url
 from exact.models.meter import Exchange, note
 from exact.models.price import Tariff
-from exact.models.providers import Endpoint, ModelCapabilities, Provider
+from exact.models.providers import Endpoint, Provider
 from exact.models.rate_limiter import RateLimiter
-from exact.models.refusal import lacking
+from exact.models.refusal import Learned, adjusted, pictures_refused, prompt_filtered, too_long
 from exact.models.retry import RequestError, retry_after
 from exact.models.tokens import estimate
 from exact.models.transport import NoAnswer, NoToken, StatusError, Transport
@@ -28,14 +28,16 @@ Read = TypeVar("Read", ChatAnswer, wire.Embedded)
 _SECRET = re.compile(r"\b(sk-|Bearer\s+)[\w.*+/=-]{3,}")
 _SHORTEST_KEY = 6
 _RETRIED = frozenset({408, 409, 425, 429})
+_OF_THE_PROMPT = frozenset({400, 403, 422, 451})
+"""Statuses with which a filter refuses a prompt."""
 _ADJUSTMENTS = 8
-"""Times that one request may be sent without what the server refused before."""
+"""Times that one request may be sent, each time without what the server refused before."""
 _PROBE_SECONDS = 5.0
 _OPTIONS = "check the model's options in the configuration"
 
 
 class ServedModel:
-    """A model at one endpoint. `takes` holds what the server is known to support, and what it refused."""
+    """A model at one endpoint. `takes` and `without` hold what the server is known to support, and what it refused."""
 
     def __init__(self, config: ModelConfig, provider: Provider, endpoint: Endpoint, tariff: Tariff, limiter: RateLimiter) -> None:
         """Open no connection yet.
@@ -50,7 +52,7 @@ class ServedModel:
         if self._variable and not self._key and not local and not provider.token:
             raise UsageError(f"no key for {config.model} at {self.url}: set the environment variable {self._variable}")
         self._transport = Transport(provider, endpoint, self.model, key=self._key, local=local, timeout=config.timeout)
-        self.takes = provider.takes(config.model)
+        self.takes, self.without = provider.takes(config.model), frozenset[str]()
         if config.api == "classify":
             self.takes = msgspec.structs.replace(self.takes, n=False)
         self.weight = endpoint.weight
@@ -58,24 +60,41 @@ class ServedModel:
     async def ask(self, request: ChatRequest, *, n: int, index: int) -> ChatAnswer:
         """Return an answer with choices from number `index` on, as many as the server gives.
 
-        What the server refuses is left out, and the request is sent again. Raises RequestError; NoSeveralChoices where it refuses `n`.
+        What the server refuses is left out, and the request is sent again; what it was accepted without is left out from then on. There
+        is one choice where the server refuses `n`. Raises RequestError.
         """
-        classifies = self._config.api == "classify"
+        known = trial = Learned(takes=self.takes, without=self.without)
+        first: RequestError | None = None
         for _ in range(_ADJUSTMENTS):
-            if classifies:
-                body, notes = wire.question(request, self.model, self.takes)
-            else:
-                body, notes = wire.body(request, self.model, n=n, index=index, takes=self.takes)
-            body |= self._config.extra
+            body, notes = self._body(request, n, index, trial)
             try:
-                answer = await self._limited(body, estimate(request), classifies)
-            except _Lacking as refused:
-                self.takes = refused.takes
-                if n > 1 and self.takes.n is False:
-                    raise NoSeveralChoices from None
+                answer = await self._limited(body, estimate(request))
+            except _Refused as refused:
+                first = first or refused.failure
+                found = adjusted(trial, body, refused.param, refused.message)
+                if found is None:
+                    raise first from None
+                trial = found
             else:
+                self._learn(known, trial)
                 return msgspec.structs.replace(answer, notes=notes)
-        raise RequestError(f"{self.url} refuses the request in {_ADJUSTMENTS} ways", _OPTIONS, resumable=False)
+        raise first or RequestError(f"{self.url} refuses the request in {_ADJUSTMENTS} ways", _OPTIONS, resumable=False)
+
+    def _body(self, request: ChatRequest, n: int, index: int, known: Learned) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return the request without what the server is known to refuse, and notes on what is left out."""
+        if self._config.api == "classify":
+            body, notes = wire.question(request, self.model, known.takes)
+        else:
+            body, notes = wire.body(request, self.model, n=1 if known.takes.n is False else n, index=index, takes=known.takes)
+        body |= self._config.extra
+        lacks = {field for field in body if known.refuses(field)}
+        return {field: value for field, value in body.items() if field not in lacks}, tuple(dict.fromkeys((*notes, *sorted(lacks))))
+
+    def _learn(self, known: Learned, trial: Learned) -> None:
+        """Remember what a request was accepted without. Requests in parallel may have learned something else meanwhile."""
+        self.without |= trial.without
+        before, after = msgspec.structs.asdict(known.takes), msgspec.structs.asdict(trial.takes)
+        self.takes = msgspec.structs.replace(self.takes, **{name: value for name, value in after.items() if value != before[name]})
 
     async def embed(self, texts: list[str]) -> wire.Embedded:
         """Return a vector for each text, in order. Raises RequestError."""
@@ -99,8 +118,8 @@ class ServedModel:
     async def close(self) -> None:
         await self._transport.close()
 
-    async def _limited(self, body: dict[str, Any], tokens: int, classifies: bool) -> ChatAnswer:
-        path, read = ("/classify", wire.classified) if classifies else ("/chat/completions", wire.answer)
+    async def _limited(self, body: dict[str, Any], tokens: int) -> ChatAnswer:
+        path, read = ("/classify", wire.classified) if self._config.api == "classify" else ("/chat/completions", wire.answer)
         async with self._limiter.slot(tokens) as sent:
             answer = self._read(await self._send(path, body, sent), read)
         usage = answer.usage
@@ -151,16 +170,13 @@ class ServedModel:
         """Return the error that an HTTP status means."""
         status, name = error.status, f"{self.model} at {self.url}"
         message = f"{status}: {self._scrubbed(error.message)}"
-        if status in (400, 422):
-            takes = lacking(self.takes, body, error.param, error.message)
-            if takes is not None:
-                return _Lacking(takes)
-            return RequestError(
-                f"{name} refuses the request ({message})",
-                "check the model's options in the configuration",
-                elsewhere=False,
-                resumable=False,
-            )
+        if status in _OF_THE_PROMPT and prompt_filtered(error.code, error.message):
+            return RequestError(f"{name} refuses the prompt ({message})", "another prompt may pass its filter", filtered=True)
+        if status in (400, 413, 422) and too_long(error.code, error.message):
+            return RequestError(f"the prompt is too long for {name} ({message})", "lower observation_tokens or history", elsewhere=False)
+        if status in (400, 422) or (status >= 500 and pictures_refused(body, error.message)):
+            failure = RequestError(f"{name} refuses the request ({message})", _OPTIONS, elsewhere=False, resumable=False)
+            return _Refused(failure, error.param, error.message)
         if status in (401, 403):
             way_out = f"set {self._variable} to one that may use {self.model}" if self._variable else "see who may use it"
             return RequestError(f"{self.url} refuses the key ({message})", way_out)
@@ -189,13 +205,9 @@ class ServedModel:
         return line if len(line) <= 240 else line[:237] + "..."
 
 
-class NoSeveralChoices(Exception):
-    """Raised when the server refuses `n` above 1."""
+class _Refused(Exception):
+    """Raised when the server refuses a request that may pass with less in it."""
 
-
-class _Lacking(Exception):
-    """Raised when the server refuses something that can be left out."""
-
-    def __init__(self, takes: ModelCapabilities) -> None:
+    def __init__(self, failure: RequestError, param: str, message: str) -> None:
         super().__init__()
-        self.takes = takes
+        self.failure, self.param, self.message = failure, param, message

@@ -11,7 +11,7 @@ import msgspec
 from exact.config import ModelConfig
 from exact.errors import ModelError
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Price, Sampling
-from exact.models.endpoint import NoSeveralChoices, ServedModel
+from exact.models.endpoint import ServedModel
 from exact.models.load_balancer import LoadBalancer
 from exact.models.meter import total
 from exact.models.price import Tariff
@@ -118,16 +118,11 @@ class OpenAIModel:
         return await retried(attempt, retries=tries, deadline=deadline, sleep=self._sleep)
 
     async def _asked(self, endpoint: ServedModel, request: ChatRequest, n: int, index: int) -> ChatAnswer:
-        if n > 1 and endpoint.takes.n is not False:
-            try:
-                answer = await endpoint.ask(request, n=n, index=index)
-            except NoSeveralChoices:
-                pass
-            else:
-                if len(answer.choices) == 1:
-                    endpoint.takes = msgspec.structs.replace(endpoint.takes, n=False)
-                return answer
-        return await endpoint.ask(request, n=1, index=index)
+        several = n > 1 and endpoint.takes.n is not False
+        answer = await endpoint.ask(request, n=n, index=index)
+        if several and len(answer.choices) == 1:
+            endpoint.takes = msgspec.structs.replace(endpoint.takes, n=False)
+        return answer
 
     def _failed(self, endpoint: ServedModel, error: RequestError, avoid: dict[ServedModel, bool]) -> None:
         """Record a failure, and retry at once where another endpoint may do better.

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
-from exact.errors import ModelError
+from exact.errors import ModelError, PromptRefused
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
 """Backoff in seconds: it doubles from the first to the longest."""
@@ -22,22 +22,31 @@ class RequestError(Exception):
     """Raised when one request failed: the fact and the way out."""
 
     def __init__(
-        self, fact: str, way_out: str, *, retry: bool = False, after: float | None = None, elsewhere: bool = True, resumable: bool = True
+        self,
+        fact: str,
+        way_out: str,
+        *,
+        retry: bool = False,
+        after: float | None = None,
+        elsewhere: bool = True,
+        resumable: bool = True,
+        filtered: bool = False,
     ) -> None:
         """Describe a failed request.
 
         `retry`: another try is worth it, after at least `after` seconds. `elsewhere`: another endpoint may do better. `resumable`: False
-        where the configuration must change, which a run keeps.
+        where the configuration must change, which a run keeps. `filtered`: the provider's filter refuses the prompt.
         """
         super().__init__(fact)
-        self.way_out, self.retry, self.after, self.elsewhere, self.resumable = way_out, retry, after, elsewhere, resumable
+        self.way_out, self.retry, self.after, self.elsewhere = way_out, retry, after, elsewhere
+        self.resumable, self.filtered = resumable, filtered
 
 
 async def retried(attempt: Callable[[], Awaitable[T]], *, retries: int, deadline: float, sleep: Sleep) -> T:
     """Return the first result of at most `1 + retries` attempts.
 
     `deadline` is a time of the event loop's clock. The wait is as long as the server asks, else twice as long each time; a random part
-    keeps many callers from retrying at once. Raises ModelError.
+    keeps many callers from retrying at once. Raises ModelError; PromptRefused where the provider's filter refuses the prompt.
     """
     for tried in range(1, retries + 2):
         try:
@@ -53,7 +62,7 @@ async def retried(attempt: Callable[[], Awaitable[T]], *, retries: int, deadline
             times += f", and the wait of {failed.after or wait:.3g} s before the next try passes its timeout"
             break
         await sleep(wait)
-    gave_up = ModelError(f"{failed}{times}: {failed.way_out}")
+    gave_up = (PromptRefused if failed.filtered else ModelError)(f"{failed}{times}: {failed.way_out}")
     raise gave_up if failed.resumable else gave_up.final()
 
 

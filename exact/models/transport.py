@@ -119,12 +119,12 @@ def _raise_status(response: Any) -> NoReturn:
         body = msgspec.json.decode(response.content)
     except (msgspec.DecodeError, UnicodeError):
         body = response.content[:1000].decode(errors="replace")
-    found = body.get("error", body) if isinstance(body, dict) else body
+    found = (body.get("error") or body) if isinstance(body, dict) else body
     error = found if isinstance(found, dict) else {}
-    message = error.get("message") if isinstance(error.get("message"), str) else f"{body}"
+    said = next((text for text in (error.get("message"), error.get("detail"), found) if isinstance(text, str)), f"{body}")
     raise StatusError(
         response.status_code,
-        str(message),
+        said,
         code=str(error.get("code") or ""),
         param=str(error.get("param") or ""),
         headers=response.headers,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -13,6 +14,13 @@ from exact.models.providers import ModelCapabilities
 SEEDS = 2**31
 """Upper bound of seeds, exclusive. Every server takes seeds in [0, SEEDS)."""
 
+_SPOKEN = frozenset({"text", "output_text", None})
+"""Types of parts of an answer that belong to its text."""
+_FINISHES = {
+    **dict.fromkeys(("length", "max_tokens", "model_length", "max_output_tokens"), "length"),
+    **dict.fromkeys(("content_filter", "safety", "content_filtered", "prohibited_content", "blocklist", "sensitive"), "content_filter"),
+}
+"""Servers' words for how an answer ended, in lower case, and the API's own."""
 _NO_PICTURE = Text("[A picture stood here; this model takes none.]")
 
 
@@ -90,90 +98,63 @@ def _part(part: Text | Image) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-class _Token(msgspec.Struct):
-    token: str
-    logprob: float
-
-
-class _Logprobs(msgspec.Struct):
-    content: list[_Token] | None = None
-
-
-class _Said(msgspec.Struct):
-    content: str | None = None
-    refusal: str | None = None
-
-
-class _Choice(msgspec.Struct):
-    message: _Said
-    index: int = 0
-    finish_reason: str | None = None
-    logprobs: _Logprobs | None = None
-    token_ids: list[int] | None = None
-
-
-class _Cached(msgspec.Struct):
-    cached_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    prompt_tokens_details: _Cached | None = None
-
-
-class _Completion(msgspec.Struct):
-    choices: list[_Choice]
-    model: str | None = None
-    usage: _Usage | None = None
-
-
 def answer(raw: str) -> ChatAnswer:
     """Return the answer in a server's JSON, with all its choices and without a cost. Raises MalformedAnswer.
 
-    A refusal is a choice whose `finish` is `refusal` and whose text is the refusal.
+    Only what is needed is read: a field of another shape than expected is taken as missing. A refusal is a choice whose `finish` is
+    `refusal` and whose text is the refusal.
     """
-    try:
-        completion = msgspec.json.decode(raw, type=_Completion)
-    except (msgspec.DecodeError, UnicodeError) as error:
-        raise MalformedAnswer(f"{error}: {raw[:120]!r}") from error
-    choices = tuple(_choice(choice) for choice in sorted(completion.choices, key=lambda choice: choice.index))
-    return ChatAnswer(choices=choices, usage=_usage(completion.usage), model=completion.model or "", raw=raw)
+    data = _decoded(raw)
+    given = data.get("choices")
+    if not isinstance(given, list):
+        raise MalformedAnswer(f"no choices: {raw[:120]!r}")
+    choices = [each for each in given if isinstance(each, dict)]
+    places = {id(each): _whole(each.get("index"), default=at) for at, each in enumerate(choices)}
+    choices.sort(key=lambda each: places[id(each)])
+    return ChatAnswer(choices=tuple(map(_choice, choices)), usage=_usage(data.get("usage")), model=_text(data.get("model")), raw=raw)
 
 
-def _choice(choice: _Choice) -> Choice:
-    said, tokens = choice.message, (choice.logprobs.content if choice.logprobs else None)
-    ids = choice.token_ids if choice.token_ids is not None else _ids_in_names(tokens)
+def _choice(choice: Mapping[str, Any]) -> Choice:
+    said = _object(choice.get("message"))
+    text, refusal = _text(said.get("content")) or _text(choice.get("text")), _text(said.get("refusal"))
+    tokens = [each for each in _list(_object(choice.get("logprobs")).get("content")) if isinstance(each, dict)]
+    logprobs = tuple(each["logprob"] for each in tokens if isinstance(each.get("logprob"), int | float))
+    finish = _text(choice.get("finish_reason"))
     return Choice(
-        text=said.content or said.refusal or "",
-        finish="refusal" if said.refusal else choice.finish_reason or "",
-        token_ids=None if ids is None else tuple(ids),
-        logprobs=None if tokens is None else tuple(token.logprob for token in tokens),
+        text=text or refusal,
+        finish="refusal" if refusal else _FINISHES.get(finish.lower(), finish),
+        token_ids=_ids(choice.get("token_ids")) or _ids([each.get("id") for each in tokens]) or _ids_in_names(tokens),
+        logprobs=logprobs if tokens and len(logprobs) == len(tokens) else None,
     )
 
 
-def _ids_in_names(tokens: list[_Token] | None) -> list[int] | None:
+def _text(content: object) -> str:
+    """Return a text, or the texts of a list of parts. Parts of reasoning are left out."""
+    if isinstance(content, str):
+        return content
+    parts = [part for part in _list(content) if isinstance(part, str | dict)]
+    texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str) or part.get("type") in _SPOKEN]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _ids(given: object) -> tuple[int, ...] | None:
+    ids = _list(given)
+    return tuple(ids) if ids and all(isinstance(each, int) for each in ids) else None
+
+
+def _ids_in_names(tokens: list[dict[str, Any]]) -> tuple[int, ...] | None:
     """Return the token ids that vLLM gives as `token_id:123` in place of text (option `return_tokens_as_token_ids`); None without them."""
-    if not tokens or not all(token.token.removeprefix("token_id:").isdigit() and ":" in token.token for token in tokens):
+    names = [_text(each.get("token")) for each in tokens]
+    if not names or not all(name.removeprefix("token_id:").isdigit() and ":" in name for name in names):
         return None
-    return [int(token.token.partition(":")[2]) for token in tokens]
+    return tuple(int(name.partition(":")[2]) for name in names)
 
 
-def _usage(usage: _Usage | None) -> Usage:
-    if usage is None:
-        return Usage()
-    cached = (usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None) or 0
-    return Usage(input_tokens=usage.prompt_tokens, cached_tokens=min(cached, usage.prompt_tokens), output_tokens=usage.completion_tokens)
-
-
-class _Class(msgspec.Struct):
-    probs: list[float]
-
-
-class _Classified(msgspec.Struct):
-    data: float | list[_Class]
-    model: str | None = None
-    usage: _Usage | None = None
+def _usage(usage: object) -> Usage:
+    given = _object(usage)
+    prompt, completion = _whole(given.get("prompt_tokens")), _whole(given.get("completion_tokens"))
+    cached = _whole(_object(given.get("prompt_tokens_details")).get("cached_tokens")) or _whole(given.get("prompt_cache_hit_tokens"))
+    return Usage(input_tokens=prompt, cached_tokens=min(cached, prompt), output_tokens=completion)
 
 
 def classified(raw: str) -> ChatAnswer:
@@ -182,18 +163,15 @@ def classified(raw: str) -> ChatAnswer:
     `data` is that number, or as vLLM gives it a list with the probabilities of the classes: of one class, or of two, the second being
     success.
     """
-    try:
-        found = msgspec.json.decode(raw, type=_Classified)
-    except (msgspec.DecodeError, UnicodeError) as error:
-        raise MalformedAnswer(f"{error}: {raw[:120]!r}") from error
-    if isinstance(found.data, float):
-        value = found.data
-    elif len(found.data) == 1 and len(found.data[0].probs) in (1, 2):
-        value = found.data[0].probs[-1]
-    else:
+    answer = _decoded(raw)
+    data = answer.get("data")
+    if isinstance(data, list) and len(data) == 1:
+        probabilities = _list(_object(data[0]).get("probs"))
+        data = probabilities[-1] if len(probabilities) in (1, 2) else None
+    if not isinstance(data, int | float) or isinstance(data, bool):
         raise MalformedAnswer(f"neither a probability nor those of one or two classes: {raw[:120]!r}")
-    choice = Choice(text=repr(value), finish="stop")
-    return ChatAnswer(choices=(choice,), usage=_usage(found.usage), model=found.model or "", raw=raw)
+    choice = Choice(text=repr(float(data)), finish="stop")
+    return ChatAnswer(choices=(choice,), usage=_usage(answer.get("usage")), model=_text(answer.get("model")), raw=raw)
 
 
 class Embedded(msgspec.Struct, frozen=True, kw_only=True):
@@ -203,21 +181,40 @@ class Embedded(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage
 
 
-class _Vector(msgspec.Struct):
-    embedding: list[float]
-    index: int = 0
-
-
-class _Vectors(msgspec.Struct):
-    data: list[_Vector]
-    usage: _Usage | None = None
-
-
 def embedded(raw: str) -> Embedded:
     """Return the vectors in a server's JSON. Raises MalformedAnswer."""
+    data = _decoded(raw)
+    rows = _list(data.get("data"))
     try:
-        found = msgspec.json.decode(raw, type=_Vectors)
+        given = [
+            (_whole(row.get("index"), default=at), msgspec.convert(row["embedding"], tuple[float, ...])) for at, row in enumerate(rows)
+        ]
+    except (AttributeError, KeyError, msgspec.ValidationError) as error:
+        raise MalformedAnswer(f"no vector of numbers ({error}): {raw[:120]!r}") from error
+    if not rows:
+        raise MalformedAnswer(f"no vectors: {raw[:120]!r}")
+    return Embedded(vectors=tuple(vector for _, vector in sorted(given, key=lambda row: row[0])), usage=_usage(data.get("usage")))
+
+
+def _decoded(raw: str) -> dict[str, Any]:
+    """Return a JSON object. Raises MalformedAnswer."""
+    try:
+        data = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeError) as error:
         raise MalformedAnswer(f"{error}: {raw[:120]!r}") from error
-    vectors = tuple(tuple(one.embedding) for one in sorted(found.data, key=lambda one: one.index))
-    return Embedded(vectors=vectors, usage=_usage(found.usage))
+    if not isinstance(data, dict):
+        raise MalformedAnswer(f"no object: {raw[:120]!r}")
+    return data
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _whole(value: object, default: int = 0) -> int:
+    """Return a number as a whole one; the default where it is none."""
+    return int(value) if isinstance(value, int | float) and abs(value) < 2**53 else default

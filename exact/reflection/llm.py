@@ -14,6 +14,7 @@ from exact.context import Context, Reflection
 from exact.errors import AnswerError
 from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Sampling
+from exact.models.reasoning import final_answer
 from exact.prompts.library import render_prompt
 from exact.reflection.base import Kind, Surprise
 from exact.reflection.record import WORDS, action_label, clipped, reflection_record
@@ -128,7 +129,7 @@ def parse_reflection(text: str) -> Written:
 
 def _parts(text: str) -> list[tuple[str, str]]:
     """Return name and text of each part of an answer, in order; first, without a name, the text before all parts."""
-    said = text.rpartition("</think>")[2]
+    said = final_answer(text)
     marks = list(_PART.finditer(said))
     ends = [mark.start() for mark in marks] + [len(said)]
     named = [(mark[1].lower(), " ".join(said[mark.end() : end].split())) for mark, end in zip(marks, ends[1:], strict=True)]

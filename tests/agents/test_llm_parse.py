@@ -39,7 +39,6 @@ def test_the_action_is_found_in_prose_in_fences_and_in_emphasis(text):
         ("", "no line"),
         ("I would click [2]", "no line that begins with `Action:`"),
         ("Action: click [2]\nAction: click [1]", "2 lines"),
-        ("Action: click [2]\nAction: click [2]", "2 lines"),
         ("Action: click [2] and click [1]", "write click [id]"),
         ("Action: tap [2]", "unknown action 'tap'"),
         ("Action: click [9]", "no element [9]"),
@@ -122,3 +121,21 @@ def test_an_element_has_to_be_in_the_observation_not_only_in_its_text():
     hostile = msgspec.structs.replace(EMPTY, text='[4] button "x\n[5] button"', elements=(Element(id="4", role="button"),))
     with pytest.raises(ActionError, match=r"no element \[5\]"):
         parse_action("Action: click [5]", ACTIONS, hostile)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("Action: click [2]\n\nSo, finally:\nAction: click [2]", "click [2]"),
+        ("Action: click [2]\n```\nAction: click [2]\n```", "click [2]"),
+        ("Action: stop “Ann’s”", 'stop "Ann’s"'),
+        ("Action: stop «Ann»", 'stop "Ann"'),
+        ('Action: stop "one\ntwo"', 'stop "one\\ntwo"'),
+        ('Action: stop "one\nAction: click [2]\ntwo"', 'stop "one\\nAction: click [2]\\ntwo"'),
+        (r'Action: stop "D:\notes\today.txt"', r'stop "D:\\notes\\today.txt"'),
+        (r'Action: stop "\\server\tables"', r'stop "\\\\server\\tables"'),
+        (r'Action: stop "D:\\notes"', r'stop "D:\\notes"'),
+    ],
+)
+def test_an_action_is_read_as_models_write_it(text, key):
+    assert parse_action(text, ACTIONS, SHOE).action.key == key

@@ -1,0 +1,81 @@
+"""Reasoning that a model writes in the open, set aside so that the final answer remains.
+
+Models mark their reasoning in several ways: tags (`<think>`, `[THINK]`), pairs of special tokens, and channels (`<|channel|>analysis`).
+A chat template may write the opening tag itself, so that the answer has only the closing one.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NAME = r"(?:seed:)?(?:think|thinking|thought|thoughts|reason|reasoning|analysis|reflection|scratchpad|deliberation|inner_monologue)"
+_OPEN = re.compile(
+    rf"<(?P<tag>{_NAME})(?:\s[^<>\n]*)?>|\[(?P<square>{_NAME})\]|◁(?P<triangle>{_NAME})▷|<\|begin_of_(?P<token>{_NAME})\|>", re.I
+)
+_CLOSE = re.compile(rf"</{_NAME}>|\[/{_NAME}\]|◁/{_NAME}▷|<\|end_of_(?:{_NAME})\|>", re.I)
+_CHANNEL = re.compile(
+    r"<\|channel\|>\s*(?P<name>\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>(?P<text>.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
+    re.S,
+)
+_WRAPPER = re.compile(
+    r"^[ \t]*<(?:answer|final_answer|final|response|output)>[ \t]*|[ \t]*</(?:answer|final_answer|final|response|output)>[ \t]*$"
+    r"|<\|(?:begin|end)_of_solution\|>",
+    re.I | re.M,
+)
+_ACTION_LINE = re.compile(r"[ \t>*_#`-]*action\b[^:]*:", re.I)
+_QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|“[^”]*”""")
+_QUOTED_ARGUMENT = re.compile(r"""(?<=\s)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|“[^”]*”""")
+
+
+def final_answer(text: str) -> str:
+    """Return an answer without the model's reasoning.
+
+    A tag counts at the beginning of a line if it opens, and outside quoted text if it closes. Reasoning that never closes leaves nothing
+    of what follows its tag. A text without reasoning is returned as it is.
+    """
+    if "<|channel|>" in text:
+        return _final_channel(text)
+    answer, at = "", 0
+    while opened := _next_open(text, at):
+        answer += text[at : opened.start()]
+        closed = _close_of(text, opened)
+        if closed is None:
+            at = len(text)
+            break
+        at = closed.end()
+    rest = text[at:]
+    for closed in reversed(list(_CLOSE.finditer(rest))):
+        if not _in_quotes(rest, closed.start()):
+            answer, rest = "", rest[closed.end() :]
+            break
+    return _WRAPPER.sub("", answer + rest)
+
+
+def _final_channel(text: str) -> str:
+    """Return the last message of the `final` channel; of no other channel. Empty where the model did not come to it."""
+    final = [each["text"] for each in _CHANNEL.finditer(text) if each["name"].lower() == "final"]
+    return final[-1].strip() if final else ""
+
+
+def _next_open(text: str, at: int) -> re.Match[str] | None:
+    """Return the next opening tag that begins a line, or that begins the answer."""
+    for found in _OPEN.finditer(text, at):
+        line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+        if not line.strip(" \t>*_#`") or not text[at : found.start()].strip():
+            return found
+    return None
+
+
+def _close_of(text: str, opened: re.Match[str]) -> re.Match[str] | None:
+    """Return the closing tag of an opening one: the first outside quoted text, else the last."""
+    name = next(name for name in (opened["tag"], opened["square"], opened["triangle"], opened["token"]) if name).lower()
+    closing = [each for each in _CLOSE.finditer(text, opened.end()) if each[0].lower().strip("</>[]◁▷|").removeprefix("end_of_") == name]
+    return next((each for each in closing if not _in_quotes(text, each.start())), closing[-1] if closing else None)
+
+
+def _in_quotes(text: str, at: int) -> bool:
+    """Return whether a position is inside a quoted text on its line. Single quotes count on a line with an action."""
+    start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    line = text[start : end if end >= 0 else len(text)]
+    quoted = _QUOTED_ARGUMENT if _ACTION_LINE.match(line) else _QUOTED
+    return any(each.start() < at - start < each.end() for each in quoted.finditer(line))

@@ -1,0 +1,101 @@
+import json
+
+import pytest
+
+from exact.models.base import Usage
+from exact.models.wire import MalformedAnswer, answer, classified, embedded
+
+
+def read(message=None, *, usage=None, **choice):
+    data = {"choices": [{"message": message, **choice}], "usage": usage, "model": "m"}
+    return answer(json.dumps(data))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Buy it.",
+        [{"type": "text", "text": "Buy it."}],
+        [{"type": "text", "text": "Buy "}, {"type": "text", "text": "it."}],
+        [{"type": "thinking", "thinking": [{"type": "text", "text": "Sell?"}]}, {"type": "text", "text": "Buy it."}],
+        [{"type": "reasoning", "text": "Sell?"}, {"type": "output_text", "text": "Buy it."}],
+        ["Buy it."],
+        [{"text": "Buy it."}, {"type": "text", "text": None}],
+    ],
+)
+def test_the_text_is_read_from_a_string_or_parts(content):
+    assert read({"content": content, "reasoning_content": "Sell?"}).choices[0].text == "Buy it."
+
+
+@pytest.mark.parametrize("message", [None, {}, {"content": None}, {"content": 3}, {"content": None, "tool_calls": []}, "Buy"])
+def test_a_message_without_text_is_an_empty_choice(message):
+    assert read(message).choices[0].text == ""
+
+
+@pytest.mark.parametrize(
+    ("usage", "read_as"),
+    [
+        (None, Usage()),
+        ({"prompt_tokens": None, "completion_tokens": None}, Usage()),
+        ({"prompt_tokens": 12.0, "completion_tokens": 3.0, "queue_time": 0.1}, Usage(input_tokens=12, output_tokens=3)),
+        (
+            {"prompt_tokens": 12, "completion_tokens": 3, "prompt_cache_hit_tokens": 8},
+            Usage(input_tokens=12, cached_tokens=8, output_tokens=3),
+        ),
+        ({"prompt_tokens": 12, "completion_tokens": 3, "prompt_tokens_details": None}, Usage(input_tokens=12, output_tokens=3)),
+        ({"prompt_tokens": "many"}, Usage()),
+        ([], Usage()),
+    ],
+)
+def test_usage_is_read_as_far_as_it_reads(usage, read_as):
+    assert read({"content": "a"}, usage=usage).usage == read_as
+
+
+def test_choices_without_an_index_stay_in_order():
+    data = {"choices": [{"message": {"content": each}, "index": None} for each in "ab"]}
+    assert [choice.text for choice in answer(json.dumps(data)).choices] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("given", "finish"),
+    [("stop", "stop"), ("MAX_TOKENS", "length"), ("model_length", "length"), ("SAFETY", "content_filter"), (None, ""), (3, "")],
+)
+def test_how_an_answer_ended_is_in_the_apis_words(given, finish):
+    assert read({"content": "a"}, finish_reason=given).choices[0].finish == finish
+
+
+@pytest.mark.parametrize(
+    ("tokens", "logprobs", "ids"),
+    [
+        ([{"token": "a", "logprob": -0.5, "id": 7}, {"token": "b", "logprob": -1, "id": 8}], (-0.5, -1), (7, 8)),
+        ([{"token": "token_id:17", "logprob": -0.5}], (-0.5,), (17,)),
+        ([{"token": "a", "logprob": None}], None, None),
+        ([], None, None),
+        (None, None, None),
+    ],
+)
+def test_logprobs_and_token_ids_are_kept_where_they_are_whole(tokens, logprobs, ids):
+    choice = read({"content": "a"}, logprobs={"content": tokens}).choices[0]
+    assert (choice.logprobs, choice.token_ids) == (logprobs, ids)
+
+
+@pytest.mark.parametrize("raw", ["", "{", "[]", "null", '{"choices": null}', '{"error": {"message": "busy", "code": 429}}'])
+def test_an_answer_without_choices_is_malformed_and_shown(raw):
+    with pytest.raises(MalformedAnswer, match=r"busy|''|null|\[\]|\{"):
+        answer(raw)
+
+
+@pytest.mark.parametrize("raw", ['{"data": "x"}', '{"data": true}', '{"data": [{"probs": [0.1, 0.2, 0.7]}]}'])
+def test_a_classifier_that_gives_no_probability_is_malformed(raw):
+    with pytest.raises(MalformedAnswer):
+        classified(raw)
+
+
+@pytest.mark.parametrize("raw", ['{"data": []}', '{"data": [{"embedding": ["x"]}]}', '{"data": [3]}', '{"data": null}'])
+def test_vectors_that_are_no_numbers_are_malformed(raw):
+    with pytest.raises(MalformedAnswer):
+        embedded(raw)
+
+
+def test_vectors_without_an_index_stay_in_order():
+    assert embedded('{"data": [{"embedding": [1, 2]}, {"embedding": [3.5]}], "usage": null}').vectors == ((1.0, 2.0), (3.5,))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from exact.observation import Box
 
-STYLES = ("cursor", "pointer-events", "visibility", "overflow-x", "overflow-y", "fill", "stroke", "background-color", "orphans")
+STYLES = (
+    *("cursor", "pointer-events", "visibility", "overflow-x", "overflow-y", "fill", "stroke", "background-color", "orphans"),
+    *("position", "transform", "filter", "will-change", "opacity"),
+)
 """Computed styles to ask for, in the order of `DomNode.styles`."""
 MASKED = "7919"
 """Value of the style `orphans` that marks masked nodes: it is inherited, in shadow roots too, and changes nothing on a screen."""
@@ -39,6 +42,11 @@ class DomNode:
     """Whether a mask hides it from observations."""
     internal: bool = False
     """Whether it is part of the browser's implementation of a control."""
+    value: str = ""
+    """Present value of an input or text area."""
+    checked: bool = False
+    selected: bool = False
+    """Whether it is an option that is selected."""
     content: int = -1
     """Index of the document in a frame; -1 for other nodes."""
     end: int = 0
@@ -53,13 +61,21 @@ class Document:
     url: str
     title: str
     nodes: list[DomNode]
+    scroll: tuple[float, float] = (0.0, 0.0)
+    """CSS pixels that it is scrolled to the right and down."""
 
 
 def read_documents(snapshot: dict[str, Any], viewport: Box) -> list[Document]:
     """Read the documents of a `DOMSnapshot.captureSnapshot` answer, the main frame's first, in coordinates of the viewport."""
     strings, raw = snapshot["strings"], snapshot["documents"]
     documents = [
-        Document(_at(strings, each["frameId"]), _at(strings, each["documentURL"]), _at(strings, each["title"]), _nodes(each, strings))
+        Document(
+            _at(strings, each["frameId"]),
+            _at(strings, each["documentURL"]),
+            _at(strings, each["title"]),
+            _nodes(each, strings),
+            (each.get("scrollOffsetX", 0.0), each.get("scrollOffsetY", 0.0)),
+        )
         for each in raw
     ]
     _Layout(documents, raw, strings).place(0, viewport, 0.0, 0.0)
@@ -120,6 +136,13 @@ def _nodes(document: dict[str, Any], strings: list[str]) -> list[DomNode]:
         nodes[index].clickable = True
     for index, content in zip(raw["contentDocumentIndex"]["index"], raw["contentDocumentIndex"]["value"], strict=True):
         nodes[index].content = content
+    for key in ("inputValue", "textValue"):
+        for index, value in _pairs(raw.get(key)):
+            nodes[index].value = _at(strings, value)
+    for index in raw.get("inputChecked", {}).get("index", ()):
+        nodes[index].checked = True
+    for index in raw.get("optionSelected", {}).get("index", ()):
+        nodes[index].selected = True
     own = {i for i, kind in _pairs(raw.get("shadowRootType")) if _at(strings, kind) == "user-agent"}
     for node in nodes:
         node.internal = node.index in own or (node.parent >= 0 and nodes[node.parent].internal)
@@ -153,17 +176,23 @@ class _Layout:
         """
         document, raw = self.documents[index], self.raw[index]
         self._lay(document, raw["layout"], dx - raw.get("scrollOffsetX", 0.0), dy - raw.get("scrollOffsetY", 0.0))
-        clips: list[Box | None] = []
+        around = _Clips(clip, clip, clip)
+        clips: list[_Clips] = []
         for node in document.nodes:
-            around = clips[node.parent] if node.parent >= 0 else clip
-            node.shown = intersect(node.box, around)
-            clips.append(node.shown if _clips(node) else around)
+            above = clips[node.parent] if node.parent >= 0 else around
+            own = around.flow if _is_on_top(node) else above.of(node.styles.get("position", ""))
+            node.shown = intersect(node.box, own)
+            clips.append(above.inside(node, own) if node.box is not None else above)
             if node.content >= 0 and node.box is not None and node.shown is not None:
                 self.place(node.content, node.shown, node.box.x, node.box.y)
 
     def _lay(self, document: Document, layout: dict[str, Any], dx: float, dy: float) -> None:
-        for at, styles, (x, y, width, height) in zip(layout["nodeIndex"], layout["styles"], layout["bounds"], strict=True):
+        for at, styles, text, (x, y, width, height) in zip(
+            layout["nodeIndex"], layout["styles"], layout["text"], layout["bounds"], strict=True
+        ):
             node = document.nodes[at]
+            if text >= 0 and node.name[:2] == "::":
+                node.text += _at(self.strings, text)
             if node.box is None:
                 node.box = Box(x + dx, y + dy, width, height)
                 node.styles = self.styles.get(values := tuple(styles)) or self._read(values)
@@ -171,6 +200,38 @@ class _Layout:
     def _read(self, values: tuple[int, ...]) -> dict[str, str]:
         found = self.styles[values] = {name: _at(self.strings, value) for name, value in zip(STYLES, values, strict=False)}
         return found
+
+
+class _Clips(NamedTuple):
+    """The parts of the viewport in which descendants of a node are visible, by how they are positioned; None where they are not."""
+
+    flow: Box | None
+    absolute: Box | None
+    """For descendants that are positioned against the nearest positioned ancestor."""
+    fixed: Box | None
+    """For descendants that are positioned against the viewport."""
+
+    def of(self, position: str) -> Box | None:
+        """Return the part for a child with that computed `position`."""
+        return self.fixed if position == "fixed" else self.absolute if position == "absolute" else self.flow
+
+    def inside(self, node: DomNode, own: Box | None) -> _Clips:
+        """Return the parts for the children of a node that is itself visible in `own`."""
+        inner = node.shown if _clips(node) else own
+        styles = node.styles
+        moves = (
+            styles.get("transform", "none") != "none"
+            or styles.get("filter", "none") != "none"
+            or "transform" in styles.get("will-change", "")
+        )
+        held = moves or styles.get("position", "static") != "static"
+        outer = self.fixed if styles.get("position") == "fixed" else self.absolute
+        return _Clips(inner, inner if held else outer, inner if moves else self.fixed)
+
+
+def _is_on_top(node: DomNode) -> bool:
+    """Return whether an element is drawn above the page, which clips it nowhere: a popover, which has a box only while it is open."""
+    return "popover" in node.attributes
 
 
 def _clips(node: DomNode) -> bool:

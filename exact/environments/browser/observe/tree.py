@@ -6,13 +6,15 @@ drawn in SVG, are elements too (`generic`, `graphics-symbol`), named by text, ti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from exact.environments.browser.observe.colour import colour_word
 from exact.environments.browser.observe.dom import Document, DomNode
+from exact.environments.browser.observe.implied import implied_nodes
 from exact.environments.browser.observe.redaction import Redaction
+from exact.environments.browser.observe.words import flat, repeated
 from exact.environments.browser.page.ids import Ids, NodeLocation, NodeSignature
 from exact.observation import Element
 
@@ -54,6 +56,8 @@ _SHAPES = {
 }
 _MANY = 100
 """Shapes in a document above which only those that react to clicks are elements."""
+_NAMED_HERE = ("generic", "graphics-symbol")
+"""Roles whose name is made here of the text inside."""
 _UNSHOWN_TEXT = ("script", "style", "noscript", "template", "title", "option", "textarea")
 
 
@@ -78,13 +82,15 @@ class _Tree:
     def __init__(self, documents: Sequence[Document], accessible: Iterable[dict[str, Any]]) -> None:
         self.documents = documents
         self.accessible = {each["backendDOMNodeId"]: each for each in accessible if "backendDOMNodeId" in each}
+        for document in documents:
+            self.accessible |= implied_nodes(document, self.accessible)
         self.drafts: list[_Draft] = []
 
     def grow(self, index: int, parent: int) -> None:
         document = self.documents[index]
         few = sum(node.name in _SHAPES for node in document.nodes) <= _MANY
-        holders: list[int] = []
-        for node in document.nodes:
+        holders = [parent] * len(document.nodes)
+        for node in _as_drawn(document.nodes):
             holder = holders[node.parent] if node.parent >= 0 else parent
             made = None if node.internal else self._draft(node, document, holder, few)
             if made:
@@ -92,7 +98,7 @@ class _Tree:
                     self.drafts[holder].nested += 1
                 self.drafts.append(made)
                 holder = len(self.drafts) - 1
-            holders.append(holder)
+            holders[node.index] = holder
             if 0 <= node.content < len(self.documents):
                 self.grow(node.content, holder)
 
@@ -102,8 +108,8 @@ class _Tree:
         found = self.accessible.get(node.backend)
         if found and not found.get("ignored"):
             role = str(found.get("role", {}).get("value", ""))
-            name = _flat(str(found.get("name", {}).get("value", "")))
-            if node.kind == 3:
+            name = flat(str(found.get("name", {}).get("value", "")))
+            if node.kind == 3 or role == "StaticText":
                 return _Draft(node, document, "StaticText", name, holder, depth) if name else None
             if "contenteditable" in node.attributes and role in _WRAPPERS:
                 role = "textbox"
@@ -136,6 +142,23 @@ class _Tree:
             plain = few and (coloured if node.name == "text" else node.name not in ("path", "g"))
             return "graphics-symbol" if (node.clickable or plain) and not inside_control else ""
         return "generic" if reacts and not inside_control and node.name != "svg" else ""
+
+
+def _as_drawn(nodes: Sequence[DomNode]) -> Iterator[DomNode]:
+    """Yield nodes in document order, the text that a style sheet generates after an element at the element's end."""
+    last = [node for node in nodes if node.name == "::after"]
+    if not last:
+        yield from nodes
+        return
+    waiting = list[DomNode]()
+    for node in nodes:
+        while waiting and nodes[waiting[-1].parent].end <= node.index:
+            yield waiting.pop()
+        if node.name == "::after":
+            waiting.append(node)
+        else:
+            yield node
+    yield from reversed(waiting)
 
 
 def build_elements(
@@ -177,18 +200,24 @@ def _fold(drafts: list[_Draft]) -> None:
     for draft in drafts:
         if draft.role == "StaticText":
             texts.setdefault(draft.parent, []).append(draft)
-            parent = draft.document.nodes[draft.node.parent]
-            draft.dropped = parent.name == "label" and draft.name in control_names
+            draft.dropped = draft.name in control_names and _is_in_label(draft)
         draft.dropped = draft.dropped or (draft.node.name == "svg" and not draft.name and draft.nested > 0)
     for index, found in texts.items():
         if index < 0:
             continue
         holder = drafts[index]
         if not holder.name and not holder.nested and holder.value is None:
-            holder.name = _flat(" ".join(draft.name for draft in found))
-        said = f"{holder.name} {holder.value or ''}"
-        for draft in found:
-            draft.dropped = draft.dropped or draft.name in said
+            holder.name = flat(" ".join(draft.name for draft in found))
+        own = holder.name if holder.role in _NAMED_HERE else holder.value or ""
+        for draft, said in zip(found, repeated([draft.name for draft in found], holder.name, own), strict=True):
+            draft.dropped = draft.dropped or said
+
+
+def _is_in_label(draft: _Draft) -> bool:
+    node = draft.node
+    while node.parent >= 0 and node.name in ("#text", "span", "b", "strong", "i", "em", "small", "div"):
+        node = draft.document.nodes[node.parent]
+    return node.name == "label"
 
 
 def _element(draft: _Draft, id: str, depth: int, drafts: list[_Draft]) -> Element:
@@ -219,12 +248,12 @@ def _text_value(found: dict[str, Any]) -> str | None:
     if "value" not in found or "value" not in found["value"]:
         return None
     value = found["value"]["value"]
-    return f"{value:g}" if isinstance(value, float | int) else _flat(str(value))
+    return f"{value:g}" if isinstance(value, float | int) else flat(str(value))
 
 
 def _label(node: DomNode, document: Document, role: str) -> str:
     """Return a name made of the text in or on an element, or of its looks."""
-    said = next((_flat(node.attributes[key]) for key in ("aria-label", "title", "alt") if node.attributes.get(key)), "")
+    said = next((flat(node.attributes[key]) for key in ("aria-label", "title", "alt") if node.attributes.get(key)), "")
     if role != "graphics-symbol":
         return said or ("" if _words(node, document) else _looks(node, document))
     shape = _SHAPES[node.name]
@@ -243,7 +272,7 @@ def _looks(node: DomNode, document: Document) -> str:
 
 def _words(node: DomNode, document: Document) -> str:
     inside = document.nodes[node.index + 1 : node.end]
-    return _flat(" ".join(each.text for each in inside if each.kind == 3 and document.nodes[each.parent].name not in _UNSHOWN_TEXT))
+    return flat(" ".join(each.text for each in inside if each.kind == 3 and document.nodes[each.parent].name not in _UNSHOWN_TEXT))
 
 
 def _corners(node: DomNode) -> int:
@@ -256,10 +285,6 @@ def _in_svg(node: DomNode, document: Document) -> bool:
         if node.name == "svg":
             return True
     return False
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
 
 
 def replace_surrogates(text: str) -> str:

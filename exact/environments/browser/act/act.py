@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import json
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from urllib.parse import urljoin
 
 from exact.action import Action
 from exact.environments.browser.act.context import ActionContext
-from exact.environments.browser.act.elements import aim_at, aiming, ask_element
+from exact.environments.browser.act.drag import drag_between, drag_element
+from exact.environments.browser.act.elements import ask_element
 from exact.environments.browser.act.partial import PartialAction
+from exact.environments.browser.act.press import click_element, hover_element, move_pointer
+from exact.environments.browser.act.scroll import scroll_around, scroll_middle
 from exact.environments.browser.act.upload import upload_files
-from exact.environments.browser.page.cdp import Button, click_mouse, move_mouse
+from exact.environments.browser.page.cdp import click_mouse
 from exact.environments.browser.page.clipboard import uses_clipboard
 from exact.environments.browser.page.script import script, script_call
 from exact.errors import ActionError, EnvironmentFailure
@@ -22,7 +24,7 @@ from exact.errors import ActionError, EnvironmentFailure
 _MOST_KEYSTROKES = 64
 """Characters up to which a text is typed key by key. A longer one is inserted at once."""
 _WAIT_LIMIT = 1000
-"""Milliseconds that `wait` waits at most, and a click for requests that hovering started."""
+"""Milliseconds that `wait` waits at most."""
 _UNREACHABLE = ("CONNECTION_", "NAME_", "ADDRESS_", "NETWORK_", "INTERNET_", "PROXY_", "TUNNEL_", "SOCKET_", "TIMED_OUT", "EMPTY_RESPONSE")
 """Beginnings of Chromium's errors for a server that cannot be reached."""
 
@@ -43,88 +45,45 @@ async def _click(context: ActionContext, action: Action) -> None:
 
 
 async def _click_element(context: ActionContext, id: str) -> None:
-    target = await aim_at(context, id)
-    if "option" in target:
+    if not await click_element(context, id):
         await ask_element(context, id, script("act/select"), None)
-    else:
-        await _click_point(context, target["x"], target["y"])
 
 
 async def _click_at(context: ActionContext, action: Action) -> None:
     x, y = (float(value) for value in action.args)
     if x >= context.width or y >= context.height:
         raise ActionError(f"point {x:g}, {y:g} is outside the viewport of {context.width} by {context.height}")
-    await _click_point(context, x, y)
-
-
-async def _click_point(context: ActionContext, x: float, y: float) -> None:
-    await _move_to(context, x, y)
+    await move_pointer(context, x, y)
     await click_mouse(context.tab.cdp, x, y)
 
 
 async def _double_click(context: ActionContext, action: Action) -> None:
-    await _click_with(context, action, count=2)
+    _require_element(action, await click_element(context, action.elements[0], count=2))
 
 
 async def _right_click(context: ActionContext, action: Action) -> None:
-    await _click_with(context, action, button="right")
-
-
-async def _click_with(context: ActionContext, action: Action, *, count: int = 1, button: Button = "left") -> None:
-    target = await aim_at(context, action.elements[0])
-    if "option" in target:
-        raise ActionError(f'[{action.elements[0]}] is an option of a drop-down: write select [id of the drop-down] "label"')
-    await _move_to(context, target["x"], target["y"])
-    await click_mouse(context.tab.cdp, target["x"], target["y"], button=button, count=count)
-
-
-async def _move_to(context: ActionContext, x: float, y: float) -> None:
-    """Move the pointer and wait for requests that this starts: a picture that has not arrived has no size and cannot be hit."""
-    await move_mouse(context.tab.cdp, x, y)
-    await context.tab.evaluate(f"void document.elementFromPoint({x}, {y})?.getBoundingClientRect()")
-    if not context.tab.traffic.is_idle:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_WAIT_LIMIT / 1000):
-                await context.tab.traffic.idle()
+    _require_element(action, await click_element(context, action.elements[0], button="right"))
 
 
 async def _hover(context: ActionContext, action: Action) -> None:
-    target = await aim_at(context, action.elements[0])
-    if "option" in target:
+    _require_element(action, await hover_element(context, action.elements[0]))
+
+
+def _require_element(action: Action, done: bool) -> None:
+    if not done:
         raise ActionError(f'[{action.elements[0]}] is an option of a drop-down: write select [id of the drop-down] "label"')
-    await move_mouse(context.tab.cdp, target["x"], target["y"])
 
 
 async def _drag(context: ActionContext, action: Action) -> None:
-    one, other = action.elements
-    async with aiming(context) as aim:
-        await aim(one)
-        end = await aim(other, covered=True)
-        start = await aim(one)
-        if start["moved"]:  # the other end moved too
-            end = await aim(other, covered=True)
-        if "option" in start or "option" in end:
-            raise ActionError("options of a drop-down cannot be dragged")
-        if (start["moved"] and end["moved"]) or not (0 <= end["x"] < context.width and 0 <= end["y"] < context.height):
-            raise ActionError(f"[{one}] and [{other}] are not in view together")
-    await _drag_along(context, (start["x"], start["y"]), (end["x"], end["y"]))
+    await drag_element(context, *action.elements)
 
 
 async def _drag_at(context: ActionContext, action: Action) -> None:
     x, y, to_x, to_y = (float(value) for value in action.args)
     if max(x, to_x) >= context.width or max(y, to_y) >= context.height:
         raise ActionError(f"{action.key} leaves the viewport of {context.width} by {context.height}")
-    await _drag_along(context, (x, y), (to_x, to_y))
-
-
-async def _drag_along(context: ActionContext, start: tuple[float, float], end: tuple[float, float]) -> None:
-    mouse = context.tab.page.mouse  # Playwright's, which also drags draggable elements
-    await _move_to(context, *start)
-    await mouse.move(*start)
-    await mouse.down()
-    await mouse.move(*end, steps=6)
-    await mouse.move(*end)
-    await mouse.up()
+    await move_pointer(context, x, y)
+    await drag_between(context, (x, y), (to_x, to_y))
 
 
 async def _fill(context: ActionContext, action: Action) -> None:
@@ -175,14 +134,13 @@ async def _select(context: ActionContext, action: Action) -> None:
 
 
 async def _scroll(context: ActionContext, action: Action) -> None:
-    moved = await context.tab.evaluate(script_call("act/scroll", 1 if action.args[0] == "down" else -1))
-    if not moved:
+    if not await scroll_middle(context, str(action.args[0])):
         raise ActionError(f"nothing to scroll {action.args[0]}: this is the end")
 
 
 async def _scroll_in(context: ActionContext, action: Action) -> None:
     id, way = action.elements[0], str(action.args[1])
-    if not (await ask_element(context, id, script("act/scroll_in"), way))["moved"]:
+    if not await scroll_around(context, id, way):
         raise ActionError(f"[{id}] is in no part of the page that scrolls further {way}")
 
 

@@ -1,66 +1,59 @@
-// Returns the point {x, y} to click an element at, after scrolling it into view; {option: true} for an option of a closed drop-down;
-// {refused: reason} where the element cannot be clicked. `this` is the element or text node. `covered` accepts a point where something else
-// lies on top. `before` holds the scroll positions from before it was scrolled into view, for scroll_back.js; it is absent where nothing
-// was scrolled.
-function aim(covered) {
+// Returns a point at which an element is hit, as {x, y, way, rank, frame, place, mutations, before}; {option: true} for an option of a closed
+// drop-down; {refused: reason} where the element cannot be clicked. `this` is the element or text node. It is scrolled into view where it
+// has to be, in each way in turn until nothing covers it; `from` is the number of the first way, 0 for no scrolling. `all` tries more points
+// before it is scrolled, `covered` accepts a point where something else lies on top. `before` holds the scroll positions from before, for
+// scroll_back.js; it is absent where nothing was scrolled. `frame`: whether the hit is a frame in the element. The rest is for arm.js.
+async function aim(from, all, covered) {
+  const node = this;
+  if (!node.isConnected || node.nodeType !== 1 && !node.parentElement) return {refused: 'has vanished: name an id from the present observation'};
   //= scrollers
-  let before;
-  const mark = () => { before = scrollers(this).map(each => [each.scrollLeft, each.scrollTop]); };
-  const element = this.nodeType === 1 ? this : this.parentElement;
-  if (!element || !element.isConnected) return {refused: 'has vanished: name an id from the present observation'};
-  if (element.closest(':disabled, [aria-disabled="true"]')) return {refused: 'is disabled'};
+  //= hits
+  //= boxes
+  if (element.closest('button, input, select, textarea, option, optgroup')?.matches(':disabled') || element.closest('[aria-disabled="true"]'))
+    return {refused: 'is disabled'};
   if (element.localName === 'option' && !element.getClientRects().length) return {option: true};
-  const range = document.createRange();
-  const rects = () => {
-    if (this.nodeType !== 1) range.selectNodeContents(this);
-    return [...(this.nodeType === 1 ? this : range).getClientRects()].filter(each => each.width > 0 || each.height > 0);
+  if (!boxes().length) return {refused: 'is not shown'};
+  const ways = [null, 'center', 'nearest', 'end', 'start'];
+  const anchor = () => {
+    const found = [...element.localName === 'area' ? element.getRootNode().querySelectorAll('[usemap]') : [],
+      element, ...element.querySelectorAll('*'), ...element.labels ?? []];
+    return found.find(each => drawn(each.getClientRects()).length) ?? element;
   };
-  const middle = each => [each.left + each.width / 2, each.top + each.height / 2];
-  const within = ([x, y]) => x >= 0 && y >= 0 && x < innerWidth && y < innerHeight;
-  let found = rects();
-  if (!found.length) {
-    const label = element.labels?.[0];
-    if (!label || !label.getClientRects().length) return {refused: 'is not shown'};
-    found = [label.getClientRects()[0]];
-  }
-  if (!within(middle(found[0])) || element.closest('*')?.ownerDocument !== document) {
-    mark();
-    element.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
-    found = rects().length ? rects() : found;
-  }
-  const roots = [element.getRootNode()];
-  while (roots[0].host) roots.unshift(roots[0].host.getRootNode());
-  const holds = (hit, node) => {
-    for (let at = node; at; at = at.getRootNode().host) if (hit.contains(at)) return true;
-    return false;
-  };
-  const belongs = hit => {
-    if (!hit) return false;
-    if (element.contains(hit) || holds(hit, element) && getComputedStyle(element).pointerEvents === 'none') return true;
-    const label = hit.closest('label');
-    return Boolean(label && (label.control === element || label.contains(element)));
-  };
-  const hitAt = (x, y) => {
-    let hit = null;
-    for (const [i, root] of roots.entries()) {  // the element's own shadow roots can be asked, closed ones too
-      hit = root.elementFromPoint(x, y);
-      if (roots[i + 1] && hit !== roots[i + 1].host) break;
+  const bring = way => {
+    anchor().scrollIntoView({block: way, inline: way, behavior: 'instant'});
+    for (const each of scrollers(node)) {
+      const [x, y] = middle(boxes()[0]), root = each === document.scrollingElement;
+      if (within([x, y]) && node.nodeType === 1 && element.localName !== 'area' || each.ownerDocument !== document) break;
+      if (!root && getComputedStyle(each).overflow === 'visible') continue;
+      const {left, top, width, height} = root ? new DOMRect(0, 0, innerWidth, innerHeight) : each.getBoundingClientRect();
+      if (x < left || x >= left + width || y < top || y >= top + height)
+        each.scrollBy({left: x - left - width / 2, top: y - top - height / 2, behavior: 'instant'});
     }
-    for (let inner; (inner = hit?.shadowRoot?.elementFromPoint(x, y)) && inner !== hit; ) hit = inner;
-    return hit;
   };
-  let over = null;
-  for (const each of found) {
-    const [x, y] = middle(each), dx = each.width / 4, dy = each.height / 4;
-    for (const [px, py] of [[x, y], [x - dx, y - dy], [x + dx, y + dy], [x - dx, y + dy], [x + dx, y - dy]]) {
-      if (covered) return {x: px, y: py, before};
-      if (!within([px, py])) continue;
-      const hit = hitAt(px, py);
-      if (belongs(hit)) return {x: px, y: py, before};
-      over = over ?? hit;
+  const frame = hit => Boolean(hit?.matches('iframe, frame, object, embed'));
+  const choose = many => {
+    let best, inner;
+    for (const [x, y] of covered ? [middle(boxes()[0])] : points(many)) {
+      const hit = covered ? null : hitAt(x, y), found = covered ? 0 : rank(hit);
+      if (found === 0) { best = {x, y, rank: 0, frame: frame(hit)}; break; }
+      if (found === 1) inner ??= {x, y, rank: 1, frame: frame(hit)};
+      else over ??= hit;
     }
+    return best ?? inner;
+  };
+  let over = null, before;
+  for (let way = from; way < ways.length; way++) {
+    if (ways[way]) {
+      before ??= scrollers(node).map(each => [each.scrollLeft, each.scrollTop]);
+      bring(ways[way]);
+    }
+    const found = choose(all || way > 0);
+    if (!found || covered && way === 0 && !within([found.x, found.y])) continue;
+    if (before) await new Promise(next => { requestAnimationFrame(next); setTimeout(next, 100); });  // the page hears of it
+    globalThis.exactAim = {node};
+    return {...found, way, place: JSON.stringify(boxes()[0]), mutations: globalThis.exact?.mutations, before};
   }
-  if (!over) return {refused: 'cannot be brought into view', before};
-  const words = (over.innerText ?? '').trim().replace(/\s+/g, ' ').slice(0, 40);
-  return {refused: `is covered by <${over.localName}>${words ? ' ' + JSON.stringify(words) : ''}`, before};
+  if (getComputedStyle(element).visibility !== 'visible') return {refused: 'is not shown', before};
+  if (!over || over === element || over.contains(element)) return {refused: 'cannot be brought into view', before};
+  return {refused: `is covered by ${words(over)}`, before};
 }

@@ -1,16 +1,16 @@
-// Scrolls what is in the middle of the viewport, or the page, by 80 % of its height. `direction`: 1 is down, -1 is up. Returns whether it
-// moved.
-function scroll(direction) {
-  const steps = element => Math.max(40, Math.round(element.clientHeight * 0.8)) * direction;
-  const scrolls = element => element !== document.scrollingElement && element.scrollHeight > element.clientHeight
-    && /auto|scroll/.test(getComputedStyle(element).overflowY);
-  const move = element => {
-    const before = element.scrollTop;
-    element.scrollBy({top: steps(element), behavior: 'instant'});
-    return element.scrollTop !== before;
-  };
-  const middle = document.elementFromPoint(innerWidth / 2, innerHeight / 2);
-  for (let element = middle; element; element = element.parentElement)
-    if (scrolls(element) && move(element)) return true;
-  return Boolean(document.scrollingElement && move(document.scrollingElement));
+// Scrolls the nearest part of the page around a node that can move further in a direction (up, down, left, right), by 80 % of its size.
+// `this` is the node. `hidden`: whether parts count that only scripts scroll. Returns {moved}.
+function scroll(way, hidden) {
+  const across = way === 'left' || way === 'right', back = way === 'left' || way === 'up';
+  const outside = at => at.assignedSlot ?? at.parentElement ?? at.host ?? at.getRootNode().host ?? null;
+  for (let at = this.nodeType === 1 ? this : outside(this) ?? document.scrollingElement; at; at = outside(at)) {
+    const style = getComputedStyle(at), root = at === document.scrollingElement;
+    if (!root && !(hidden ? /auto|scroll|hidden/ : /auto|scroll/).test(across ? style.overflowX : style.overflowY)) continue;
+    if (across ? at.scrollWidth <= at.clientWidth : at.scrollHeight <= at.clientHeight) continue;
+    const before = across ? at.scrollLeft : at.scrollTop;
+    const step = Math.max(40, Math.round((across ? at.clientWidth : at.clientHeight) * 0.8)) * (back ? -1 : 1);
+    at.scrollBy({[across ? 'left' : 'top']: step, behavior: 'instant'});
+    if ((across ? at.scrollLeft : at.scrollTop) !== before) return {moved: true};
+  }
+  return {moved: false};
 }

@@ -1,0 +1,29 @@
+// Guards the next press: lets it through only where it hits the element that aim.js found. `x`, `y`, `rank`, `place` and `mutations` are what
+// aim.js returned. A page that changed when the pointer came gets a frame to finish. Returns {missed: reason} where the point no longer hits
+// the element, and nothing is guarded then. disarm.js ends the guard.
+async function arm(x, y, accepted, place, mutations) {
+  const node = globalThis.exactAim?.node;
+  if (!node?.isConnected) return {missed: 'has vanished while it was pointed at'};
+  //= hits
+  //= boxes
+  const moved = () => JSON.stringify(boxes()[0]) !== place;
+  const accepts = hit => rank(hit) <= accepted;
+  if (moved() || mutations !== globalThis.exact?.mutations) await new Promise(next => { requestAnimationFrame(next); setTimeout(next, 100); });
+  const hit = hitAt(x, y);
+  if (!accepts(hit)) return {missed: `is covered by ${words(hit)} while it is pointed at`};
+  const state = globalThis.exactAim = {node, over: '', slipped: false};
+  let pressed = false;
+  state.guard = event => {
+    const found = () => [event.composedPath()[0], hitAt(event.clientX, event.clientY)];
+    if (event.type === 'pointerdown') {
+      pressed = found().some(accepts);
+      if (!pressed) state.over = words(event.target);
+    }
+    if (event.type === 'pointerup' && pressed) state.slipped = !found().some(accepts) && node.isConnected && boxes().length > 0 && moved();
+    const strange = state.slipped && !nearest(event.target)?.contains(element) && Boolean(nearest(event.target));
+    return pressed && !strange;
+  };
+  place = JSON.stringify(boxes()[0]);
+  //= listen
+  return {};
+}

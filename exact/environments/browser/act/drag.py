@@ -1,0 +1,50 @@
+"""Drags of the mouse from one element or point to another."""
+
+from __future__ import annotations
+
+from exact.environments.browser.act.aiming import Target, aiming
+from exact.environments.browser.act.context import ActionContext
+from exact.environments.browser.act.frames import Point
+from exact.environments.browser.act.press import press, settled_aim
+from exact.errors import ActionError
+
+
+async def drag_element(context: ActionContext, one: str, other: str) -> None:
+    """Drag an element onto another, which may be covered. Raises ActionError where both are not in view together."""
+    mouse = context.tab.page.mouse  # Playwright's, which also drags draggable elements
+
+    async def take(target: Target) -> None:
+        await mouse.move(target.x, target.y)
+        await mouse.down()
+
+    async def let_go(_: Target) -> None:
+        await mouse.up()
+
+    async with aiming(context) as aims:
+        await settled_aim(aims, one)
+        end = await settled_aim(aims, other, covered=True)
+        moved = len(aims.moved)
+        start = await settled_aim(aims, one)
+        if again := len(aims.moved) > moved:  # the other end moved too
+            moved = len(aims.moved)
+            end = await settled_aim(aims, other, covered=True)
+        if start is None or end is None:
+            raise ActionError("options of a drop-down cannot be dragged")
+        if (again and len(aims.moved) > moved) or not (0 <= end.x < context.width and 0 <= end.y < context.height):
+            raise ActionError(f"[{one}] and [{other}] are not in view together")
+        await press(aims, one, start, take, let_go)
+    await _drop(context, (end.x, end.y))
+
+
+async def drag_between(context: ActionContext, start: Point, end: Point) -> None:
+    """Drag the mouse from one point, to which it was moved, to another."""
+    await context.tab.page.mouse.move(*start)
+    await context.tab.page.mouse.down()
+    await _drop(context, end)
+
+
+async def _drop(context: ActionContext, end: Point) -> None:
+    mouse = context.tab.page.mouse
+    await mouse.move(*end, steps=6)
+    await mouse.move(*end)
+    await mouse.up()

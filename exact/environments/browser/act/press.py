@@ -1,0 +1,164 @@
+"""Presses of the mouse on elements, which are stopped where something else has come under the pointer meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from exact.environments.browser.act.aiming import Aiming, Target, aiming
+from exact.environments.browser.act.context import ActionContext
+from exact.environments.browser.act.elements import is_vanished
+from exact.environments.browser.act.partial import PartialAction
+from exact.environments.browser.page.cdp import Button, click_mouse, move_mouse
+from exact.environments.browser.page.script import script_call
+from exact.errors import ActionError
+
+_MOST_AIMS = 6
+"""Times that an element is aimed at before it is given up."""
+_WAIT_LIMIT = 1.0
+"""Seconds for which requests are waited for that scrolling or pointing started."""
+
+Act = Callable[[Target], Awaitable[None]]
+"""Does something with the mouse at a point."""
+
+
+class Verdict(NamedTuple):
+    """What became of a press."""
+
+    missed: str = ""
+    """Why it did not hit the element, and was stopped; empty where it did."""
+    slipped: bool = False
+    """Whether the element moved away before the release."""
+
+
+async def click_element(context: ActionContext, id: str, *, button: Button = "left", count: int = 1) -> bool:
+    """Click an element `count` times in a row. Return False, and do nothing, for an option of a closed drop-down.
+
+    Raises ActionError where nothing was pressed, and PartialAction where the page may have noticed or the element moved away before the
+    button was released.
+    """
+    slipped = False
+
+    async def click(target: Target) -> None:
+        await click_mouse(context.tab.cdp, target.x, target.y, button=button, count=count)
+
+    async with aiming(context) as aims:
+        if (target := await settled_aim(aims, id)) is None:
+            return False
+        slipped = await press(aims, id, target, click)
+    if slipped:
+        raise PartialAction(f"[{id}] moved away while it was pressed: no click reached it")
+    return True
+
+
+async def hover_element(context: ActionContext, id: str) -> bool:
+    """Move the pointer over an element, and after it where that moves the element. Return False for an option of a closed drop-down."""
+    async with aiming(context) as aims:
+        for _ in range(_MOST_AIMS):
+            if (target := await settled_aim(aims, id)) is None:
+                return False
+            aims.pointed = True
+            await move_pointer(context, target.x, target.y)
+            if not await _ask_page(context, target.frame, "act/moved_on", *target.seen[:4]):
+                return True
+    raise PartialAction(f"[{id}] moves away whenever it is pointed at")
+
+
+async def press(aims: Aiming, id: str, target: Target, act: Act, undo: Act | None = None) -> bool:
+    """Point at an element and let `act` press there; aim again where something else came under the pointer first.
+
+    `undo`: releases what `act` leaves pressed, where that was stopped. Return whether the element moved away before the release. Raises
+    ActionError where nothing was pressed.
+    """
+    found: Target | None = target
+    verdict = Verdict("cannot be clicked")
+    for _ in range(_MOST_AIMS):
+        if found is None:
+            break
+        if not (verdict := await _point(aims, found)).missed:
+            await act(found)
+            verdict = await _disarm(aims.context, found, keep=undo is not None)
+            if undo:
+                if verdict.missed:
+                    await undo(found)
+                await _disarm(aims.context, found)
+            if not verdict.missed:
+                return verdict.slipped
+        found = await settled_aim(aims, id)
+    raise ActionError(f"[{id}] {verdict.missed}")
+
+
+async def settled_aim(aims: Aiming, id: str, *, covered: bool = False) -> Target | None:
+    """Return a point at which an element is hit, once what scrolling it into view started has come; None as `aim` does."""
+    target = await aims.aim(id, covered=covered)
+    for _ in range(_MOST_AIMS):
+        if target is None or not target.moved:
+            break
+        await _requests(aims.context)
+        target = await aims.aim(id, all=True, covered=covered)
+    return target
+
+
+async def _point(aims: Aiming, target: Target) -> Verdict:
+    """Move the pointer to a target and guard the next press. Return why the target is missed by now, if it is; nothing is guarded then."""
+    aims.pointed = True
+    await move_mouse(aims.context.tab.cdp, target.x, target.y)
+    verdict = await _arm(aims.context, target)
+    if not aims.context.tab.traffic.is_idle:  # a picture that pointing loads has no size before, and may move the rest
+        await _requests(aims.context)
+        verdict = await _arm(aims.context, target)
+    return verdict
+
+
+async def move_pointer(context: ActionContext, x: float, y: float) -> None:
+    """Move the pointer and wait for requests that this starts: a picture that has not arrived has no size and cannot be hit."""
+    await move_mouse(context.tab.cdp, x, y)
+    await context.tab.evaluate(f"void document.elementFromPoint({x}, {y})?.getBoundingClientRect()")
+    await _requests(context)
+
+
+async def _requests(context: ActionContext) -> None:
+    if not context.tab.traffic.is_idle:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_WAIT_LIMIT):
+                await context.tab.traffic.idle()
+
+
+async def _arm(context: ActionContext, target: Target) -> Verdict:
+    """Guard the next press in all frames, unless the element is not hit even now."""
+    others = _others(context, target)
+    await asyncio.gather(*(_ask_page(context, frame, "act/arm_against") for frame in others))
+    answer = await _ask_page(context, target.frame, "act/arm", *target.seen)
+    if answer is None:
+        raise ActionError("the page was left while it was pointed at: name an id from the present observation")
+    if answer.get("missed"):
+        await _disarm(context, target)
+    return Verdict(str(answer.get("missed", "")))
+
+
+async def _disarm(context: ActionContext, target: Target, *, keep: bool = False) -> Verdict:
+    """Ask the guards what became of a press, and end them unless they are to be kept."""
+    frames = [target.frame, *_others(context, target)]
+    answers = await asyncio.gather(*(_ask_page(context, frame, "act/disarm", keep) for frame in frames))
+    found = [answer for answer in answers if answer]
+    over = next((answer["over"] for answer in found if answer["over"]), "")
+    return Verdict(f"is covered by {over} when it is pressed" if over else "", any(answer["slipped"] for answer in found))
+
+
+def _others(context: ActionContext, target: Target) -> list[str]:
+    """Return the frames in which a press would be wrong."""
+    return [] if target.found.get("frame") else [frame for frame in context.tab.frames if frame != target.frame]
+
+
+async def _ask_page(context: ActionContext, frame: str, name: str, *args: object) -> Any:
+    """Return the answer of a script in a frame; None where its document is gone."""
+    from playwright.async_api import Error
+
+    try:
+        return await context.tab.evaluate_in(frame, script_call(name, *args))
+    except Error as error:
+        if not is_vanished(error):
+            raise
+        return None

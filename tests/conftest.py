@@ -19,13 +19,20 @@ from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
 
-from .hanging import pytest_addoption, pytest_runtest_protocol  # noqa: F401
+from . import hanging
+from .hanging import pytest_runtest_protocol  # noqa: F401
 
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 CONFIG = BrowserConfig(screenshots=False, width=600, height=400)
 Visit = Callable[..., AbstractAsyncContextManager[tuple[BrowserEnvironment, Observation]]]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    hanging.pytest_addoption(parser)
+    parser.addoption("--parity-live", action="store_true", help="compare with the peers themselves, not with what was recorded of them")
+    parser.addoption("--parity-record", action="store_true", help="also write what the peers say to the recorded files")
 
 
 @pytest.fixture(scope="session")

@@ -125,8 +125,20 @@ def test_the_peers_of_the_parity_tests_are_installed_where_asked_for_and_once(pl
     place.set_up()
     place.set_up("--parity")
     place.set_up("--parity")
-    assert ["parity" in line for line in place.installs] == [False, False, True, False]
-    assert "-r constraints/webarena.txt --python .bench/venvs/webarena/bin/python" in place.installs[3]
+    assert ["parity" in line for line in place.installs] == [False, False, True, False, False, False]
+    assert [name for line in place.installs[3:] for name in ("extras", "weights", "webarena") if f"{name}.txt" in line] == [
+        "extras", "weights", "webarena",
+    ]  # fmt: skip
+
+
+def test_the_task_files_of_webarena_have_a_virtual_environment_of_their_own(place: Place) -> None:
+    place.put("python3", PYTHON_WITH_BROWSER)
+    place.put("uv", UV)
+    place.set_up("--webarena")
+    place.set_up("--webarena")
+    assert ["-r constraints/webarena.txt --python .bench/venvs/webarena/bin/python" in line for line in place.installs] == [
+        False, False, True,
+    ]  # fmt: skip
 
 
 def test_the_sites_have_a_virtual_environment_of_their_own(place: Place) -> None:

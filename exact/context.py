@@ -122,11 +122,13 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     instruction: str
     """The goal: the task's, or the environment's if that is empty."""
     observation: Observation
-    """Observation of the state to act in or to evaluate; for a terminated node the last one before it."""
+    """Observation of the state to act in or to evaluate; for a terminated or unseen node the last one before it."""
     history: tuple[Taken, ...] = ()
-    """Steps from the task's start, oldest first. For a terminated node its last action is the last entry."""
+    """Steps from the task's start, oldest first. For a terminated or unseen node its last action is the last entry."""
     terminated: bool = False
     """Whether the last action ended the episode. Nothing after it is visible."""
+    unseen: bool = False
+    """Whether the last action was not carried out, or its write was blocked, so that what it leads to is unknown. It ended nothing."""
     reflections: tuple[Reflection, ...] = ()
     tried: tuple[Taken, ...] = ()
     """Refused actions of this state, with their errors."""

@@ -27,7 +27,7 @@ class Siblings(NamedTuple):
     """The parent state, with the reflections recalled for any of the siblings."""
     states: tuple[Context, ...]
     images: tuple[Image, ...]
-    """The task's pictures, the parent's screenshot, then one screenshot for each sibling that has not terminated, in order."""
+    """The task's pictures, the parent's screenshot, then one screenshot for each sibling that was seen, in order."""
     left_out: tuple[str, ...]
     role: str
     history: int
@@ -48,7 +48,8 @@ def view_siblings(contexts: Sequence[Context], config: ValueConfig, model: str) 
         return None
     last = first.history[-1]
     parent = msgspec.structs.replace(
-        first, observation=last.observation, history=first.history[:-1], terminated=False, tried=(), reflections=_all_reflections(contexts)
+        first, observation=last.observation, history=first.history[:-1], terminated=False, unseen=False, tried=(),
+        reflections=_all_reflections(contexts),
     )  # fmt: skip
     before = view_state(parent, config, model, characters=CHARACTERS // 3)
     room = max(MIN_CHARACTERS, CHARACTERS * 2 // 3 // len(contexts))
@@ -57,7 +58,7 @@ def view_siblings(contexts: Sequence[Context], config: ValueConfig, model: str) 
     return Siblings(
         before=before.context,
         states=tuple(one.context for one in seen),
-        images=(*before.images, *(image for one in seen if not one.context.terminated for image in one.images)),
+        images=(*before.images, *(image for one in seen if not (one.context.terminated or one.context.unseen) for image in one.images)),
         left_out=tuple(dict.fromkeys(note for one in (before, *seen) for note in one.left_out)),
         role=config.role,
         history=config.history,

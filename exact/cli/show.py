@@ -101,7 +101,7 @@ def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[
 def _state(node: Node) -> Iterator[str]:
     from exact.report.model.text import one_line
 
-    kind = " end" if node.terminated else " blocked" if node.blocked else ""
+    kind = " end" if node.terminated else " blocked" if node.blocked else " not tried" if node.unreached else ""
     value = f"V {_figure(node.value)} of {counted(node.evaluations, 'evaluation')}"
     yield f"  node {node.id}{kind}, depth {node.depth}, N {node.visits}, {value}"
     yield f"  fingerprint {one_line(node.fingerprint) or '-'}, observation {node.observation[:12] or '-'}"

@@ -137,7 +137,7 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     runs by itself."""
     sandbox: Literal["auto", "never", "required"] = "auto"
     """Run browser and services as one forkable environment in gVisor. auto: where this machine supports it and a task declares services,
-    has a site with hooks, or is on a desktop; else states are reached by reset and replay. required: always, or the task fails."""
+    has a site outside, or is on a desktop; else states are reached by reset and replay. required: always, or the task fails."""
     snapshots: AtLeastZero = 4096
     """Most MiB of snapshots. The least recently used are deleted first."""
     speculation: Literal["rollback", "observe", "free"] = "rollback"

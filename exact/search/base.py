@@ -71,6 +71,8 @@ class Stepped(msgspec.Struct, frozen=True, kw_only=True, tag="stepped", gc=False
     blocked: bool = False
     """Whether a write was blocked, so that the action's effect is unknown. The search does not go below such a state, and evaluates the
     state before it. Journals call this field `held`."""
+    unreached: bool = False
+    """Whether the action was not tried because no environment came to the state it starts in. Its effect is unknown too."""
     observation: str = ""
     """Blob id of the observation."""
     screenshot: str = ""

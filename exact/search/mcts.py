@@ -26,6 +26,7 @@ from exact.search.rules.reevaluate import next_rival, record_score, reevaluation
 from exact.search.rules.schedule import Widening
 from exact.search.rules.select import SelectionRule, follow, puct
 from exact.search.rules.stop import clear_choice, confirmed_end, edges_to, unconfirmed_end
+from exact.search.rules.unseen import UNSEEN, rank_unseen
 from exact.search.tree import Node, Path, Tree
 from exact.search.work import Work
 
@@ -96,7 +97,7 @@ class MCTS(Work):
         if not tree.allowed:
             tree.allowed = self.iterations
         root = tree.root
-        if root.closed or root.terminated or root.blocked:
+        if root.closed or root.leaf:
             return self._finish(tree, root.closed or "the episode has ended")
         if self.stops and (stopped := self._stopped(tree)) is not None:
             return stopped
@@ -119,9 +120,12 @@ class MCTS(Work):
             return self.commit(tree, others, "could not be searched, but promises more than what was searched")
         if not order:
             return self.commit(tree, most_likely(root), "the highest prior: nothing was explored")
+        plan, reason = principal(tree, self.final), self.final.reason
         if self.reevaluations and (scores := reranked(tree, order, self.z, self.noise)) is not None:
-            return self.commit(tree, scores, "the best of the close candidates after re-evaluation", plan=scores[:1] if self.plan else ())
-        return self.commit(tree, order, self.final.reason, plan=principal(tree, self.final) if self.plan else ())
+            order, plan, reason = scores, scores[:1], "the best of the close candidates after re-evaluation"
+        if (ranked := rank_unseen(root, order))[0] != order[0]:
+            order, plan, reason = ranked, ranked[:1], UNSEEN
+        return self.commit(tree, order, reason, plan=plan if self.plan else ())
 
     def forecast(self, tree: Tree, k: int) -> list[Node]:
         """Return up to k states in which a step is likely next."""
@@ -155,7 +159,7 @@ class MCTS(Work):
                 return Wait()
             if node.evaluation is None:
                 return self.select_state(tree, path, node, *self._state_needs(node, deepest))
-            if node.terminated or node.blocked or node.depth >= deepest:
+            if node.leaf or node.depth >= deepest:
                 return self._revisit(tree, path, node)
             grows = widens or node.refused or not node.expansions
             if grows and (asked := self._propose(tree, path, node)) is not None:
@@ -205,11 +209,13 @@ class MCTS(Work):
         """Visit a state without children again: evaluate it once more, back up its known value, or close it as exhausted."""
         if node.evaluations < self.evaluations:
             return self.select_state(tree, path, node, "value", draw=node.evaluations)
-        if self.revisit == "repeat":
+        if self.revisit == "repeat" and not node.unseen:
             back_up(tree, path, node, node.value_sum / node.evaluations, rule=self.backup, discount=self.discount)
             return None
         edge = path[-1][1]
-        if len(edge.outcomes) == 1:
+        if len(edge.outcomes) == 1 and node.unseen:
+            edge.closed = "unseen: evaluated as often as allowed"  # not settled: nothing was proven
+        elif len(edge.outcomes) == 1:
             edge.closed, edge.settled, edge.distance = "exhausted: evaluated as often as allowed", True, 1
         elif not self._close_exhausted(tree, path, "exhausted: evaluated as often as allowed"):
             back_up(tree, path, node, node.value_sum / node.evaluations, rule=self.backup, discount=self.discount)

@@ -133,13 +133,15 @@ class Node:
     """Number of actions since the start of the task."""
     fingerprint: str = ""
     observation: str = ""
-    """Blob id. A terminated or blocked node uses its parent's observation."""
+    """Blob id. A terminated or unseen node uses its parent's observation."""
     screenshot: str = ""
     beyond: str = ""
     """Part of the state that an observation does not show. See Stepped."""
     terminated: bool = False
     blocked: bool = False
     """Whether a write was blocked, so that the action's effect is unknown."""
+    unreached: bool = False
+    """Whether the action was not tried because no environment came to the state before it."""
     evaluation: Evaluation | None = None
     """First evaluation of this state."""
     evaluations: int = 0
@@ -183,8 +185,13 @@ class Node:
 
     @property
     def leaf(self) -> bool:
-        """Leaf: a state that cannot be expanded because the episode ended or a write was blocked."""
-        return self.terminated or self.blocked
+        """Leaf: a state that cannot be expanded because the episode ended or the state is unseen."""
+        return self.terminated or self.unseen
+
+    @property
+    def unseen(self) -> bool:
+        """Unseen: the action's effect is unknown. It is judged by the state before it and the action, and it is no end of the episode."""
+        return self.blocked or self.unreached
 
     @property
     def visited(self) -> bool:

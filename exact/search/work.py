@@ -180,7 +180,7 @@ class Work:
         child = tree.add(node, selection.edge)
         fill(child, result)
         work.left.remove("step")
-        leaf = child.terminated or child.blocked
+        leaf = child.leaf
         merging = self.merging
         if merging != "none" and not leaf and merge(tree, work.path, child, edge, merging, rule=self.backup, discount=self.discount):
             work.left.clear()
@@ -261,6 +261,7 @@ class Work:
             edge_there = work.path[-1][1] if work.path else None
             if edge_there is not None:
                 edge_there.closed = node.closed
+                edge_there.unsearched = not edge_there.visits
             self._note(tree, failure, OutageRecord(node, node, edge_there, node.closed, charged))
 
     def _note(self, tree: Tree, failure: Failure, broken: OutageRecord) -> None:
@@ -378,7 +379,7 @@ def _reserved(tree: Tree, path: Path, target: Node | None, selection: Selection)
 def fill(node: Node, result: Stepped) -> None:
     """Write a step's result into the state it led to."""
     node.fingerprint, node.observation, node.screenshot = result.fingerprint, result.observation, result.screenshot
-    node.terminated, node.blocked, node.beyond = result.terminated, result.blocked, result.beyond
+    node.terminated, node.blocked, node.unreached, node.beyond = result.terminated, result.blocked, result.unreached, result.beyond
     node.arrivals += 1
 
 
@@ -397,7 +398,7 @@ def _matches(node: Node, result: Stepped) -> bool:
 
 def _warm_start(child: Node, foreseen: Node, observed: Stepped) -> None:
     """Carry over the parts of a dropped state that still hold when another state arrived than was predicted."""
-    if foreseen.leaf and observed.terminated:
+    if foreseen.terminated and observed.terminated:
         child.evaluation, child.evaluations, child.value_sum = foreseen.evaluation, foreseen.evaluations, foreseen.value_sum
     if not child.leaf:
         child.edges = [Edge(edge.action, edge.prior, edge.rationale, edge.writes) for edge in foreseen.edges if not edge.futile]

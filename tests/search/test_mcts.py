@@ -286,16 +286,16 @@ def test_a_released_selection_is_asked_for_again_from_where_it_was() -> None:
     check_idle(run.tree)
 
 
-def test_a_blocked_state_is_evaluated_and_not_searched_below() -> None:
+def test_a_blocked_write_is_judged_once_and_the_search_goes_on_elsewhere() -> None:
     run = Harness(chain(3), mcts(iterations=9, c=0.0, revisit="repeat"))
     run.meet(run.select())
     run.meet(run.select())
     step = run.select()
     run.tell(step, Stepped(fingerprint="s0", blocked=True))
     run.tell(step, valued(0.9))
-    assert isinstance(run.ask(), Done)
+    assert run.select().edge == 1
     edge = run.tree.root.edges[0]
-    assert (edge.visits, edge.value) == (8, pytest.approx(0.9)) and not edge.closed
+    assert (edge.visits, edge.value, edge.settled) == (1, pytest.approx(0.9), False) and edge.closed.startswith("unseen")
     assert run.algorithm.decide(run.tree).edges == (0,)
 
 

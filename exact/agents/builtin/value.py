@@ -12,19 +12,24 @@ from exact.agents.builtin.page.coverage import setting_coverage, word_coverage, 
 from exact.agents.builtin.page.matching import CONFIDENT, affinity, proximity
 from exact.context import Context, Evaluation
 
+_WEIGHT_OF_ACTION = 0.4
+"""Weight of an action's score, less 0.5, in the value of a state that was not seen."""
+
 
 class BuiltinValue:
     """Estimates success from the completed and open subgoals. Uses no model and no random numbers.
 
-    A state that ended the episode is evaluated from the last observation before its end and the final action.
+    A state that ended the episode is evaluated from the last observation before its end and the final action, an unseen one from the state
+    before it and the action.
     """
 
     async def evaluate(self, context: Context) -> Evaluation:
         """Return the estimated probability of success, with the completed and open subgoals as the rationale."""
-        ended = context.terminated and context.history
-        history = context.history[:-1] if ended else context.history
+        before = (context.terminated or context.unseen) and context.history
+        history = context.history[:-1] if before else context.history
         situation = read_situation(context, history)
-        value, reason = self._ended(context, situation) if ended else self._going(context, situation)
+        judge = self._unseen if before and context.unseen else self._ended if before else self._going
+        value, reason = judge(context, situation)
         if context.history:
             last = context.history[-1]
             change, reflection = reflection_adjustment(context, "value", last.action, last.observation, context.history[:-1])
@@ -48,6 +53,13 @@ class BuiltinValue:
             value = scored.score * 0.5**left
         value *= _setting_factor(situation) * (0.75 + 0.25 * word_coverage(situation.goal, situation.page, situation.history))
         return value, f"the episode ended with {action}: {scored.reason}" + (f"; parts left: {left}" if left else "")
+
+    def _unseen(self, context: Context, situation: Situation) -> tuple[float, str]:
+        """Return the value of the state before an action whose effect is unknown, raised or lowered by the action's own score."""
+        action = context.history[-1].action
+        value, _ = self._going(context, situation)
+        scored = score_action(situation, action)
+        return value + _WEIGHT_OF_ACTION * (scored.score - 0.5), f"what {action} leads to is unknown: {scored.reason}"
 
     def _stopped(self, situation: Situation, action: Action, scored: ActionScore) -> tuple[float, str]:
         """Return the value of ending an application's episode: how far the task is completed, or how good the given answer is."""

@@ -41,7 +41,7 @@ class ComparativeValue:
             return tuple(Evaluation(value=0.5, rationale="nothing was done yet") for _ in contexts)
         last = first.history[-1]
         before = msgspec.structs.replace(
-            first, observation=last.observation, history=first.history[:-1], terminated=False, tried=(), steps_left=None
+            first, observation=last.observation, history=first.history[:-1], terminated=False, unseen=False, tried=(), steps_left=None
         )  # fmt: skip
         wins = await self._comparator.wins([before, *contexts])
         anchor, *strengths = bradley_terry(wins)

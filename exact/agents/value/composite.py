@@ -53,7 +53,7 @@ class EnsembleValue:
 
 
 class CascadeValue:
-    """Evaluates with a cheap value function, and with an expensive one at episode ends, confirmations and repeated evaluations.
+    """Evaluates with a cheap value function; with an expensive one at ends, unseen states, confirmations and repeated evaluations.
 
     A search evaluates a state again where it matters: candidates for its decision whose values differ by less than the noise
     (`search.contest`), ends that it visits again, and the best candidates while its workers would be idle (`search.collision: resample`).
@@ -69,7 +69,7 @@ class CascadeValue:
 
         Raises ModelError.
         """
-        if context.terminated or context.confirms:
+        if _decides(context):
             return await self._expensive.evaluate(context)
         if context.draw > 0:  # the cheap one had the first draw
             return await self._expensive.evaluate(msgspec.structs.replace(context, draw=context.draw - 1))
@@ -80,14 +80,19 @@ class CascadeValue:
 
         The cheap value function evaluates first-time, non-terminal states as a batch. Raises ModelError.
         """
-        plain = [context for context in contexts if not (context.terminated or context.confirms or context.draw)]
-        others = [context for context in contexts if context.terminated or context.confirms or context.draw]
+        plain = [context for context in contexts if not (_decides(context) or context.draw)]
+        others = [context for context in contexts if _decides(context) or context.draw]
         together, apart = await all_results([self._all_cheap(plain), self._each(others)])
         cheap, expensive = iter(together), iter(apart)
-        return tuple(next(expensive) if context.terminated or context.confirms or context.draw else next(cheap) for context in contexts)
+        return tuple(next(expensive) if _decides(context) or context.draw else next(cheap) for context in contexts)
 
     async def _all_cheap(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
         return await evaluate_all(self._cheap, contexts) if contexts else ()
 
     async def _each(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
         return tuple(await all_results([self.evaluate(context) for context in contexts]))
+
+
+def _decides(context: Context) -> bool:
+    """Return whether an evaluation may decide on an action that cannot be taken back, or confirms another."""
+    return context.terminated or context.unseen or context.confirms

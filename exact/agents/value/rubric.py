@@ -71,7 +71,7 @@ class RubricValue:
         """
         began = context.history[0].observation if context.history else context.observation
         start = msgspec.structs.replace(
-            context, observation=began, history=(), reflections=(), tried=(), terminated=False, node=0, draw=0, confirms=False
+            context, observation=began, history=(), reflections=(), tried=(), terminated=False, unseen=False, node=0, draw=0, confirms=False
         )  # fmt: skip
         sampling = msgspec.structs.replace(self._sampling, logprobs=False)
         return state_request("rubric", start, self._config, sampling, role=self._config.role, samples=1, model=self._model.name)

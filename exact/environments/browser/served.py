@@ -79,18 +79,20 @@ async def open_remote_site(
 ) -> AsyncIterator[EnvironmentFactory]:
     """Open environments of a site that runs elsewhere.
 
-    They fork where the configuration requires it, or where hooks of the site save and restore its state. In a plain browser a site with
-    hooks is reset for the live environment, and nothing is rolled back. `warn` is called with the reason why hooks are not used. Raises
-    EnvironmentFailure where a sandbox is required and there is none.
+    The browser forks where this machine can, unless the configuration says `never`; so the search goes on after a write that was sent. With
+    hooks that save and restore the site's state everything is rolled back. In a plain browser a site with hooks is reset for the live
+    environment, and nothing is rolled back. `warn` is called with the reason why the browser does not fork, or why hooks are not used.
+    Raises EnvironmentFailure where a sandbox is required and there is none.
     """
     async with AsyncExitStack() as stack:
-        forks = config.sandbox == "required" or (config.sandbox == "auto" and outside.site is not None)
-        obstacle = await _sandbox_obstacle(config) if forks else ""
-        if forks and not obstacle:
+        obstacle = "browser.sandbox is never" if config.sandbox == "never" else _unforkable(config) or await _sandbox_obstacle(config)
+        if not obstacle:
             yield await stack.enter_async_context(_forking(config, PageSetup(), outside, evaluator))
             return
         if outside.site:
-            warn(f"the site's hooks are not used for search ({obstacle or 'browser.sandbox is never'}): simulations send no writes")
+            warn(f"the site's hooks are not used for search ({obstacle}): simulations send no writes")
+        elif config.sandbox != "never":
+            warn(f"the browser does not fork here ({obstacle}): what follows a write that was sent is judged without being tried")
         browser = await stack.enter_async_context(launch(config, {**setup.hosts, **outside.hosts}, pins=outside.trusted))
         yield BrowserFactory(browser, setup, config, isolated=False, evaluator=evaluator, outside=outside)
 
@@ -103,6 +105,15 @@ def _forking(
     if config.login.certificate:
         raise UsageError("a client certificate cannot be used in a sandbox: set browser.sandbox to never")
     return forking(config, setup, outside=outside, evaluator=evaluator, limit=config.snapshots << 20, **inside)
+
+
+def _unforkable(config: BrowserConfig) -> str:
+    """Return why a browser of this configuration stays outside of a sandbox by default; empty where nothing speaks against it."""
+    if config.sandbox == "required":
+        return ""
+    if config.headed:
+        return "browser.headed shows its window"
+    return "browser.login.certificate is not available in a sandbox" if config.login.certificate else ""
 
 
 async def _sandbox_obstacle(config: BrowserConfig) -> str:

@@ -12,7 +12,7 @@ import msgspec
 
 from exact.observation import Box
 
-Status = Literal["open", "terminal", "blocked", "no-op", "drifted", "refused", "failed", "exhausted", "pruned", "unlike"]
+Status = Literal["open", "terminal", "blocked", "no-op", "drifted", "refused", "failed", "exhausted", "pruned", "unlike", "unreached"]
 """Status of a state or an action. `blocked`: a write was blocked. `exhausted`: every action was tried. `pruned`: a viewer closed it.
 `unlike`: the search had foreseen this state, and the committed step led to another one."""
 

@@ -17,7 +17,7 @@ from exact.search.tree import Edge, Node
 
 _KINDS: dict[str, data.Status] = {
     "no-op": "no-op", "drifted": "drifted", "action": "refused", "environment": "failed", "model": "failed", "exhausted": "exhausted",
-    "pruned": "pruned", "budget": "failed", "answer": "failed",
+    "pruned": "pruned", "budget": "failed", "answer": "failed", "unseen": "exhausted",
 }  # fmt: skip
 """Status by the first word of a reason for closing."""
 
@@ -102,6 +102,8 @@ def _status(node: Node) -> tuple[data.Status, str]:
         return "unlike", "the committed step led to another state than the search had seen"
     if node.blocked:
         return "blocked", "a write was blocked, so the state behind it is unknown"
+    if node.unreached:
+        return "unreached", "not tried: no environment came to the state before it, so the state behind it is unknown"
     if node.terminated:
         return "terminal", "the episode ended: nothing after it is seen"
     return closing(node.closed)

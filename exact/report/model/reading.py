@@ -141,10 +141,10 @@ class Reading:
     def merged(self, node: Node) -> Node:
         """Return the node that represents this one.
 
-        It is the real end where the search foresaw an end, or blocked a write that was then committed.
+        It is the real end where the search foresaw an end, or did not see what an action led to that was then committed.
         """
         now = node.edge.child if node.edge is not None else None
-        return now if now is not None and (node.blocked or (node.terminated and now.terminated)) else node
+        return now if now is not None and (node.unseen or (node.terminated and now.terminated)) else node
 
     def child(self, step: ev.Committed | None, root: Node) -> Node | None:
         """Return the state that a committed step led to."""
@@ -175,6 +175,8 @@ def _result(result: Result) -> str:
         case Valued():
             return f"received a value of {result.evaluation.value:.3f}"
         case Stepped():
+            if result.unreached:
+                return "was not tried, because its state was not reached"
             return (
                 f"came to {'an end' if result.terminated else 'a blocked write' if result.blocked else f'a state {result.fingerprint[:8]}'}"
             )

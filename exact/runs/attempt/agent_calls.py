@@ -122,6 +122,7 @@ def question_digest(kind: str, context: Context, *more: object) -> str:
         [(taken.observation.fingerprint, taken.action.key, taken.error or taken.note) for taken in context.history],
         context.observation.fingerprint,
         context.terminated,
+        *(["unseen"] if context.unseen else ()),
         [taken.action.key for taken in context.tried],
         [reflection.id for reflection in context.reflections],
         (context.steps_left, context.draw, context.confirms),

@@ -17,6 +17,7 @@ from exact.runs.attempt.context import AttemptContext
 from exact.runs.attempt.deadline import deadline, is_past_deadline
 from exact.runs.attempt.ending import STOPPED, Ending, final_answer, why_over
 from exact.runs.attempt.executor import Executor
+from exact.runs.attempt.live_snapshot import LiveSnapshots
 from exact.runs.attempt.prefetch import Prefetch
 from exact.runs.attempt.slots import open_slots
 from exact.runs.attempt.workers import Workers
@@ -59,8 +60,9 @@ class Attempt(AttemptContext):
         """Search and commit in turn. Return why no further action will be committed."""
         slots = open_slots(self, (await self.live.open()).capabilities)
         self._workers = Workers(self)
-        self._executor = Executor(self, slots, self._workers, tell=self._tell)
-        self._committer = Committer(self, slots, repeat_uncertain=self.repeat_uncertain)
+        snapshots = LiveSnapshots(self, slots)
+        self._executor = Executor(self, slots, self._workers, snapshots, tell=self._tell)
+        self._committer = Committer(self, slots, snapshots, repeat_uncertain=self.repeat_uncertain)
         try:
             async with Prefetch(self, slots):
                 reason = await self._search_and_commit()

@@ -7,6 +7,7 @@ from exact.errors import BudgetExceeded, EnvironmentFailure, ModelError, Uncerta
 from exact.runs.attempt.context import AttemptContext
 from exact.runs.attempt.ending import is_stopped_unsearched
 from exact.runs.attempt.live import UNCERTAIN
+from exact.runs.attempt.live_snapshot import LiveSnapshots
 from exact.runs.attempt.observations import waypoints
 from exact.runs.attempt.simulate import arrival_event, mean_actions, wrote_outside
 from exact.runs.attempt.slots import Slots
@@ -21,8 +22,8 @@ PLANNED = "the plan goes on"
 class Committer:
     """Decides on actions and commits them."""
 
-    def __init__(self, attempt: AttemptContext, slots: Slots, *, repeat_uncertain: bool = False) -> None:
-        self._attempt, self._state, self._slots = attempt, attempt.state, slots
+    def __init__(self, attempt: AttemptContext, slots: Slots, snapshots: LiveSnapshots, *, repeat_uncertain: bool = False) -> None:
+        self._attempt, self._state, self._slots, self._snapshots = attempt, attempt.state, slots, snapshots
         self._repeat_uncertain = repeat_uncertain
 
     def decide(self, stopped: str) -> str:
@@ -75,25 +76,21 @@ class Committer:
         """Drop snapshots that the search cannot use any more, and take one of the live environment where the search needs it."""
         root, wrote = self._state.tree.root, wrote_outside(self._state.committed[-1])
         self._slots.advance(waypoints(root), wrote=wrote)
-        if self._slots.snapshots.forks is None or not self._needs_snapshot(root, wrote=wrote):
-            return
-        began = self._attempt.journal.now
-        if (stored := await self._attempt.live.snapshot()) is not None:
-            self._slots.snapshots.add(stored)
-            self._attempt.record_snapshot(stored.snapshot, root, since=began)
+        if self._slots.snapshots.forks is not None and self._needs_snapshot(root, wrote=wrote):
+            await self._snapshots.take()
 
     def _needs_snapshot(self, root: Node, *, wrote: bool) -> bool:
         """Return True where the search should begin at a snapshot of the live environment.
 
-        After a write that no reset undoes, nothing else leads to the root. In a state that the search has not seen there may be nothing
-        else either: what is written, or shown, again may come out differently. Elsewhere a snapshot is taken where it is cheaper than to
-        send another environment there.
+        After a write that no reset undoes, nothing else leads to the root, nor to later ones that the search has not seen. In a state that
+        the search has not seen there may be nothing else either: what is written, or shown, again may come out differently. Elsewhere a
+        snapshot is taken where it is cheaper than to send another environment there.
         """
-        if not self._attempt.live.isolated:
-            return wrote
         if not self._state.algorithm.simulates or self._state.plan:
             return False  # nothing is searched from there
         done = self._state.committed[-1]
+        if not self._attempt.live.isolated:
+            return wrote or (self._state.wrote and done.agrees is not True)
         unseen = done.agrees is False or (wrote and done.agrees is None)
         return unseen or self._slots.pays(waypoints(root), mean_actions(self._state))
 

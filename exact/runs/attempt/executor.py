@@ -15,6 +15,7 @@ from exact.budget import Reservation
 from exact.errors import AnswerError, BudgetExceeded, EnvironmentFailure, ModelError
 from exact.runs.attempt.agent_calls import AgentCalls, Answered
 from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.live_snapshot import LiveSnapshots
 from exact.runs.attempt.order import TellOrder
 from exact.runs.attempt.rollout import Rollouts
 from exact.runs.attempt.simulate import Simulator
@@ -28,10 +29,18 @@ from exact.search.tree import Node, Open
 class Executor:
     """Gets what selections need, and tells it."""
 
-    def __init__(self, attempt: AttemptContext, slots: Slots, workers: Workers, *, tell: Callable[[Selection, Answered], None]) -> None:
+    def __init__(
+        self,
+        attempt: AttemptContext,
+        slots: Slots,
+        workers: Workers,
+        snapshots: LiveSnapshots,
+        *,
+        tell: Callable[[Selection, Answered], None],
+    ) -> None:
         self._attempt, self._state, self._workers, self._tell = attempt, attempt.state, workers, tell
         self._agent = AgentCalls(attempt)
-        self._simulator = Simulator(attempt, slots)
+        self._simulator = Simulator(attempt, slots, snapshots)
         self._rollouts = Rollouts(attempt, self._simulator, self._agent)
         self._order = TellOrder(attempt.state, attempt.changed, in_rounds=workers.in_rounds)
         self._executing = self._waiting = 0

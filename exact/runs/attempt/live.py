@@ -105,7 +105,7 @@ class LiveEnvironment:
             if not isolated:
                 raise UncertainCommit(f"the environment broke while {decided.action} was under way ({error}): {UNCERTAIN}") from error
             raise
-        foreseen = [node for node in root.edges[index].outcomes if not node.blocked]
+        foreseen = [node for node in root.edges[index].outcomes if not node.unseen]
         agrees = None if refused or not foreseen else seen.get("fingerprint", "") in {node.fingerprint for node in foreseen}
         seconds = round(self._now() - began, 6)
         self._record(

@@ -44,18 +44,18 @@ def waypoints(node: Node) -> list[Waypoint]:
 def agent_context(state: AttemptState, blobs: Blobs, task: Task, node: Node, moment: AskMoment) -> Context:
     """Return what a policy or a value function is shown at a node.
 
-    A terminated or blocked node shows the observation before it.
+    A terminated or unseen node shows the observation before it.
     """
     history = _history(state, blobs, node)
-    unseen = node.leaf and bool(history)
-    observation = history[-1].observation if unseen else blobs.get_observation(node.observation, node.screenshot)
+    observation = history[-1].observation if node.leaf and history else blobs.get_observation(node.observation, node.screenshot)
     left = moment.actions_left
     return Context(
         task=task.shown,
         instruction=state.instruction,
         observation=observation,
         history=history,
-        terminated=unseen,
+        terminated=node.terminated and bool(history),
+        unseen=node.unseen and not node.terminated and bool(history),
         tried=tuple(
             Taken(observation=observation, action=e.action, rationale=e.rationale, error=e.closed if is_refused(e) else "", note=e.closed)
             for e in (node.edges[i] for i in moment.tried)

@@ -36,8 +36,9 @@ class Rollouts:
 
         Raises EnvironmentFailure, ModelError, BudgetExceeded.
         """
-        if not self._is_over(selection, node) and (obstacle := await self._continue(selection, node, reserved)):
-            return Answered(obstacle)
+        obstacle = None if self._is_over(selection, node) else await self._continue(selection, node, reserved)
+        if obstacle is not None and not (isinstance(obstacle, Failure) and obstacle.kind == "drifted"):
+            return Answered(obstacle)  # a state that cannot be reached again is evaluated without a rollout from it
         context = await self._context(selection, node, "value")
         known = self._state.answered.get(question_digest("value", context))
         taken = [step for step in self._steps(selection, node) if not step.refused]
@@ -130,7 +131,13 @@ class Rollouts:
         left = None if before.steps_left is None else max(0, before.steps_left - 1)
         observation = before.observation if unseen else self._attempt.blobs.get_observation(step.observation, step.screenshot)
         return msgspec.structs.replace(
-            before, observation=observation, history=(*before.history, taken), terminated=unseen, tried=(), steps_left=left
+            before,
+            observation=observation,
+            history=(*before.history, taken),
+            terminated=step.terminated,
+            unseen=unseen and not step.terminated,
+            tried=(),
+            steps_left=left,
         )
 
     def _parsed(self, step: ev.RolledStep) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,6 +14,7 @@ from exact.budget import Reservation
 from exact.environments.restore import Arrival, Divergence, Slot, Waypoint
 from exact.errors import ActionError, EnvironmentFailure
 from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.live_snapshot import LiveSnapshots
 from exact.runs.attempt.observations import observed_fields, waypoints, wrote
 from exact.runs.attempt.slots import Slots
 from exact.runs.journal import events as ev
@@ -26,8 +28,10 @@ DROPPED = Failure(kind="environment", reason="the selection was closed before it
 class Simulator:
     """Acts at nodes of the tree, in environments lent from the slots."""
 
-    def __init__(self, attempt: AttemptContext, slots: Slots) -> None:
-        self._attempt, self._state, self._slots = attempt, attempt.state, slots
+    def __init__(self, attempt: AttemptContext, slots: Slots, snapshots: LiveSnapshots) -> None:
+        self._attempt, self._state, self._slots, self._snapshots = attempt, attempt.state, slots, snapshots
+        self._broken: Counter[tuple[int, int | None]] = Counter()
+        """Environments that broke, by the (node, edge) that they were to take."""
         self._lost: dict[int, int] = {}
         """Steps by selection that were taken in environments which then broke, and are not journalled yet."""
 
@@ -38,12 +42,14 @@ class Simulator:
     async def step(self, selection: Selection, node: Node, reserved: Reservation) -> Stepped | Diverged | Failure:
         """Return what the selection's edge leads to, from the journal where it was taken before.
 
-        Raises EnvironmentFailure, BudgetExceeded.
+        Where no environment comes to the node, the action stays untried and its effect unknown; that says nothing against it. Raises
+        EnvironmentFailure, BudgetExceeded.
         """
         assert selection.edge is not None
         taken = (node.id, selection.edge)
-        if taken not in self._state.acted and (obstacle := await self._act(selection, node, reserved)):
-            return obstacle
+        if taken not in self._state.acted and (obstacle := await self._try(selection, node, reserved)):
+            drifted = isinstance(obstacle, Failure) and obstacle.kind == "drifted"
+            return Stepped(fingerprint="", unreached=True, beyond=node.beyond) if drifted else obstacle
         acted = self._state.acted[taken]
         if acted.refused:
             return Failure(kind="action", reason=acted.refused)
@@ -55,6 +61,21 @@ class Simulator:
             screenshot=acted.screenshot,
             beyond=beyond(node.beyond, acted.effects, acted.info),
         )
+
+    async def _try(self, selection: Selection, node: Node, reserved: Reservation) -> Diverged | Failure | None:
+        """Take the edge and return what prevented it, or None. Raises EnvironmentFailure, BudgetExceeded.
+
+        Where nothing is rolled back, there may be no other way to the node. So what breaks on it twice leaves the action untried.
+        """
+        try:
+            return await self._act(selection, node, reserved)
+        except EnvironmentFailure as error:
+            self._broken[node.id, selection.edge] += 1
+            if self._broken[node.id, selection.edge] < 2 or self._attempt.live.isolated:
+                raise
+            lost, reason = self.take_lost_steps(selection), str(error)
+            self._attempt.record(ev.Failed(what="environment", node=node.id, reason=reason, transitions=lost, selection=selection.id))
+            return Failure(kind="drifted", reason=reason)
 
     async def _act(self, selection: Selection, node: Node, reserved: Reservation) -> Diverged | Failure | None:
         """Take the edge in an environment at the node and journal it. Return what prevented it, or None."""
@@ -92,7 +113,8 @@ class Simulator:
             yield self._state.diverged[selection.id]
             return
         isolated = (await self._attempt.live.open()).capabilities.isolated
-        if self._state.wrote and not isolated and not len(self._slots.snapshots):
+        since = 0 if isolated else self._last_write(path, node)
+        if since and not await self._leads_to(path, since):
             yield Failure(kind="drifted", reason="a committed action wrote outside, so replay does not lead here")
             return
         async with self._slots.borrow(path) as slot:
@@ -101,7 +123,6 @@ class Simulator:
                 return
             try:
                 reserved.add({"transitions": more})
-                since = 0 if isolated else self._last_write(path, node)
                 yield await self._bring(slot, path, selection, node, reserved, since=since) or slot
             except EnvironmentFailure:
                 self._lost[selection.id] = slot.take_step_count()
@@ -112,6 +133,10 @@ class Simulator:
                         ev.Failed(what="budget", node=node.id, reason="cut short", transitions=steps, selection=selection.id)
                     )
                 raise
+
+    async def _leads_to(self, path: Sequence[Waypoint], since: int) -> bool:
+        """Return whether a route leads to the end of a path, from a snapshot of the live environment where there is no other."""
+        return self._slots.has_route(path, since=since) or (await self._snapshots.take() and self._slots.has_route(path, since=since))
 
     async def _bring(
         self, slot: Slot, path: Sequence[Waypoint], selection: Selection, node: Node, reserved: Reservation, *, since: int

@@ -98,6 +98,10 @@ class Slots:
         near = min(_seconds_to(each, path) for each in self._free)
         return near >= WORTHWHILE and bool(self._free[0].routes(path, since=since))
 
+    def has_route(self, path: Sequence[Waypoint], *, since: int) -> bool:
+        """Return True where any slot can be brought to the path's end. `since`: as in Slot.arrive."""
+        return any(each.routes(path, since=since) for each in self._all)
+
     def pays(self, path: Sequence[Waypoint], returns: float) -> bool:
         """Return True where a snapshot of the path's end, of an environment there that is not lent, saves more than it costs.
 

@@ -21,7 +21,7 @@ from exact.search.intervention import expand, prune
 from exact.search.registry import algorithm
 from exact.search.rules.afford import Replans, affordable
 from exact.search.rules.outage import reopen_outages
-from exact.search.tree import Node, Tree
+from exact.search.tree import Node, Tree, is_noop
 from exact.search.work import Work
 
 
@@ -33,7 +33,7 @@ class AskMoment(NamedTuple):
     actions_left: int | None
     """Actions that may still be committed; None where they are not capped."""
     tried: tuple[int, ...]
-    """Indices of the node's edges that were closed for good, or before they could be searched."""
+    """Indices of the node's edges that must not be committed, or change nothing. A failure of the infrastructure is no such reason."""
 
 
 EVALUATIONS = 3
@@ -363,7 +363,8 @@ class AttemptState:
     def _advance(self, event: ev.Committed, rest: tuple[int, ...]) -> None:
         edge = self.tree.root.edges[event.edge]
         foreseen = edge.child
-        alike = next((n for n in edge.outcomes if n.fingerprint == event.fingerprint and n.terminated == event.terminated), None)
+        observed = (n for n in edge.outcomes if not n.unseen)
+        alike = next((n for n in observed if n.fingerprint == event.fingerprint and n.terminated == event.terminated), None)
         seen = Stepped(
             fingerprint=event.fingerprint,
             terminated=event.terminated,
@@ -433,7 +434,7 @@ class AttemptState:
 
     def _moment(self, node: Node) -> AskMoment:
         left = self.budget.remaining("actions")
-        tried = tuple(i for i, edge in enumerate(node.edges) if edge.futile or edge.unsearched)
+        tried = tuple(i for i, edge in enumerate(node.edges) if edge.futile or is_noop(edge))
         return AskMoment(self.tree.root.depth, None if left is None else int(left), tried)
 
     def _count_iterations(self) -> None:

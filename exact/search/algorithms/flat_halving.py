@@ -18,6 +18,7 @@ from exact.search.base import Decision, Done, Need, Selection, Wait
 from exact.search.rules.final import most_likely
 from exact.search.rules.halving import Phase, begin, following
 from exact.search.rules.select import follow
+from exact.search.rules.unseen import rank_unseen
 from exact.search.tree import Edge, Node, Tree
 from exact.search.work import Work
 
@@ -57,7 +58,7 @@ class FlatHalving(Work):
         pulled = [i for i, edge in enumerate(root.edges) if edge.visits and not edge.futile and not edge.unsearched]
         last = phase.actions if phase is not None and phase.root == root.id else ()
         order = sorted(pulled, key=lambda i: (i not in last, -_worth(root.edges[i]), -root.edges[i].prior, i))
-        return self.commit(tree, order or most_likely(root), "the highest mean value of the last phase")
+        return self.commit(tree, rank_unseen(root, order) or most_likely(root), "the highest mean value of the last phase")
 
     def _pull(self, tree: Tree, root: Node) -> Selection | Wait | Done:
         """Return the next arm's step or evaluation. The next phase begins once all results of this one have arrived."""

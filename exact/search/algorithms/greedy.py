@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from exact.search.base import Decision, Done, Selection, Wait
 from exact.search.rules.final import most_likely, most_valued
+from exact.search.rules.unseen import rank_unseen
 from exact.search.tree import Tree
 from exact.search.work import Work
 
@@ -31,4 +32,5 @@ class Greedy(Work):
 
     def decide(self, tree: Tree) -> Decision:
         """Return the action with the highest value one step ahead."""
-        return self.commit(tree, most_valued(tree.root) or most_likely(tree.root), "the highest value one step ahead")
+        order = rank_unseen(tree.root, most_valued(tree.root))
+        return self.commit(tree, order or most_likely(tree.root), "the highest value one step ahead")

@@ -14,7 +14,9 @@ from exact.search.base import Decision, Done, Selection, Stepped, Wait
 from exact.search.rules.answers import pooled_value
 from exact.search.rules.exhaust import reopen
 from exact.search.rules.final import CLEARLY, first_value, most_likely, most_promising
+from exact.search.rules.first_play import parent_value
 from exact.search.rules.stop import confirmed_end, unconfirmed_end
+from exact.search.rules.unseen import UNSEEN, Candidate, likeliest_failed, prefers_unseen
 from exact.search.tree import Edge, Node, Path, SearchError, Tree, is_refused
 from exact.search.work import Work
 
@@ -55,13 +57,17 @@ class Lookahead(Work):
         root = tree.root
         if self.enough is not None and (end := confirmed_end(tree, self.enough)) is not None:
             return self._way_to(tree, end, "a confirmed end")
-        # the first of equals: found first
-        best = max(self._choices(tree), key=lambda node: (self._score(tree, node), -node.id), default=None)
+        best = self._best(tree)
         others = most_promising(root) if root.value is not None else []
         if best is None:
             return self.commit(tree, others or most_likely(root), "the highest prior: nothing was evaluated")
         if others and first_value(root, root.edges[others[0]]) > worth(tree, best) + CLEARLY:
             return self.commit(tree, others, "could not be searched, but promises more than what was searched")
+        if (failed := likeliest_failed(root)) is not None and root.value is not None:
+            before, edge = root.value, root.edges[failed]
+            one, other = Candidate(before, before, edge.prior), self._candidate(tree, best)
+            if prefers_unseen(one, other, before=before):
+                return self.commit(tree, [failed], UNSEEN)
         return self._way_to(tree, best, self.reason)
 
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
@@ -88,6 +94,28 @@ class Lookahead(Work):
         for node in reachable(tree):
             if node.value is not None and not any(child.value is not None for _, child in transitions(node)):
                 yield node
+
+    def _best(self, tree: Tree) -> Node | None:
+        """Return the best of the choices, by rules/unseen.py where it is an unseen state; None if there is none."""
+        choices = list(self._choices(tree))
+        seen, unseen = (self._first(tree, [node for node in choices if node.unseen is hidden]) for hidden in (False, True))
+        if seen is None or unseen is None:
+            return seen or unseen
+        before, after = unseen.parent, self._score(tree, unseen)
+        assert before is not None
+        deep = before is not tree.root and before.value is not None  # then the state before it is a choice of its own
+        if deep and min(after, self._score(tree, before)) > self._score(tree, seen):
+            return unseen
+        wins = prefers_unseen(self._candidate(tree, unseen), self._candidate(tree, seen), before=parent_value(before))
+        return unseen if wins else seen
+
+    def _candidate(self, tree: Tree, node: Node) -> Candidate:
+        """Return what a state makes its path's first action worth."""
+        return Candidate(score := self._score(tree, node), score, path_to(tree, node)[0][1].prior)
+
+    def _first(self, tree: Tree, nodes: list[Node]) -> Node | None:
+        """Return the node with the highest score, the first found of equals."""
+        return max(nodes, key=lambda node: (self._score(tree, node), -node.id), default=None)
 
     def _score(self, tree: Tree, node: Node) -> float:
         """Return the score by which a state is chosen."""

@@ -75,6 +75,7 @@ def _facts(edge: Edge | None, node: Node) -> _Facts:
         "fingerprint": node.fingerprint,
         "terminated": node.terminated,
         "blocked": node.blocked,
+        "unreached": node.unreached,
         "closed": node.closed,
         "visits": node.visits,
         "value": node.value,

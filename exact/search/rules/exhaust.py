@@ -59,7 +59,7 @@ def _ends(node: Node, deepest: int) -> bool:
 
 def _is_known(node: Node, deepest: int) -> bool:
     """Return whether every action of a state was tried and its value is known."""
-    return node.value is not None and (node.expansions > 0 or _ends(node, deepest)) and _is_told(node)
+    return node.value is not None and not node.unseen and (node.expansions > 0 or _ends(node, deepest)) and _is_told(node)
 
 
 def _is_told(node: Node) -> bool:

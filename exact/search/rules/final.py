@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from exact.search.rules.first_play import parent_value
-from exact.search.tree import Edge, Node, Tree
+from exact.search.tree import Edge, Node, Tree, is_noop
 
 CLEARLY = 0.1
 """Amount, on the scale of values, by which an unsearched action must promise more to be committed."""
@@ -57,9 +57,12 @@ def most_promising(node: Node) -> list[int]:
 
 
 def most_likely(node: Node) -> list[int]:
-    """Return the indices of the edges that may be committed, by prior; unsearched ones come last."""
+    """Return the indices of the edges that may be committed, by prior; those that change nothing come last.
+
+    An edge that a failure closed keeps its rank: the failure says nothing about the action.
+    """
     possible = [i for i, edge in enumerate(node.edges) if not edge.futile]
-    return sorted(possible, key=lambda i: (bool(node.edges[i].closed), -node.edges[i].prior, i))
+    return sorted(possible, key=lambda i: (is_noop(node.edges[i]), -node.edges[i].prior, i))
 
 
 def _ordered(node: Node, key: Callable[[Edge], tuple[float, ...]]) -> list[int]:
@@ -96,7 +99,7 @@ def backing(edge: Edge) -> int:
 def _outvoted(tree: Tree, node: Node, left: int) -> bool:
     """Return whether the lead in visits exceeds the iterations left, and no edge is ranked by its Q instead."""
     possible = [edge for edge in node.edges if not edge.futile]
-    if any(edge.settled or edge.unsearched for edge in possible):
+    if any(edge.settled or edge.unsearched or _has_unseen(edge) for edge in possible):
         return False
     ranked = sorted(possible, key=lambda edge: -edge.visits)
     return bool(ranked) and all(ranked[0].visits - edge.visits - edge.in_flight > left for edge in ranked[1:])
@@ -111,13 +114,18 @@ def _outdone(z: float = 0.0, noise: float = 0.0) -> Callable[[Tree, Node, int], 
     def settled(tree: Tree, node: Node, left: int) -> bool:
         possible = [edge for edge in node.edges if not edge.futile]
         error = z * max(tree.noise, noise)
-        if not possible or any(edge.unsearched for edge in possible) or not any(edge.visits for edge in possible):
+        if not any(edge.visits for edge in possible) or any(edge.unsearched or _has_unseen(edge) for edge in possible):
             return False
         first = max((edge for edge in possible if edge.visits), key=lambda edge: edge.q - error / math.sqrt(edge.visits))
         worst = first.total / (first.visits + left) - error / math.sqrt(first.visits)
         return all(edge is first or worst > _hope(edge, left, error) for edge in possible)
 
     return settled
+
+
+def _has_unseen(edge: Edge) -> bool:
+    """Return whether an outcome is unseen, so that rules/unseen.py has the last word."""
+    return any(child.unseen for child in edge.outcomes)
 
 
 def _hope(edge: Edge, left: int, error: float) -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 from exact.context import Evaluation
 from exact.search.rules.final import first_value, most_likely, most_valued, most_visited
 from exact.search.rules.noise import record_noise
@@ -77,10 +79,16 @@ def test_the_max_child_is_ordered_by_value_then_prior() -> None:
     assert most_valued(state) == [1, 2, 0]
 
 
-def test_futile_actions_are_never_chosen_and_closed_ones_come_last() -> None:
-    state = node(a=edge(0.9, 5, 5.0, closed="no-op", futile=True), b=edge(0.5, closed="drifted: x"), c=edge(0.1), d=edge(0.2))
+def test_futile_actions_are_never_chosen_and_those_without_a_visible_effect_come_last() -> None:
+    state = node(a=edge(0.9, 5, 5.0, closed="no-op", futile=True), b=edge(0.5, closed="no-op: leads back"), c=edge(0.1), d=edge(0.2))
     assert most_visited(state) == [] == most_valued(state)
     assert most_likely(state) == [3, 2, 1]
+
+
+@pytest.mark.parametrize("kind", ["drifted", "environment", "model", "answer", "budget"])
+def test_a_failure_leaves_an_action_its_rank(kind: str) -> None:
+    state = node(save=edge(0.48, closed=f"{kind}: x"), talk=edge(0.43, closed=f"{kind}: x"), related=edge(0.09))
+    assert most_likely(state) == [0, 1, 2]
 
 
 def test_an_exhausted_action_may_still_be_committed() -> None:

@@ -23,7 +23,8 @@ Fidelity = Literal["full", "client", "page", "replay"]
 browser with its memory; the server's state stays as it is. `page`: URL, storage, form values and scroll positions of a page. `replay`:
 none; a state is reached by reset and replay."""
 
-_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+"""HTTP methods that do not write."""
 
 
 class SideEffect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -47,16 +48,20 @@ class SideEffect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Bytes of a download."""
     digest: str = ""
     """Hex SHA-256 of a download."""
+    write: bool | None = None
+    """Whether a request counts as a write of the agent. None: by its method. False: a page sends it by itself, or a site declares it
+    harmless, or it is never sent, at a commit neither. True: a GET that writes."""
 
     @property
     def is_write(self) -> bool:
-        """Return whether a write was sent: a request with a method other than GET, HEAD or OPTIONS."""
-        return self.kind == "request" and self.method not in _SAFE_METHODS
+        """Return whether a write was sent: by default a request with a method other than GET, HEAD or OPTIONS."""
+        return self.kind == "request" and (self.method not in SAFE_METHODS if self.write is None else self.write)
 
     @property
     def is_blocked(self) -> bool:
-        """Return whether a write was blocked, so that its result is unknown."""
-        return self.kind == "blocked" and bool(self.method) and self.method not in _SAFE_METHODS
+        """Return whether a write was blocked that a commit sends, so that its result is unknown."""
+        unsafe = bool(self.method) and self.method not in SAFE_METHODS
+        return self.kind == "blocked" and (unsafe if self.write is None else self.write)
 
 
 REPORTED_INFO = ("refused", "download", "unsettled", "moved")

@@ -38,6 +38,12 @@ class SiteFile(Strict, frozen=True, kw_only=True):
     """Names for servers that have none: `{shop.test: "127.0.0.1:8000"}`."""
     outside: Outside | None = None
     """Hooks and accounts of a site that runs elsewhere: see docs/design/environments.md."""
+    harmless: tuple[str, ...] = ()
+    """Requests that are no writes of the agent: drafts, preferences, telemetry. Regular expressions of `METHOD URL`. As in `outside`."""
+    reads: tuple[str, ...] = ()
+    """Requests that only read although their method is POST, in the same form. As in `outside`."""
+    writes: tuple[str, ...] = ()
+    """Requests that write although they are a GET, in the same form. As in `outside`."""
     browser: dict[str, Any] = {}
     """Keys of `browser` in the configuration, for this site: log-in, mask, locale, ..."""
 
@@ -111,7 +117,7 @@ def own_task(site: SiteFile, task: TaskEntry, where: Path, folder: Path | None =
     for key, value in (
         ("services", tuple(_placed(each, where) for each in site.services)),
         ("hosts", site.hosts),
-        ("outside", site.outside),
+        ("outside", _outside(site)),
         ("browser", browser),
     ):
         if value:
@@ -124,6 +130,19 @@ def own_task(site: SiteFile, task: TaskEntry, where: Path, folder: Path | None =
     )  # fmt: skip
     browser_config_of(BrowserConfig(), made)  # a key that is wrong is said here
     return made
+
+
+def _outside(site: SiteFile) -> Outside | None:
+    """Return what a site declares of the outside, its own patterns of requests included."""
+    if not (site.harmless or site.reads or site.writes):
+        return site.outside
+    outside = site.outside or Outside()
+    return msgspec.structs.replace(
+        outside,
+        harmless=(*outside.harmless, *site.harmless),
+        reads=(*outside.reads, *site.reads),
+        writes=(*outside.writes, *site.writes),
+    )
 
 
 def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

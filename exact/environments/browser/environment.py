@@ -138,6 +138,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             self._terminated = True
             return Transition(observation=None, terminated=True)
         before = self.interaction.seen
+        self.tabs.policy.begin_action()
         async with self._call(f"step {action.key}"):
             refused = await self._act(action)
             observed = await self.interaction.observe()

@@ -61,7 +61,7 @@ class EpisodeSetup:
     ) -> None:
         """Make a set-up. `shared`: what environments that are opened together share. `account`: the leased log-in, if any."""
         self.setup, self.isolated, self.simulation, self.account = setup, isolated, simulation, account
-        self._base, self._authenticator, self._hooks = config, shared.authenticator, hooks
+        self._base, self._authenticator, self._harmless, self._hooks = config, shared.authenticator, shared.harmless, hooks
         self.tabs = Tabs(browser, setup, config)
         self.secrets = SecretMasking(self._logins)
         self.observer = Observer(shared.masks, shared.ids, self.tabs.window, self.secrets)
@@ -134,6 +134,7 @@ class EpisodeSetup:
         self.observer.ids, self.observer.instruction = memo.ids.copy(), memo.instruction
         self.observer.mask_for(memo.task)
         self.begin_parts(memo.task, memo.downloads)
+        self.tabs.policy.begin_action(resumed=True)
 
     def memo(self) -> Memo:
         """Return what a snapshot of the present state has to remember besides the browser's own state."""
@@ -269,7 +270,10 @@ class EpisodeSetup:
         explores = {"rollback": self.isolated, "observe": False, "free": True}[config.speculation]
         only = self._hooks.undone_origins if self.simulation and config.speculation == "rollback" else None
         allowed = origins(task.start, *task.origins, *config.allow_origins)
-        policy = RequestPolicy(allowed, writes=explores or not self.simulation, frames=self.tabs.window, only=only)
+        policy = RequestPolicy(
+            allowed, writes=explores or not self.simulation, frames=self.tabs.window, only=only, harmless=self._harmless,
+            learns=not self.isolated,
+        )  # fmt: skip
         policy.mask = self.secrets.mask
         policy.task_origins, policy.headers = own, self._authenticator.headers(config.login)
         policy.document_bytes = config.download_bytes

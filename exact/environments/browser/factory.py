@@ -38,7 +38,7 @@ class BrowserFactory:
         """
         self._browser, self._setup, self._config = browser, setup, config
         self._isolated, self._evaluator = isolated, evaluator
-        self._shared, self._pages = SharedState.of(config), PageSnapshots()
+        self._shared, self._pages = SharedState.of(config, outside), PageSnapshots()
         self._accounts = Accounts(outside.accounts, os.environ) if outside and outside.accounts else None
         self._site = outside.site if outside else None
 

@@ -6,18 +6,30 @@ from typing import NamedTuple
 
 from exact.config import BrowserConfig
 from exact.environments.browser.login import Authenticator
+from exact.environments.browser.network.harmless import HarmlessRequests
 from exact.environments.browser.observe.masks import Masks
 from exact.environments.browser.page.ids import SharedIds
+from exact.environments.sites.site import Outside
 
 
 class SharedState(NamedTuple):
-    """Learned masks, element ids and log-ins, created once by an environment factory."""
+    """Learned masks, element ids, log-ins and requests that are no writes, created once by an environment factory."""
 
     masks: Masks
     ids: SharedIds
     authenticator: Authenticator
+    harmless: HarmlessRequests
 
     @classmethod
-    def of(cls, config: BrowserConfig) -> SharedState:
-        """Create an empty shared state for a configuration."""
-        return cls(Masks(config.masks), SharedIds(), Authenticator())
+    def of(cls, config: BrowserConfig, outside: Outside | None = None) -> SharedState:
+        """Create an empty shared state for a configuration and what it declares of sites outside.
+
+        Raises UsageError for an invalid pattern.
+        """
+        declared = [each for each in (outside, outside.site if outside else None) if each is not None]
+        harmless = HarmlessRequests(
+            harmless=[pattern for each in declared for pattern in each.harmless],
+            reads=[pattern for each in declared for pattern in each.reads],
+            writes=[pattern for each in declared for pattern in each.writes],
+        )
+        return cls(Masks(config.masks), SharedIds(), Authenticator(), harmless)

@@ -113,7 +113,20 @@ class Hook(_Declaration, frozen=True, kw_only=True):
             raise EnvironmentFailure(f"the site's hook {role} was not answered: {error or type(error).__name__}") from error
 
 
-class Site(_Declaration, frozen=True, kw_only=True):
+class Requests(_Declaration, frozen=True, kw_only=True):
+    """What requests to a site do, where their method does not tell."""
+
+    harmless: tuple[str, ...] = ()
+    """Requests that are no writes of the agent: drafts, preferences, telemetry. Regular expressions, searched in `METHOD URL`. They are not
+    sent while searching; the page gets an empty answer. GraphQL queries among them only read and are sent, mutations are writes."""
+    reads: tuple[str, ...] = ()
+    """Requests that only read although their method is POST, in the same form. They are sent while searching."""
+    writes: tuple[str, ...] = ()
+    """Requests that write although they are a GET, in the same form. They are blocked while searching. A GET that logs out is one by
+    default."""
+
+
+class Site(Requests, frozen=True, kw_only=True):
     """An application outside the sandbox whose state can be saved and restored. With the browser's checkpoint that gives full fidelity."""
 
     base: str
@@ -150,7 +163,7 @@ class Account(_Declaration, frozen=True, kw_only=True):
     variable."""
 
 
-class Outside(_Declaration, frozen=True, kw_only=True):
+class Outside(Requests, frozen=True, kw_only=True):
     """Sites outside the sandbox that a task uses."""
 
     hosts: dict[str, str] = {}

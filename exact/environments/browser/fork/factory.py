@@ -30,7 +30,7 @@ class ForkingFactory:
 
     def __init__(self, store: ForkStore, evaluator: Evaluator | None) -> None:
         self.store = store
-        self._evaluator, self._shared = evaluator, SharedState.of(store.config)
+        self._evaluator, self._shared = evaluator, SharedState.of(store.config, store.outside)
         self._accounts: Accounts | None = None
         outside = store.outside
         if outside and outside.accounts:

@@ -23,7 +23,7 @@ def field_names(request: Mapping[str, Any]) -> tuple[str, ...]:
     Bodies of forms and JSON objects have names; others have none.
     """
     headers = {str(name).lower(): str(value) for name, value in request.get("headers", {}).items()}
-    kind, body = headers.get("content-type", "").lower(), _body(request)
+    kind, body = headers.get("content-type", "").lower(), request_body(request)
     names = dict.fromkeys(name[:LONGEST_NAME] for name in _names(kind, body) if name)
     return tuple(names)[:MOST_NAMES]
 
@@ -44,7 +44,8 @@ def _names(kind: str, body: str) -> Iterator[str]:
                 yield unquote_plus(name)
 
 
-def _body(request: Mapping[str, Any]) -> str:
+def request_body(request: Mapping[str, Any]) -> str:
+    """Return the first part of the body of a request of CDP as text. Empty where there is none, or CDP does not hand it over."""
     if isinstance(text := request.get("postData"), str):
         return text[:_BODY]
     try:

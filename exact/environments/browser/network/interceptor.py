@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from exact.environments.base import SideEffect
-from exact.environments.browser.network.form import field_names
+import msgspec
+
+from exact.environments.base import SAFE_METHODS, SideEffect
+from exact.environments.browser.network.form import field_names, request_body
 from exact.environments.browser.network.pdf import as_page
-from exact.environments.browser.network.policy import READS, RequestPolicy
+from exact.environments.browser.network.policy import Decision, PageRequest, RequestPolicy
 from exact.environments.browser.network.recording import Recording, encoded
 from exact.errors import EnvironmentFailure
 from exact.safety import origin
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from exact.environments.browser.page.connection import CdpConnection
 
 Event = dict[str, Any]
-Reach = Literal["", "sandbox", "recording", "outside"]
 EVENTS = ("Target.targetCreated", "Target.targetDestroyed", "Fetch.requestPaused")
 """CDP events that the interceptor handles."""
 _DOCUMENT_TYPES = ("Document", "Other")
@@ -142,35 +143,49 @@ class RequestInterceptor:
     async def _request(self, event: Event) -> None:
         request, kind = event["request"], event["resourceType"]
         policy = await self._policy_of(event["frameId"])
-        reason = policy.refusal(request["method"], request["url"]) if policy else "a request that belongs to no page"
-        if reason:
-            if policy:
-                policy.record(_effect(request, "blocked", detail=reason))
-            await self._refuse(event, policy)
+        asked = page_request(event)
+        decision = policy.decide(asked) if policy else Decision("a request that belongs to no page")
+        if decision.refused:
+            if policy and decision.effect:
+                policy.record_blocked(asked, decision.effect)
+            await (self._pretend(event) if decision.pretends else self._refuse(event, policy))
             return
         if policy and request["url"] in policy.blank_pages:
             await self._cdp.send("Fetch.fulfillRequest", {"requestId": event["requestId"], "responseCode": 200, "responseHeaders": _HTML})
             return
         if policy and self._recording and self._recording.mode == "replay":
-            await self._replay(event, policy)
+            await self._replay(event, policy, decision)
             return
         answer: dict[str, Any] = {"requestId": event["requestId"]}
-        if request["method"] not in READS or kind in _DOCUMENT_TYPES or self._is_recorded(event):
+        if request["method"] not in SAFE_METHODS or kind in _DOCUMENT_TYPES or self._is_recorded(event):
             answer["interceptResponse"] = True
         if policy and policy.headers and origin(request["url"]) in policy.task_origins:
             named = {name.lower() for name in policy.headers}
             other = [(name, value) for name, value in request["headers"].items() if name.lower() not in named]
             answer["headers"] = [{"name": name, "value": value} for name, value in (*other, *policy.headers.items())]
-        if policy and request["method"] not in READS:
-            reach: Reach = "sandbox" if policy.is_inside(request["url"]) else "outside"
-            policy.record_write(event["requestId"], _effect(request, "request", reach=reach))
+        if policy and decision.effect:
+            answer["interceptResponse"] = True
+            policy.record_write(event["requestId"], asked, decision.effect)
         await self._cdp.send("Fetch.continueRequest", answer)
 
     def _is_recorded(self, event: Event) -> bool:
         """Return whether the answer to a request is recorded: it comes from the network and has an end."""
         return self._recording is not None and event["request"]["url"].startswith("http") and event["resourceType"] not in _UNRECORDED
 
-    async def _replay(self, event: Event, policy: RequestPolicy) -> None:
+    async def _pretend(self, event: Event) -> None:
+        """Answer a harmless request that is not sent, as a site does that has nothing to say."""
+        request = event["request"]
+        if event["resourceType"] in ("Document", "Ping"):
+            answer: dict[str, Any] = {"responseCode": 204, "responseHeaders": []}
+        else:
+            headers = {"Content-Type": "application/json", "Access-Control-Allow-Credentials": "true"}
+            if page := _header(request, "origin"):
+                headers["Access-Control-Allow-Origin"] = page
+            named = [{"name": name, "value": value} for name, value in headers.items()]
+            answer = {"responseCode": 200, "responseHeaders": named, "body": encoded(b"{}")}
+        await self._cdp.send("Fetch.fulfillRequest", {"requestId": event["requestId"], **answer})
+
+    async def _replay(self, event: Event, policy: RequestPolicy, decision: Decision) -> None:
         """Answer a request from the recording. Refuse it where it was never recorded."""
         assert self._recording is not None
         request = event["request"]
@@ -179,11 +194,11 @@ class RequestInterceptor:
             return
         found = self._recording.answer(request, policy.mask)
         if found is None:
-            policy.record(_effect(request, "blocked", detail="not in the recorded traffic"))
+            policy.record(SideEffect(kind="blocked", method=request["method"], url=request["url"], detail="not in the recorded traffic"))
             await self._refuse(event, policy)
             return
-        if request["method"] not in READS:
-            policy.record(_effect(request, "request", reach="recording", status=found.status))
+        if decision.effect:
+            policy.record(msgspec.structs.replace(decision.effect, reach="recording", status=found.status))
         headers = [{"name": name, "value": value} for name, value in found.headers if name.lower() not in _TRANSFER_HEADERS]
         if event["resourceType"] in _DOCUMENT_TYPES:
             headers.append({"name": "Content-Security-Policy", "value": policy.content_security_policy()})
@@ -214,6 +229,8 @@ class RequestInterceptor:
             policy.record_answer(event["requestId"], status)
         if policy and status and self._is_recorded(event):
             await self._record(event, policy)
+        if policy and event["resourceType"] == "Document" and status and not 300 <= status < 400:
+            policy.document_came(event["frameId"], request["url"])
         if policy and status == 401 and event["resourceType"] == "Document":
             policy.unauthorized = request["url"]
         answer: dict[str, Any] = {"requestId": event["requestId"]}
@@ -279,11 +296,16 @@ class RequestInterceptor:
             del self._frame_queries[context]
 
 
-def _effect(request: Event, kind: Literal["request", "blocked"], *, detail: str = "", reach: Reach = "", status: int = 0) -> SideEffect:
-    """Return a request as a side effect, with the names of the fields that it sends."""
-    method = request["method"]
-    fields = () if method in READS else field_names(request)
-    return SideEffect(kind=kind, method=method, url=request["url"], status=status, detail=detail, fields=fields, reach=reach)
+def page_request(event: Event) -> PageRequest:
+    """Return the request of a CDP Fetch.requestPaused."""
+    request = event["request"]
+    document, body = event["resourceType"] == "Document", request_body(request)
+    fields = () if request["method"] in SAFE_METHODS else field_names(request)
+    return PageRequest(request["method"], request["url"], body, fields, event["frameId"], _header(request, "referer"), document)
+
+
+def _header(request: dict[str, Any], name: str) -> str:
+    return next((str(value) for given, value in request["headers"].items() if given.lower() == name), "")
 
 
 def _is_pdf(headers: Iterable[dict[str, str]], max_bytes: int) -> bool:

@@ -1,19 +1,57 @@
-"""The request policy of a browser context: which requests are sent, and which side effects they had."""
+"""The request policy of a browser context: which requests are sent, and which side effects they had.
+
+While a search explores, no write is sent to a site that keeps it. What a page sends by itself is told from what an action caused: requests
+before the first action of an episode, requests of a document that came with the step and that nobody acted in, and requests that a page
+repeats while nobody acts. Their kind is learned (see harmless.py), and counts as no write of the agent from then on.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from exact.environments.base import SideEffect
+from exact.environments.base import SAFE_METHODS, SideEffect
+from exact.environments.browser.network.harmless import HarmlessRequests, request_kind
 from exact.environments.browser.network.scrub import unchanged
 from exact.safety import origin, refusal
 
-READS = ("GET", "HEAD", "OPTIONS")
-"""HTTP methods that do not write."""
+
+class PageRequest(NamedTuple):
+    """A request of a page, before it is sent."""
+
+    method: str
+    url: str
+    body: str = ""
+    fields: tuple[str, ...] = ()
+    """Names of the fields in the body."""
+    frame: str = ""
+    """CDP id of the frame."""
+    referrer: str = ""
+    """Address of the document that sent it; empty where the page does not tell."""
+    is_document: bool = False
+    """Whether it is a navigation."""
+
+
+class Decision(NamedTuple):
+    """What becomes of a request."""
+
+    refused: str = ""
+    """Why it is not sent. Empty where it is."""
+    effect: SideEffect | None = None
+    """What it does, where it writes or is refused."""
+    pretends: bool = False
+    """Whether a request that is not sent is answered as if it were: the site declares it harmless."""
+
+
+class _Noted(NamedTuple):
+    """A side effect, and the kind of its request where that may be learned."""
+
+    effect: SideEffect
+    kind: str = ""
 
 
 class Frames(Protocol):
@@ -31,12 +69,28 @@ class Frames(Protocol):
 class RequestPolicy:
     """The requests that one browser context may send, and the side effects since they were last taken."""
 
-    def __init__(self, allowed: Iterable[str], *, writes: bool, frames: Frames, only: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        allowed: Iterable[str],
+        *,
+        writes: bool,
+        frames: Frames,
+        only: Iterable[str] | None = None,
+        harmless: HarmlessRequests | None = None,
+        learns: bool = False,
+    ) -> None:
         """Create a policy that sends reads to the `allowed` origins.
 
         `writes`: whether writes are sent too, to the origins in `only` where that is given: those whose writes can be undone. `frames`:
-        the frames of the context.
+        the frames of the context. `harmless`: the requests that are no writes of the agent. `learns`: whether it learns more of them.
         """
+        self._harmless, self._learns = harmless or HarmlessRequests(), learns
+        self._acted = self._acting = False
+        """Whether the agent has acted in this episode, and whether an action is under way."""
+        self._documents: dict[str, str] = {}
+        """Addresses of the documents that came since the last action began, by frame."""
+        self._idle: Counter[str] = Counter()
+        """Kinds of requests since the last action ended."""
         self.allowed, self.frames = tuple(allowed), frames
         self.writable = () if not writes else self.allowed if only is None else tuple(each for each in self.allowed if each in set(only))
         """Origins to which writes are sent."""
@@ -54,8 +108,8 @@ class RequestPolicy:
         """Returns whether an address is answered in the sandbox, so that what is sent there stays in it."""
         self.document_bytes = 1 << 30
         """Most bytes of a PDF whose text is shown."""
-        self._effects: list[SideEffect] = []
-        self._pending: dict[str, SideEffect] = {}
+        self._effects: list[_Noted] = []
+        self._pending: dict[str, _Noted] = {}
         """Writes without an answer yet, by request id."""
         self.mask: Callable[[str], str] = unchanged
         """Masks secrets in what is recorded."""
@@ -80,31 +134,86 @@ class RequestPolicy:
         """Wait until every popup is watched or gone."""
         await self._popups_done.wait()
 
+    def begin_action(self, *, resumed: bool = False) -> None:
+        """Note that an action begins. `resumed`: the episode goes on from a snapshot, so an action may have been taken before."""
+        self._acted, self._acting = True, not resumed
+        self._documents.clear()
+        self._idle.clear()
+
+    def document_came(self, frame: str, url: str) -> None:
+        """Note the address of a frame's new document."""
+        self._documents[frame] = url.partition("#")[0]
+
     def record(self, effect: SideEffect) -> None:
         """Record a side effect of the context."""
-        self._effects.append(effect)
+        self._effects.append(_Noted(effect))
 
-    def record_write(self, request: str, effect: SideEffect) -> None:
+    def record_blocked(self, request: PageRequest, effect: SideEffect) -> None:
+        """Record a request that is not sent."""
+        self._effects.append(_Noted(effect, self._kind(request)))
+
+    def record_write(self, id: str, request: PageRequest, effect: SideEffect) -> None:
         """Record a write that is being sent, by its request id, whether or not it will be answered."""
-        self._pending[request] = effect
+        self._pending[id] = _Noted(effect, self._kind(request))
 
     def record_answer(self, request: str, status: int) -> None:
         """Record the status of a write. Do nothing where the write was taken before, or sent under another policy."""
         if sent := self._pending.pop(request, None):
-            self.record(msgspec.structs.replace(sent, status=status))
+            self._effects.append(sent._replace(effect=msgspec.structs.replace(sent.effect, status=status)))
 
     def take_effects(self) -> tuple[SideEffect, ...]:
-        """Return the side effects since the last call. Each write is returned once, without a status where it has no answer yet."""
-        effects, self._effects, self._pending = (*self._effects, *self._pending.values()), [], {}
-        return effects
+        """Return the side effects since the last call, and note that an action has ended.
 
-    def refusal(self, method: str, url: str) -> str:
-        """Return the reason why a request is not sent; empty if it is sent."""
-        if not self.unrestricted_writes and method not in READS and origin(url) in self.allowed and origin(url) not in self.writable:
-            return "a write while exploring"
-        return refusal(url, self.allowed)
+        Each write is returned once, without a status where it has no answer yet.
+        """
+        noted, self._effects, self._pending = (*self._effects, *self._pending.values()), [], {}
+        self._acting = False
+        self._idle.clear()
+        return tuple(self._settled(each) for each in noted)
+
+    def _settled(self, noted: _Noted) -> SideEffect:
+        """Return a side effect with what is known by now of its kind."""
+        learned = noted.effect.write is None and noted.kind and self._harmless.is_learned(noted.kind)
+        return msgspec.structs.replace(noted.effect, write=False) if learned else noted.effect
+
+    def decide(self, request: PageRequest) -> Decision:
+        """Return what becomes of a request, and learn from it."""
+        method, url = request.method, request.url
+        unsafe, found = method not in SAFE_METHODS, origin(url)
+        nature = "read" if self.unrestricted_writes else self._harmless.nature(method, url, request.body)
+        if refused := refusal(url, self.allowed):
+            return Decision(refused, _effect(request, "blocked", detail=refused, write=False if unsafe else None))
+        if nature == "read":
+            return Decision()
+        write = False if nature == "harmless" else None if unsafe else True
+        if nature == "write":
+            self._learn(request)
+        if found in self.allowed and found not in self.writable:
+            why = "a log-out while exploring" if write else "a write while exploring"
+            return Decision(why, _effect(request, "blocked", detail=why, write=write), nature == "harmless")
+        return Decision(effect=_effect(request, "request", reach="sandbox" if self.is_inside(url) else "outside", write=write))
+
+    def _learn(self, request: PageRequest) -> None:
+        """Learn the kind of a write that no action caused."""
+        if not self._learns or request.is_document:
+            return
+        kind = self._kind(request)
+        document = self._documents.get(request.frame)
+        by_itself = not self._acted or (document is not None and request.referrer.partition("#")[0] == document)
+        if not self._acting:
+            self._idle[kind] += 1
+        if by_itself or self._idle[kind] > 1:
+            self._harmless.learn(kind)
+
+    def _kind(self, request: PageRequest) -> str:
+        return request_kind(request.method, request.url, request.body)
 
     def content_security_policy(self) -> str:
         """Return the content security policy that restricts what CDP's Fetch does not see: WebSockets and WebTransport."""
         sockets = [o.replace("http", "ws", 1) for o in self.writable if o.startswith("http")]
         return " ".join(("connect-src http: https: data: blob: filesystem:", *sockets))
+
+
+def _effect(request: PageRequest, kind: Literal["request", "blocked"], **more: Any) -> SideEffect:
+    """Return a request as a side effect, with the names of the fields that it sends."""
+    return SideEffect(kind=kind, method=request.method, url=request.url, fields=request.fields, **more)

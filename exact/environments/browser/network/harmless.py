@@ -1,0 +1,159 @@
+"""Requests that count as writes of the agent, and those that do not: what a site declares, and what pages send by themselves.
+
+A request counts by its method, with these exceptions. A site declares patterns for requests that only read (`reads`), that write although
+they are a GET (`writes`), and that are harmless (`harmless`: drafts, preferences, telemetry). A GraphQL query or subscription reads, a
+mutation never is harmless. A GET that ends the session writes. What a page sends while nobody acts is learned: it is no write of the agent
+when it is sent again, with an action or without. What is learned is never sent while exploring.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+from urllib.parse import parse_qsl, urlsplit
+
+from exact.environments.base import SAFE_METHODS
+from exact.errors import UsageError
+
+Nature = Literal["read", "write", "harmless"]
+"""What a request does for the agent. `harmless`: it may change something, but not for the agent's task."""
+
+MOST_KINDS = 1024
+"""Kinds of requests that are remembered. The one that was learned first is forgotten first."""
+_LENGTH = 20_000
+"""Characters of a body that are looked at."""
+_SESSION_END = re.compile(r"(?:^|[/=?&_.\-:])(?:user)?(?:log|sign)[-_]?(?:out|off)(?:$|[/?&=_.\-#])", re.I)
+"""Part of an address whose GET ends the session, which other environments may share."""
+_VERBS = frozenset(
+    {"action", "cmd", "command", "do", "event", "func", "function", "method", "mode", "op", "operation", "operationname", "type"}
+)
+"""Names of parameters whose value says what a request does, where one address serves many purposes."""
+_OPERATION = re.compile(r"(?:^|[}\s])\s*(mutation|subscription|query)\b|^\s*(\{)")
+_VARIABLE = re.compile(r"\d+|[0-9a-f]{8,}(?:-[0-9a-f]{4,})*", re.I)
+"""Numbers and identifiers in paths and in values."""
+
+
+class HarmlessRequests:
+    """The requests of one site that are no writes of the agent. Environments that are opened together share what is learned."""
+
+    def __init__(self, harmless: Iterable[str] = (), reads: Iterable[str] = (), writes: Iterable[str] = ()) -> None:
+        """Take the declared patterns: regular expressions that are searched in `METHOD URL`. Raises UsageError for an invalid one."""
+        self._harmless, self._reads, self._writes = _compiled("harmless", harmless), _compiled("reads", reads), _compiled("writes", writes)
+        self._learned: OrderedDict[str, None] = OrderedDict()
+
+    def nature(self, method: str, url: str, body: str = "") -> Nature:
+        """Return what a request does, by its method and by what the site declares; what is learned is not asked."""
+        line = f"{method} {url}"
+        if _matches(self._writes, line):
+            return "write"
+        if _matches(self._reads, line):
+            return "read"
+        if method in SAFE_METHODS:
+            return "write" if method == "GET" and ends_session(url) else "read"
+        if _matches(self._harmless, line):
+            operations = graphql_operations(body)
+            return "harmless" if not operations else "write" if "mutation" in operations else "read"
+        return "write"
+
+    def learn(self, kind: str) -> None:
+        """Remember a kind of request that a page sends by itself."""
+        self._learned[kind] = None
+        if len(self._learned) > MOST_KINDS:
+            self._learned.popitem(last=False)
+
+    def is_learned(self, kind: str) -> bool:
+        """Return whether pages send this kind of request by themselves."""
+        return kind in self._learned
+
+
+def ends_session(url: str) -> bool:
+    """Return whether an address is one that logs a user out.
+
+    >>> ends_session("http://wiki.test/index.php?title=Special:UserLogout"), ends_session("http://wiki.test/blog/outlook")
+    (True, False)
+    """
+    parts = urlsplit(url)
+    return bool(_SESSION_END.search(parts.path) or _SESSION_END.search(parts.query))
+
+
+def request_kind(method: str, url: str, body: str = "") -> str:
+    """Return the kind of a request: method, address without numbers, names of parameters, and the values that say what it does.
+
+    Two requests of one kind may carry other data, such as a draft and a later version of it.
+    """
+    parts = urlsplit(url)
+    path = _VARIABLE.sub("#", parts.path)
+    named = sorted({*_named(parse_qsl(parts.query, keep_blank_values=True)), *_body_names(body)})
+    return f"{method} {parts.scheme}://{parts.netloc}{path} {' '.join(named)}"
+
+
+def graphql_operations(body: str) -> set[str]:
+    """Return the kinds of GraphQL operations in a request's body: `query`, `mutation`, `subscription`. Empty where it is no GraphQL."""
+    data = _decoded(body)
+    found = set[str]()
+    for each in data if isinstance(data, list) else [data]:
+        text = each.get("query") if isinstance(each, dict) else None
+        if isinstance(text, str):
+            plain = re.sub(r"#[^\n]*|\"[^\"\n]*\"", "", text)
+            found |= {match[1] or "query" for match in _OPERATION.finditer(plain)}
+    return found
+
+
+def _body_names(body: str) -> Iterator[str]:
+    """Yield the names of a body's fields, nested ones after their parents' names, and the values that say what the request does."""
+    data = _decoded(body)
+    if data is not None:
+        yield from _json_names(data, "")
+    elif "=" in body and "\n" not in body[:_LENGTH]:
+        yield from _named(parse_qsl(body[:_LENGTH], keep_blank_values=True))
+    else:
+        yield from (f".{name}" for name in re.findall(r'name="([^"]{1,100})"', body[:_LENGTH]))  # multipart/form-data
+
+
+def _json_names(data: Any, under: str, depth: int = 0) -> Iterator[str]:
+    if isinstance(data, list) and depth < 4:
+        for each in data[:50]:
+            yield from _json_names(each, under, depth + 1)
+    if isinstance(data, dict) and depth < 4:
+        for name, value in data.items():
+            yield f"{under}.{name}"
+            if isinstance(value, str):
+                yield from _verb(f"{under}.{name}", name, value)
+            else:
+                yield from _json_names(value, f"{under}.{name}", depth + 1)
+
+
+def _named(fields: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for name, value in fields:
+        yield f".{name}"
+        yield from _verb(f".{name}", name, value)
+
+
+def _verb(path: str, name: str, value: str) -> Iterator[str]:
+    if name.lower() in _VERBS:
+        yield f"{path}={_VARIABLE.sub('#', value)[:100]}"
+    elif name.lower() == "query" and (operations := graphql_operations(json.dumps({"query": value}))):
+        yield f"{path}={','.join(sorted(operations))}:{' '.join(value.split())[:200]}"
+
+
+def _decoded(body: str) -> Any:
+    if body[:1] not in "{[" or not body:
+        return None
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def _compiled(name: str, patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
+    try:
+        return tuple(re.compile(each) for each in patterns)
+    except re.error as error:
+        raise UsageError(f"invalid pattern {error.pattern!r} in {name}: {error}: write a regular expression of `METHOD URL`") from error
+
+
+def _matches(patterns: Iterable[re.Pattern[str]], line: str) -> bool:
+    return any(each.search(line) for each in patterns)

@@ -37,7 +37,7 @@ STOP, FILL = (
 )
 ANSWERED = context(terminated=True, history=(*context().history, STOP))
 WENT_ON = context(page(("textbox", "Size: 42")), history=(*context().history, FILL))
-UNSEEN = context(unseen=True, history=(*context().history, FILL))
+WITHHELD = context(unseen=True, history=(*context().history, FILL))
 EXAMPLE = Example(goal="Buy a hat.", observation='[4] button "Buy"', thought="Only the button is left.", action="click [4]")
 
 RENDERED = {
@@ -54,20 +54,20 @@ RENDERED = {
         "policy_code_list", context=context(), k=4, **(POLICY | {"style": "explorative"}), **NO_SCREEN
     ),
     "value": lambda: render_prompt("value", context=context(reflections=(msgspec.structs.replace(LESSON, kind="value"),)), **VALUE),
-    "value_unseen": lambda: render_prompt("value", context=UNSEEN, **VALUE),
+    "value_unseen": lambda: render_prompt("value", context=WITHHELD, **VALUE),
     "value_ended": lambda: render_prompt("value", context=context(LIST, terminated=True), **VALUE),
     "value_debate": lambda: render_prompt("value_debate", context=context(), **VALUE),
     "debater": lambda: render_prompt("debater", context=context(), side="for", heard=(), **VALUE),
     "debater_second_round": lambda: render_prompt("debater", context=context(), side="against", heard=CASES, **VALUE),
     "judge": lambda: render_prompt("judge", context=context(), arguments=CASES, **VALUE),
-    "judge_unseen": lambda: render_prompt("judge", context=UNSEEN, arguments=CASES, **VALUE),
+    "judge_unseen": lambda: render_prompt("judge", context=WITHHELD, arguments=CASES, **VALUE),
     "judge_ended": lambda: render_prompt("judge", context=context(terminated=True), arguments=CASES, **VALUE),
     "rubric": lambda: render_prompt("rubric", context=context(LIST, history=())),
     "value_rubric": lambda: render_prompt("value_rubric", context=context(), checks=("Is the size 42?", "Is it\nbought?"), **VALUE),
     "compare": lambda: render_prompt("compare", first=context(LIST), second=context(SHOE), pictures=0, **VALUE),
     "compare_ended": lambda: render_prompt("compare", first=context(LIST), second=ANSWERED, pictures=2, **VALUE),
     "value_answer": lambda: render_prompt("value", context=ANSWERED, **VALUE),
-    "value_siblings": lambda: render_prompt("value_siblings", context=context(), states=(WENT_ON, ANSWERED, UNSEEN), **VALUE),
+    "value_siblings": lambda: render_prompt("value_siblings", context=context(), states=(WENT_ON, ANSWERED, WITHHELD), **VALUE),
     "reflection_policy": lambda: render_prompt("reflection", context=context(), surprise=surprise(), kind="policy", **REFLECTION),
     "reflection_sibling": lambda: render_prompt(
         "reflection", context=context(), surprise=surprise(signal="sibling", expected=0.4, real=0.1), kind="policy", **REFLECTION

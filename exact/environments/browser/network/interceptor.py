@@ -17,7 +17,7 @@ import msgspec
 from exact.environments.base import SAFE_METHODS, SideEffect
 from exact.environments.browser.network.form import field_names, request_body
 from exact.environments.browser.network.pdf import as_page
-from exact.environments.browser.network.policy import Decision, PageRequest, RequestPolicy
+from exact.environments.browser.network.policy import PageRequest, RequestDecision, RequestPolicy
 from exact.environments.browser.network.recording import Recording, encoded
 from exact.errors import EnvironmentFailure
 from exact.safety import origin
@@ -144,7 +144,7 @@ class RequestInterceptor:
         request, kind = event["request"], event["resourceType"]
         policy = await self._policy_of(event["frameId"])
         asked = page_request(event)
-        decision = policy.decide(asked) if policy else Decision("a request that belongs to no page")
+        decision = policy.decide(asked) if policy else RequestDecision("a request that belongs to no page")
         if decision.refused:
             if policy and decision.effect:
                 policy.record_blocked(asked, decision.effect)
@@ -185,7 +185,7 @@ class RequestInterceptor:
             answer = {"responseCode": 200, "responseHeaders": named, "body": encoded(b"{}")}
         await self._cdp.send("Fetch.fulfillRequest", {"requestId": event["requestId"], **answer})
 
-    async def _replay(self, event: Event, policy: RequestPolicy, decision: Decision) -> None:
+    async def _replay(self, event: Event, policy: RequestPolicy, decision: RequestDecision) -> None:
         """Answer a request from the recording. Refuse it where it was never recorded."""
         assert self._recording is not None
         request = event["request"]

@@ -19,6 +19,9 @@ from exact.environments.browser.network.harmless import HarmlessRequests, reques
 from exact.environments.browser.network.scrub import unchanged
 from exact.safety import origin, refusal
 
+Reach = Literal["", "sandbox", "recording", "outside"]
+"""Where a request that was sent was answered; see SideEffect."""
+
 
 class PageRequest(NamedTuple):
     """A request of a page, before it is sent."""
@@ -36,7 +39,7 @@ class PageRequest(NamedTuple):
     """Whether it is a navigation."""
 
 
-class Decision(NamedTuple):
+class RequestDecision(NamedTuple):
     """What becomes of a request."""
 
     refused: str = ""
@@ -176,22 +179,22 @@ class RequestPolicy:
         learned = noted.effect.write is None and noted.kind and self._harmless.is_learned(noted.kind)
         return msgspec.structs.replace(noted.effect, write=False) if learned else noted.effect
 
-    def decide(self, request: PageRequest) -> Decision:
+    def decide(self, request: PageRequest) -> RequestDecision:
         """Return what becomes of a request, and learn from it."""
         method, url = request.method, request.url
         unsafe, found = method not in SAFE_METHODS, origin(url)
         nature = "read" if self.unrestricted_writes else self._harmless.nature(method, url, request.body)
         if refused := refusal(url, self.allowed):
-            return Decision(refused, _effect(request, "blocked", detail=refused, write=False if unsafe else None))
+            return RequestDecision(refused, _effect(request, "blocked", detail=refused, write=False if unsafe else None))
         if nature == "read":
-            return Decision()
+            return RequestDecision()
         write = False if nature == "harmless" else None if unsafe else True
         if nature == "write":
             self._learn(request)
         if found in self.allowed and found not in self.writable:
             why = "a log-out while exploring" if write else "a write while exploring"
-            return Decision(why, _effect(request, "blocked", detail=why, write=write), nature == "harmless")
-        return Decision(effect=_effect(request, "request", reach="sandbox" if self.is_inside(url) else "outside", write=write))
+            return RequestDecision(why, _effect(request, "blocked", detail=why, write=write), nature == "harmless")
+        return RequestDecision(effect=_effect(request, "request", reach="sandbox" if self.is_inside(url) else "outside", write=write))
 
     def _learn(self, request: PageRequest) -> None:
         """Learn the kind of a write that no action caused."""

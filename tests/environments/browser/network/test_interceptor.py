@@ -14,8 +14,8 @@ from exact.config import BrowserConfig
 from exact.environments.base import SideEffect
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.environments.browser.network import interceptor
-from exact.environments.browser.network.interceptor import Reach, RequestInterceptor
-from exact.environments.browser.network.policy import RequestPolicy
+from exact.environments.browser.network.interceptor import RequestInterceptor
+from exact.environments.browser.network.policy import Reach, RequestPolicy
 from exact.errors import ActionError, EnvironmentFailure
 from exact.task import Task
 from tests.conftest import CONFIG, Visit

@@ -80,26 +80,23 @@ def _string_match(task: TaskFile, setting: EvaluatorContext) -> Check:
 
 
 def _literal(wanted: Answers, answer: str, dialect: Dialect) -> str:
-    """Return what an answer misses of the references that need no judge."""
+    """Return what an answer misses of the references that need no judge.
+
+    The answer is cleaned before all comparisons, and each comparison cleans it again, as the published evaluators do.
+    """
+    given, answer = answer, text.cleaned(answer, dialect)
     alone = len(wanted.must_include or ()) == 1
     if wanted.exact_match is not None and not text.equal(wanted.exact_match, answer, dialect):
         return f"is not {wanted.exact_match!r}"
     for each in wanted.must_include or ():
-        if not _included(each, answer, dialect, alone=alone):
+        if not text.any_included(each, answer, dialect, alone=alone):
             return f"lacks {each!r}"
     for each in wanted.must_exclude or ():
-        if text.includes(each, answer, dialect):
+        if text.any_included(each, answer, dialect):
             return f"holds {each!r}"
-    if wanted.one_of is not None and not text.one_of(wanted.one_of, answer, dialect):
+    if wanted.one_of is not None and not text.one_of(wanted.one_of, given, dialect):
         return f"holds none of {list(wanted.one_of)}"
-    return _values(wanted.required_values, text.cleaned(answer, dialect))
-
-
-def _included(each: str, answer: str, dialect: Dialect, *, alone: bool) -> bool:
-    """Return whether a reference is in an answer. WebArena's answers have no alternatives."""
-    if dialect == "webarena":
-        return text.includes(each, answer, dialect, alone=alone)
-    return text.any_included(each, answer, dialect)
+    return _values(wanted.required_values, answer)
 
 
 async def _by_meaning(task: TaskFile, wanted: Answers, answer: str, setting: EvaluatorContext) -> str:
@@ -237,7 +234,7 @@ async def _contents(wanted: Contents, seen: Result, task: TaskFile, setting: Eva
         if not text.any_included(each, said, dialect):
             return f"it lacks {each!r}"
     for each in wanted.must_exclude or ():
-        if text.includes(each, said, dialect):
+        if text.any_included(each, said, dialect):
             return f"it holds {each!r}"
     if reason := _values(wanted.required_values, said):
         return f"it {reason}"

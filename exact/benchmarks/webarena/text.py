@@ -10,38 +10,54 @@ from exact.benchmarks.webarena.format import OR, Dialect
 _TOLERANCE = 1e-8
 _NUMBER = re.compile(r"\s*([+-]?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+))\s*")
 _COMPARISON = re.compile(r"\s*(<=|>=|==|<|>)\s*(-?\d[\d,]*(?:\.\d+)?)\s*")
-_TOKEN = re.compile(
-    r"""
-    n't\b | '(?:s|m|d|ll|re|ve)\b           # what a contraction leaves
-    | \.{2,} | -- | '' | `+ | [;@\#$%&?!"()\[\]{}<>*«»“”‘’„]     # signs that stand alone
-    | [:,](?!\d)
-    | (?:(?!n't\b|'(?:s|m|d|ll|re|ve)\b|--|''|\.{2,})[^\s;@\#$%&?!"()\[\]{}<>*«»“”‘’„`:,] | [:,](?=\d))+
-    """,
-    re.X,
+_BREAK = re.compile(r"""[«»“”‘’„;@\#$%&?!"*()\[\]{}<>\u2012-\u2015]|``?|\.{2,}|--|''|[:,](?!\d)""")
+"""Matches a sign that is a token of its own."""
+_OPENING = re.compile(r"(?<!\w)'(?!(?:re|ve|ll|m|t|s|d|n)\b)(?=\w)", re.I)
+"""Matches a single quotation mark before a word, which is not the beginning of a clitic."""
+_CLOSING = re.compile(r"""(?<=[^'\s])'(?=[ «“‘„`;@\#$%&?!\u2012-\u2015]|\.{2}|[:,](?!\d)|\.["'»”’\])}>]*\s*$)""")
+"""Matches a single quotation mark after a word, where more of the sentence follows."""
+_CLITICS = tuple(re.compile(rf"(?<=[^' ])(?:{each})(?= )", re.I) for each in ("'[smd]?", "'ll|'re|'ve|n't"))
+"""Match what a contraction or a closing quotation mark leaves at the end of a word, in the order in which they are split off."""
+_LAST_STOP = re.compile(r"""(?<=[^.])\.(?=[\])}>"'»”’\s]*$)""")
+_PAIRS = re.compile(
+    r"\b(?:(can)(not)|(d)('ye)|(gim|lem)(me)|(gon)(na)|(got)(ta)|(more)('n))\b|\b(wan)(na)(?=\s)|(?<= )('t)(is|was)\b"
+    r"|\b(whad)(dd)(ya)\b|\b(wha)(t)(cha)\b",
+    re.I,
 )
-
-
-_CLOSED = re.compile(r"""[\])}>"'»”’\s]*$|[\])}>"'»”’]*(?=\s)""")
-_ALONE = re.compile(r"(?<![\w'’])[^\W\d_]\.$")
+"""Matches two or three words that are written as one."""
+_WORD = re.compile(r"\S+")
+_ALONE = re.compile(r"(?:^|[^\w'’])[^\W\d_]\.$")
 
 
 def tokens(text: str) -> list[str]:
     """Return words and signs of a text as the Penn Treebank splits them: a full stop that ends a sentence is a token of its own.
 
-    A rule replaces nltk's `word_tokenize`, whose sentence model is fetched at run time. The rule ignores capitals, since references are
-    compared in lower case. A full stop ends a sentence where the text ends or white space follows, after closing quotes and brackets;
-    one after a letter that stands alone (`j. smith`, `e.g.`) does so only at the end of the text.
+    The words of a sentence are split as by nltk's `NLTKWordTokenizer`. A rule replaces nltk's model of sentences, which is fetched at run
+    time. The rule ignores capitals, since references are compared in lower case. A full stop ends a sentence where the text ends or white
+    space follows, after closing quotes and brackets; one after a letter that stands alone (`j. smith`, `e.g.`) does so only at the end.
     """
-    found = list[str]()
-    for match in _TOKEN.finditer(text):
-        word = match[0]
-        ends = len(word) > 1 and word.endswith(".") and not word.endswith("..")
-        closed = _CLOSED.match(text, match.end()) if ends else None
-        if closed and (closed.end() == len(text) or not _ALONE.search(word)):
-            found += (word[:-1], ".")
-        else:
-            found.append(word)
-    return found
+    return [word for sentence in sentences(text) for word in words(sentence)]
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text, by a rule."""
+    found, begin = list[str](), 0
+    for word in _WORD.finditer(text):
+        bare = word[0].rstrip("])}>\"'»”’")
+        if bare.endswith(".") and not bare.endswith("..") and not _ALONE.search(bare):
+            found.append(text[begin : word.end()])
+            begin = word.end()
+    return [*found, text[begin:]]
+
+
+def words(sentence: str) -> list[str]:
+    """Return words and signs of one sentence, as nltk 3.8 to 3.10 split them; double quotation marks stay as they are."""
+    split = _LAST_STOP.sub(" . ", _CLOSING.sub(" '", _OPENING.sub("' ", sentence)))
+    split = " ".join(_BREAK.sub(r" \g<0> ", split).split())
+    split = f" {split} "
+    for clitic in _CLITICS:
+        split = clitic.sub(r" \g<0>", split)
+    return _PAIRS.sub(lambda match: f" {' '.join(filter(None, match.groups()))} ", split).split()
 
 
 def cleaned(text: str, dialect: Dialect) -> str:
@@ -62,11 +78,16 @@ def includes(wanted: str, text: str, dialect: Dialect, *, alone: bool = False) -
     """Return whether `wanted` is in `text`.
 
     Short references are compared as tokens, so that `0` is not found in `10`: in VisualWebArena those of one token, in WebArena's
-    answers those of one character that are the only reference (`alone`).
+    answers those of one character that are the only reference (`alone`). There a digit is also found in a number of its value: `0` in
+    `$0.00`.
     """
     wanted, text = cleaned(wanted, dialect), cleaned(text, dialect)
-    token = len(tokens(wanted)) == 1 if dialect == "visualwebarena" else alone and len(wanted) == 1 and len(tokens(wanted)) == 1
-    return wanted in (tokens(text) if token else text)
+    if dialect == "visualwebarena":
+        return wanted in (tokens(text) if len(tokens(wanted)) == 1 else text)
+    if not alone or len(wanted) != 1:
+        return wanted in text
+    found = tokens(text)
+    return wanted in found or (wanted.isdigit() and float(wanted) in map(number, found))
 
 
 def any_included(wanted: str, text: str, dialect: Dialect, *, alone: bool = False) -> bool:

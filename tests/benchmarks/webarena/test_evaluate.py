@@ -99,6 +99,16 @@ async def test_a_judge_without_a_usable_answer_gives_no_score() -> None:
         await answered("Lyon", {"fuzzy_match": ["Paris"]}, Says("Well, perhaps."))
 
 
+async def test_one_of_several_alternatives_of_a_reference_is_enough() -> None:
+    for said, holds in (("3", True), ("It is 65.", True), ("It is 10.", False)):
+        assert (await answered(said, {"must_include": ["65 |OR| 3"]})).success is holds
+
+
+async def test_an_answer_is_cleaned_before_each_comparison() -> None:
+    assert (await answered("\"'Paris'\"", {"exact_match": "paris"})).success
+    assert (await answered("''blue''", {"must_include": ["'blue'"]})).success
+
+
 async def test_literal_references_are_looked_at_before_a_judge_is_paid() -> None:
     judge = Says("verdict: correct")
     assert not (await answered("Lyon", {"must_include": ["Nice"], "fuzzy_match": ["Paris"]}, judge)).success and not judge.asked
@@ -163,6 +173,14 @@ async def test_preparing_actions_run_first(environment: BrowserEnvironment, http
     click = "document.querySelector('#b').textContent = 'unfolded'"
     look = html({"must_include": ["unfolded"]}, "document.querySelector('#b').textContent", prep_actions=[click])
     assert (await judged(environment, look, httpserver)).success
+
+
+@pytest.mark.parametrize(("excluded", "holds"), [("Cup |OR| Sugar", False), ("Sugar |OR| Milk", True)])
+async def test_a_page_holds_none_of_the_excluded_alternatives(
+    environment: BrowserEnvironment, httpserver: HTTPServer, excluded: str, holds: bool
+) -> None:
+    look = html({"must_exclude": [excluded]}, "document.querySelector('#cart').textContent")
+    assert (await judged(environment, look, httpserver)).success is holds
 
 
 async def test_missing_content_is_a_score_of_0_with_its_reason(environment: BrowserEnvironment, httpserver: HTTPServer) -> None:

@@ -20,6 +20,10 @@ from exact.benchmarks.webarena import address, text
         ('It is "room 2.11."\nSee (Ann.) there', ["It", "is", '"', "room", "2.11", ".", '"', "See", "(", "Ann", ".", ")", "there"]),
         ("e.g. j. smith at 9 a.m.", ["e.g.", "j.", "smith", "at", "9", "a.m", "."]),
         ("a 12'' disc, “i’ve” said ``x``", ["a", "12", "''", "disc", ",", "“", "i", "’", "ve", "”", "said", "``", "x", "``"]),
+        ("The color is 'blue'.", ["The", "color", "is", "'", "blue", "'", "."]),
+        ("1,200–1,300 or a—b", ["1,200", "–", "1,300", "or", "a", "—", "b"]),
+        ("I cannot, you can't: 'tis they're", ["I", "can", "not", ",", "you", "ca", "n't", ":", "'", "tis", "they", "'re"]),
+        ("'mike's' or 'u.s.'", ["'", "mike", "'s", "'", "or", "'", "u.s", ".", "'"]),
         ("well... a.b x. ", ["well", "...", "a.b", "x", "."]),
     ],
 )
@@ -45,6 +49,7 @@ def test_a_word_that_ends_an_inner_sentence_is_a_token() -> None:
 def test_webarena_does_so_for_one_character_that_is_the_only_reference() -> None:
     assert text.includes("0", "10", "webarena") and not text.includes("0", "10", "webarena", alone=True)
     assert text.includes("10", "110", "webarena", alone=True)
+    assert text.includes("0", "$0.00", "webarena", alone=True) and not text.includes("0", "0.50", "webarena", alone=True)
 
 
 @pytest.mark.parametrize(

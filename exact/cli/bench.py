@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from exact.task import Task
 
 
+REPORT = 3.0
+"""Megabytes that the report of one attempt may take in a benchmark, which has many."""
+
+
 class ResourceLimits(NamedTuple):
     """Limits on the resources of all attempts together; None for no limit."""
 
@@ -101,12 +105,13 @@ def _renamed(new: str) -> Callable[[click.Context, click.Parameter, str | None],
 @click.option("--allow-same-task", is_flag=True, help="Also show reflections from other seeds of the same task.")
 @click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder to write the benchmark to. Default: runs/bench-<number>.")
 @click.option("--resume", is_flag=True, help="Resume the benchmark in --out. Its agents and tasks need not be given again.")
+@click.option("--reports/--no-reports", default=True, show_default=True, help="Write a report of each attempt, to which the page links.")
 @click.option("--png", is_flag=True, help="Also write the curves as PNG.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each result instead of the table.")
 def bench(
     suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], own_budgets: bool,
     overrides: tuple[str, ...], parallel: int | None, memory: float | None, cores: float | None, environments: int | None, engine: str,
-    reruns: int, hang: float, allow_same_task: bool, out: Path | None, resume: bool, png: bool, as_json: bool,
+    reruns: int, hang: float, allow_same_task: bool, out: Path | None, resume: bool, reports: bool, png: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Run several agents on a suite at equal budgets and compare them.
 
@@ -140,6 +145,9 @@ def bench(
     except (KeyboardInterrupt, asyncio.CancelledError):
         click.echo(f"exact: interrupted; resume with: exact bench --resume --out {folder.path}", err=True)
         return 130
+    else:
+        if reports:
+            _write_reports(folder)
     finally:
         _outputs(folder, png=png, quiet=as_json)
     if failed := [each for each in results if each.status == "failed"]:
@@ -404,6 +412,21 @@ def _memory(gib: float | None) -> int | None:
         line = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable"))
         return int(int(line.split()[1]) * 1024 * 0.8)
     return None
+
+
+def _write_reports(folder: BenchFolder) -> None:
+    """Write the report of each attempt that has none, or an older one, and the page of each agent."""
+    from exact.report import build_index, build_report
+
+    for run in (folder.agent(agent)[0] for agent in folder.plan.agents):
+        for task in run.manifest.tasks:
+            report, journal = (run.task_folder(task) / name for name in ("report.html", "journal.jsonl"))
+            if journal.exists() and not (report.exists() and report.stat().st_mtime_ns >= journal.stat().st_mtime_ns):
+                try:
+                    build_report(run, task, most=REPORT)
+                except UsageError:  # it is larger even without pictures
+                    build_report(run, task, screenshots=False)
+        build_index(run)
 
 
 def _outputs(folder: BenchFolder, *, png: bool, quiet: bool) -> None:

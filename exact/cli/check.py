@@ -6,8 +6,8 @@ import asyncio
 import importlib
 import json
 import sys
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,15 +34,24 @@ if TYPE_CHECKING:
     default=None,
     help="Run the environment in a gVisor sandbox, or not. Default: as a run would for a tasks.yaml, otherwise not.",
 )
+@click.option(
+    "--actions",
+    "actions_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help='Actions to take instead of those that the elements suggest, one on each line: click [3], go "left".',
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def check(
-    environment: str, task_id: str | None, goal: str, quick: bool, limit: float, python: str | None, sandbox: bool | None, as_json: bool
-) -> int:
+    environment: str, task_id: str | None, goal: str, quick: bool, limit: float, python: str | None, sandbox: bool | None,
+    actions_file: Path | None, as_json: bool,
+) -> int:  # fmt: skip
     """Check the guarantees of the environment contract on ENV. The exit code is 1 where one does not hold.
 
     ENV is a task id (miniwob/click-button?seed=1), a suite (desktop), of which the first task is used, a task of your own
-    (tasks.yaml#name), or module:factory. The factory is a callable without arguments that returns an EnvironmentFactory or an async context
-    manager of one. With --python or --sandbox it is a guest as exact/environments/process/guest.py describes, and may be file.py:factory.
+    (tasks.yaml#name), or module:factory. Modules of the current folder are found. The factory is a callable without arguments that returns
+    an EnvironmentFactory or an async context manager of one. With --python or --sandbox it is a guest as
+    exact/environments/process/guest.py describes, and may be file.py:factory.
     """
     if python and ":" not in environment:
         raise UsageError(f"{environment!r} is no factory, which --python requires: write module:factory or file.py:factory")
@@ -55,7 +64,9 @@ def check(
         open_factory = (
             partial(_guest, environment, python, bool(sandbox)) if guest else partial(_opened, environment, task_id, bool(sandbox))
         )
-    findings = asyncio.run(_check(open_factory, task, quick, limit))
+    written = _read_actions(actions_file) if actions_file else ()
+    with _current_folder():
+        findings = asyncio.run(_check(open_factory, task, quick, limit, written))
     if as_json:
         import msgspec
 
@@ -66,12 +77,42 @@ def check(
 
 
 async def _check(
-    open_factory: Callable[[], AbstractAsyncContextManager[EnvironmentFactory]], task: Callable[[], Task], quick: bool, limit: float
+    open_factory: Callable[[], AbstractAsyncContextManager[EnvironmentFactory]],
+    task: Callable[[], Task],
+    quick: bool,
+    limit: float,
+    actions: Sequence[str],
 ) -> list[Finding]:
     from exact.environments.check import check as run
+    from exact.environments.check import written_actions
 
     async with open_factory() as environments:
-        return await run(environments, task(), quick=quick, limit=limit)
+        if not actions:
+            return await run(environments, task(), quick=quick, limit=limit)
+        propose = await written_actions(environments, actions)
+        return await run(environments, task(), quick=quick, limit=limit, propose=propose)
+
+
+def _read_actions(path: Path) -> tuple[str, ...]:
+    """Return the lines of a file of actions, without empty ones and comments. Raises UsageError where it has none."""
+    try:
+        lines = [line.strip() for line in path.read_text("utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    if not (found := tuple(line for line in lines if line and not line.startswith("#"))):
+        raise UsageError(f"{path} holds no action: write one on each line, such as click [3]")
+    return found
+
+
+@contextmanager
+def _current_folder() -> Iterator[None]:
+    """Let modules of the current folder be imported, as `python -m` does."""
+    added = str(Path.cwd())
+    sys.path.insert(0, added)
+    try:
+        yield
+    finally:
+        sys.path.remove(added)
 
 
 def _task(environment: str, task_id: str | None, goal: str) -> Task:

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
+
+from exact.cli.task_files import is_task_file, read_task_files
+from exact.errors import UsageError
+
+if TYPE_CHECKING:
+    from exact.task import Task
 
 
 @click.group()
@@ -19,7 +26,8 @@ def tasks() -> None:
 def list_tasks(suite: str | None, as_json: bool) -> None:
     """Print the ids of all tasks, one on a line.
 
-    SUITE selects a suite (miniwob) or a pattern ('miniwob/click-*?seed=1..3').
+    SUITE selects a suite (miniwob) or a pattern ('miniwob/click-*?seed=1..3'). It may also be a file of your own tasks: tasks.yaml for all
+    of them, 'tasks.yaml#open-*' for some.
     """
     ids = _ids(suite)
     if as_json:
@@ -32,10 +40,10 @@ def list_tasks(suite: str | None, as_json: bool) -> None:
 @click.argument("id")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(id: str, as_json: bool) -> None:
-    """Print the fields of the task ID."""
+    """Print the fields of the task ID, which may be a task of a file: tasks.yaml#name."""
     from exact.benchmarks import registry
 
-    fields = msgspec.to_builtins(registry.task(id))
+    fields = msgspec.to_builtins(_own(id) if is_task_file(id) else registry.task(id))
     if as_json:
         click.echo(json.dumps(fields))
         return
@@ -46,11 +54,23 @@ def show(id: str, as_json: bool) -> None:
 def _ids(suite: str | None) -> list[str]:
     from exact.benchmarks import registry
 
+    if suite is not None and is_task_file(suite):
+        return [task.id for task in read_task_files([suite])]
     if suite is None:
         return [id for each in registry.suites().values() for id in each.ids()]
     if "/" in suite:
         return [task.id for task in registry.expand([suite])]
     return list(registry.suite(suite).ids())
+
+
+def _own(pattern: str) -> Task:
+    """Return the one task of a file that a pattern names. Raises UsageError where it names several."""
+    found = read_task_files([pattern])
+    if len(found) != 1:
+        raise UsageError(
+            f"{pattern} names {len(found)} tasks: name one, such as {pattern.partition('#')[0]}#{found[0].id.rpartition('/')[2]}"
+        )
+    return found[0]
 
 
 def _line(value: object) -> str:

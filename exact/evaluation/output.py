@@ -14,7 +14,11 @@ from exact.evaluation.published import published_beside
 from exact.evaluation.statistics import solved_within
 from exact.evaluation.summary import SOLVED, Reward, by_agent, is_void, task_of
 from exact.evaluation.table import render_markdown
+from exact.runs.journal.file import stated_instruction
+from exact.runs.journal.store import RunFolder
 
+INSTRUCTION = 300
+"""Characters of a task's text on the page."""
 COSTS = {
     "transitions": "environment steps, replays included",
     "evaluations": "evaluations",
@@ -35,10 +39,31 @@ def write_outputs(folder: BenchFolder, rewards: Mapping[str, Reward] | None = No
             files[folder.path / f"curve_{kind}.svg"] = success_curve(plan, results, kind)
     files[folder.path / "table.md"] = render_markdown(plan, results, rewards)
     first = next(iter(files.values())) if len(files) > 1 else ""
-    files[folder.path / "index.html"] = render_page(plan, results, first, rewards)
+    reports, instructions = _reports(folder), _instructions(folder)
+    files[folder.path / "index.html"] = render_page(plan, results, first, rewards, reports=reports, instructions=instructions)
     for path, text in files.items():
         write_file(path, text.encode("utf-8", "replace"))
     return list(files)
+
+
+def _reports(folder: BenchFolder) -> dict[tuple[str, str], str]:
+    """Return the links to the reports that exist, by agent and task, and to the page of each agent, by agent and an empty task."""
+    found = {}
+    for agent in folder.plan.agents:
+        run = RunFolder(folder.agent_path(agent))
+        pages = {"": run.path / "index.html"} | {task.id: run.task_folder(task) / "report.html" for task in folder.plan.tasks}
+        found |= {(agent, task): path.relative_to(folder.path).as_posix() for task, path in pages.items() if path.exists()}
+    return found
+
+
+def _instructions(folder: BenchFolder) -> dict[str, str]:
+    """Return the text of each task: of the task itself, or as an environment stated it."""
+    runs = [RunFolder(folder.agent_path(agent)) for agent in folder.plan.agents]
+    found = {}
+    for task in folder.plan.tasks:
+        stated = (stated_instruction(run.task_folder(task) / "journal.jsonl") for run in runs)
+        found[task.id] = " ".join((task.instruction or next(filter(None, stated), "")).split())[:INSTRUCTION]
+    return found
 
 
 def success_curve(plan: Plan, results: Sequence[Result], kind: str) -> str:

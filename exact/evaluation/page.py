@@ -16,8 +16,19 @@ if TYPE_CHECKING:
     import jinja2
 
 
-def render_page(plan: Plan, results: Sequence[Result], curve: str, rewards: Mapping[str, Reward] | None = None) -> str:
-    """Return the HTML. `curve` is an SVG made by `plot.curves`, whose texts are escaped already."""
+def render_page(
+    plan: Plan,
+    results: Sequence[Result],
+    curve: str,
+    rewards: Mapping[str, Reward] | None = None,
+    *,
+    reports: Mapping[tuple[str, str], str] | None = None,
+    instructions: Mapping[str, str] | None = None,
+) -> str:
+    """Return the HTML. `curve` is an SVG made by `plot.curves`, whose texts are escaped already.
+
+    `reports`: links to reports by agent and task. `instructions`: texts of tasks by id.
+    """
     from markupsafe import Markup
 
     groups = {agent: by_agent(results).get(agent, []) for agent in plan.agents}
@@ -37,6 +48,8 @@ def render_page(plan: Plan, results: Sequence[Result], curve: str, rewards: Mapp
         results={(each.agent, each.task): each for each in results},
         missing=len(plan.pairs) - len(results),
         curve=Markup(curve),
+        reports=reports or {},
+        instructions=instructions or {},
     )
 
 

@@ -23,15 +23,20 @@ from exact.report.model.data import Report
 
 _VENDOR = ("selection", "dispatch", "timer", "ease", "color", "interpolate", "transition", "drag", "zoom", "hierarchy")
 _SCRIPTS = (
-    "report.js", "theme.js", "diff.js", "panel.js", "items.js", "svg.js", "canvas.js", "tree.js", "minimap.js", "find.js", "timeline.js",
-    "main.js",
+    "report.js", "theme.js", "fold.js", "diff.js", "panel.js", "items.js", "svg.js", "canvas.js", "tree.js", "minimap.js", "find.js",
+    "timeline.js", "main.js",
 )  # fmt: skip
 _DARK = re.compile(r"@media \(prefers-color-scheme: dark\) \{\s*:root:not\(\[data-theme=\"light\"\]\) (\{.*?\})\s*\}", re.DOTALL)
 _INERT = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
 def page(report: Report, *, live: Mapping[str, object] | None = None) -> str:
-    """Return the report of one attempt. `live`: its present figures; the page then asks its server for changes and may send commands."""
+    """Return the report of one attempt. `live`: its present figures; the page then asks its server for changes and may send commands.
+
+    Of an attempt that never began the page says only that.
+    """
+    if not report.head.began and live is None:
+        return _render("unbegun.html.j2", tuple(_file(name) for name in ("theme.js", "unbegun.js", "fold.js")), head=report.head)
     scripts = (_vendored(), *(_file(name) for name in _SCRIPTS), *((_file("live.js"),) if live else ()))
     data = {"nodes": report.nodes, "timeline": report.timeline, "limits": report.limits}
     parts = {"data": data, "texts": report.texts, "pictures": report.pictures, "marks": report.marks}

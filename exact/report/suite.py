@@ -14,9 +14,12 @@ from exact.config import load_recorded
 from exact.errors import ExactError
 from exact.report.model.reading import Move, Reading
 from exact.report.model.text import in_words, one_line
+from exact.runs.journal.file import stated_instruction
 from exact.runs.journal.store import ResultLine, RunFolder
 from exact.task import Task
 
+INSTRUCTION, ANSWER = 300, 200
+"""Characters of a task's text and of an answer in the table."""
 BINS = 5
 """Number of equal parts of [0, 1] into which own values are sorted."""
 
@@ -47,6 +50,12 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     oracle: bool = False
     path: tuple[str, ...] = ()
     """Committed actions in words."""
+    instruction: str = ""
+    """Text of the task."""
+    answer: str | None = None
+    """Answer of the attempt; None where it gave none."""
+    reason: str = ""
+    """Reason of a failure, or the evaluator's reason."""
 
 
 class FirstDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,17 +126,20 @@ def _reading(run: RunFolder, task: Task) -> Reading | None:
 
 
 def _row(name: str, run: RunFolder, task: Task, line: ResultLine | None, href: str, reading: Reading | None) -> AttemptRow:
-    started = (run.task_folder(task) / "journal.jsonl").exists()
+    journal = run.task_folder(task) / "journal.jsonl"
+    started = journal.exists()
     bare = AttemptRow(
         run=name, agent=one_line(run.manifest.agent), task=one_line(task.id.partition("?seed=")[0]), seed=_seed(task, line),
         ending=ending(line, started), href=href, path=_path(reading) if reading is not None else (),
+        instruction=one_line(task.instruction or stated_instruction(journal), INSTRUCTION),
     )  # fmt: skip
     if line is None:
         return bare
     return msgspec.structs.replace(
         bare, score=line.score, value=line.value, steps=line.actions, transitions=line.transitions, evaluations=line.evaluations,
         calls=line.calls, tokens=line.tokens, cost=line.cost, seconds=line.seconds, drift=line.drifted, failures=line.failures,
-        oracle=line.oracle,
+        oracle=line.oracle, answer=None if line.answer is None else one_line(line.answer, ANSWER),
+        reason=one_line(line.reason if line.status == "failed" else line.score_reason),
     )  # fmt: skip
 
 
@@ -142,7 +154,7 @@ def ending(line: ResultLine | None, started: bool) -> str:
         return "unfinished" if started else "not started"
     if line.status == "scored":
         return "solved" if line.score == 1 else "unsolved"
-    return line.status
+    return line.status if line.began else "did not begin"
 
 
 def _href(run: RunFolder, task: Task, beside: Path) -> str:

@@ -1,6 +1,7 @@
 """`exact bench`, `exact compare` and `exact rescore` as commands, on real pages."""
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -75,6 +76,17 @@ def test_a_benchmark_is_made_of_tasks_of_one_s_own(httpserver: HTTPServer, tmp_p
     assert main(["bench", "--resume", *given[:1], "--seeds", "3", "--out", out]) == 0
     assert main(["rescore", out, "--task", "own/*"]) == 0
     assert "= react own/judged?seed=3: 1 -> 1" in capsys.readouterr().out
+    page = (tmp_path / "bench" / "index.html").read_text()
+    links = re.findall(r'href="(agents/[^"]*)"', page)
+    assert len(links) == 6 and all((tmp_path / "bench" / link).exists() for link in links), "two agents and four attempts"
+    assert page.count("Click &#34;There&#34;") == 2, "the texts of the tasks"
+
+
+def test_a_benchmark_without_reports_has_no_links_to_any(httpserver: HTTPServer, tmp_path: Path) -> None:
+    httpserver.expect_request("/").respond_with_data("<title>Here</title><a href=/there>There</a>", content_type="text/html")
+    file, out = own_tasks(tmp_path / "own", httpserver.url_for("/")), tmp_path / "bench"
+    assert main(["bench", f"{file}#judged", "--agent", "react", "--budget", "actions=1", "--no-reports", "--out", str(out)]) == 0
+    assert not list(out.rglob("report.html")) and 'href="agents/' not in (out / "index.html").read_text()
 
 
 def test_an_evaluator_that_raises_ends_its_own_attempts_and_no_others(

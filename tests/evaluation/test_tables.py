@@ -225,6 +225,16 @@ def test_text_from_a_site_does_not_become_a_page() -> None:
     assert "<script" not in html
 
 
+def test_every_cell_leads_to_its_report_and_shows_what_was_asked_and_answered() -> None:
+    hostile = '"><script>alert(1)</script>'
+    lines = [result("a", 0, 1.0, answer=hostile), result("a", 1, None, reason=hostile, began=False), result("a", 2, 0.0, answer="")]
+    links = {("a", TASKS[0].id): "agents/a/tasks/x y/report.html", ("a", TASKS[1].id): "agents/a/tasks/z/report.html"}
+    texts = {TASKS[0].id: f"Find 日本 {hostile}", TASKS[1].id: "Buy tea."}
+    html = render_page(plan("a"), lines, "", reports=links, instructions=texts)
+    assert 'href="agents/a/tasks/x%20y/report.html"' in html and ">did not begin</a>" in html and html.count("report.html") == 2
+    assert "Find 日本" in html and "Buy tea." in html and "(empty answer)" in html and "<script>" not in html
+
+
 async def test_tables_and_curves_are_written_and_a_comparison_counts_wins_and_losses(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", settings("react", "react"), settings("mcts", iterations=30), seeds=4)
     await run(folder)

@@ -162,14 +162,14 @@ async def test_lines_are_aligned_by_what_is_the_same(show: Show, shop: RunFolder
         assert "\n".join(text for sign, text in found if sign != "-") == after
 
 
-async def test_the_first_screen_says_what_was_written_and_what_it_cost(show: Show, shop: RunFolder) -> None:
+async def test_below_the_tree_is_what_was_written_and_what_it_cost(show: Show, shop: RunFolder) -> None:
     async with show(shop) as page:
-        head = page.locator("#head")
-        await expect(head).to_contain_text("POST http://shop.test/pay (201)")
-        await expect(head).to_contain_text("It stands.")
-        await expect(head).to_contain_text("2 writes of the search were blocked.")
-        await expect(head.locator("tbody tr")).to_have_count(2)
-        await expect(head).not_to_contain_text("Where it went wrong")
+        below = page.locator("#below .plain")
+        await expect(below).to_contain_text("POST http://shop.test/pay (201)")
+        await expect(below).to_contain_text("It stands.")
+        await expect(below).to_contain_text("2 writes of the search were blocked")
+        await expect(below.locator("tbody tr")).to_have_count(2)
+        await expect(below).not_to_contain_text("Where it went wrong")
 
 
 async def test_budget_and_values_are_drawn_over_the_iterations(show: Show, shop: RunFolder) -> None:

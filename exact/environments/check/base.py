@@ -44,6 +44,16 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     skipped: bool = False
 
 
+@dataclass
+class StepTally:
+    """Count of the steps that were tried in all checks. Where none was accepted, no guarantee was really tried."""
+
+    tried: int = 0
+    accepted: int = 0
+    refusal: str = ""
+    """Text of the last refusal."""
+
+
 class Broken(ExactError):
     """Broken guarantee: the text says what was seen."""
 
@@ -73,6 +83,8 @@ class Subject:
     now: Callable[[], float] = time.monotonic
     ends: set[tuple[str, str]] = field(default_factory=set)
     """(fingerprint, action) pairs that ended an episode: later walks avoid them."""
+    tally: StepTally = field(default_factory=StepTally)
+    """Steps of all checks together."""
 
     def late(self, part: float = 1.0) -> bool:
         """Return whether that share of the present check's time is over."""
@@ -113,7 +125,15 @@ class Subject:
         return await self.call("reset", environment.reset(self.task))
 
     async def step(self, environment: Environment, action: Action) -> Transition:
-        return await self.call(f"step {action}", environment.step(action))
+        """Take a step and count it. Raises ActionError where it is refused, Broken where it hangs."""
+        self.tally.tried += 1
+        try:
+            transition = await self.call(f"step {action}", environment.step(action))
+        except ActionError as error:
+            self.tally.refusal = f"{action}: {error}"
+            raise
+        self.tally.accepted += 1
+        return transition
 
     async def walk(self, environment: Environment, seen: Observation, steps: int, key: object = "", *, keys: bool = False) -> list[Taken]:
         """Take up to `steps` actions from the present state, drawn by key, and return each with its state.
@@ -137,6 +157,8 @@ class Subject:
         for attempt in range(TRIES):
             if path := await self.walk(environment, await self.reset(environment), steps, f"{key} {attempt}"):
                 return path
+        if not self.tally.accepted:
+            raise Skip("no action was accepted")
         raise Skip("every action that was tried ends the episode")
 
     async def _one(self, environment: Environment, seen: Observation, dice: random.Random, *, nameless: bool) -> Taken | None:

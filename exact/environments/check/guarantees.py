@@ -80,7 +80,7 @@ async def snapshots_are_states(subject: Subject) -> str:
             if (deeper := await _deeper(subject, environment, seen, snapshot, depth)) is None:
                 break
             (seen, snapshot), reached = await _returns(subject, environment, deeper, depth), depth
-    return f"depths 1 to {reached}" if reached else "no state to return to: every action ends the episode"
+    return f"depths 1 to {reached}" if reached else "no state to return to: no action leads on"
 
 
 async def _pages_come_back(subject: Subject, environment: Environment) -> str:
@@ -192,7 +192,7 @@ async def errors_are_typed(subject: Subject) -> str:
 
 async def _refuses(subject: Subject, environment: Environment, kinds: tuple[type[ExactError], ...], what: str, action: Action) -> None:
     try:
-        await subject.step(environment, action)
+        await subject.call(f"step {action}", environment.step(action))
     except kinds:
         return
     except Exception as error:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from exact.action import Action, ActionSpace, Parameter, Verb
 from exact.environments.base import EnvironmentFactory
 from exact.environments.check import guarantees
-from exact.environments.check.base import Check, Finding, Propose, Subject, run
+from exact.environments.check.base import Check, Finding, Propose, StepTally, Subject, run
 from exact.environments.check.leaks import nothing_is_left
 from exact.errors import ActionError
 from exact.observation import Observation
@@ -66,7 +66,19 @@ async def check(
         share, of = _SHARES.get(name, 1.0), sum(_SHARES.get(each, 1.0) for each in chosen[i:])
         seconds = max(end - subject.now(), 0.0) * share / of if quick else math.inf
         found.append(await run(name, CHECKS[name], subject, seconds))
-    return found
+    return [*found, *_unstepped(subject.tally, found)]
+
+
+def _unstepped(tally: StepTally, found: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield a failed finding where no step was accepted in any check, so that those that passed say nothing."""
+    if tally.accepted or not (tally.tried or all(each.passed for each in found)):
+        return
+    what = f"all {tally.tried} were refused, the last {tally.refusal}" if tally.tried else "none was known for what the environment shows"
+    yield Finding(
+        name="steps are accepted",
+        passed=False,
+        detail=f"no action could be taken, so nothing was examined: {what}: give actions that the task accepts with --actions FILE",
+    )
 
 
 def possible(seen: Observation, actions: ActionSpace) -> list[Action]:

@@ -61,7 +61,7 @@ function rootMean() {
 
 function badge(item) {
   const status = statusOf(item);
-  const words = [item.node?.pending && CLOCK.at == null && "in flight", item.node?.traces?.some(trace => trace.write) && "write",
+  const words = [item.node?.pending && CLOCK.at == null && "in flight", writeOf(item.node) && "write",
     status === "untried" ? "not tried" : STATUS[status]];
   return words.filter(Boolean).join(" · ");
 }
@@ -76,6 +76,12 @@ function spoken(item) {
   const where = item.node ? `State ${item.node.id}` : "Action";
   return [where, titleOf(item), statistics(item).replace(/\s+/g, " "), badge(item), isCommitted(item.node) && "committed"].filter(Boolean).join(", ");
 }
+
+/** The write of a state that reached furthest; undefined where there is none. */
+const writeOf = node => {
+  const sent = (node?.traces ?? []).filter(trace => trace.write);
+  return sent.find(trace => trace.what === "sent outside") ?? sent[0];
+};
 
 const widths = new Map();
 /** Text cut to a width in pixels. */

@@ -40,6 +40,7 @@ function written(id, html) {
   const open = opened($(id));
   $(id).replaceChildren(...new DOMParser().parseFromString(html, "text/html").body.childNodes);
   reopen($(id), open);
+  fold();
 }
 
 const opened = host => new Map([...host.querySelectorAll("details")].map(each => [each.querySelector("summary")?.textContent.replace(/\d+/g, "#"), each.open]));

@@ -78,7 +78,7 @@ function describe(node) {
 function heading(node, choice, parent) {
   const marks = [
     node.committed && tag("committed", "good"), node.current && tag("last state"), node.pending && tag("in flight"),
-    STATUS[node.status] && tag(STATUS[node.status], node.status), node.traces?.some(trace => trace.write) && tag("write sent", "blocked"),
+    STATUS[node.status] && tag(STATUS[node.status], node.status), writeOf(node) && tag(writeOf(node).what, "blocked"),
   ].filter(Boolean);
   return make("header", {},
     make("p", { class: "quiet" }, `State ${node.id}, ${plural(node.depth, "action")} from the start`,
@@ -166,7 +166,7 @@ function outside(node) {
   const traces = node.traces ?? [];
   if (!traces.length) return null;
   const rows = traces.map(trace => make("tr", { class: trace.write ? "sent" : null }, ...[
-    trace.phase, trace.write ? "write sent" : trace.kind, [trace.method, trace.url, trace.detail].filter(Boolean).join(" "), String(trace.status || "–"),
+    trace.phase, trace.what, [trace.method, trace.url, trace.detail].filter(Boolean).join(" "), String(trace.status || "–"),
   ].map((text, place) => make("td", { class: place === 3 ? "n" : null, dir: "auto" }, text))));
   return section(`Side effects (${traces.length})`, true, table(["When", "What", "Request", "#"], rows));
 }

@@ -45,7 +45,7 @@ function filter() {
   const words = by("filter").value.toLowerCase().split(/\s+/).filter(Boolean), came = by("came").value;
   let shown = 0;
   for (const line of lines) {
-    const row = rowOf(line), said = `${row.run} ${row.agent} ${row.task} seed=${row.seed} ${row.ending}`.toLowerCase();
+    const row = rowOf(line), said = `${row.run} ${row.agent} ${row.task} seed=${row.seed} ${row.ending} ${row.instruction} ${row.answer ?? ""}`.toLowerCase();
     line.hidden = !words.every(word => said.includes(word)) || (came !== "" && row.ending !== came);
     shown += !line.hidden;
   }

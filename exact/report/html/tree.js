@@ -65,13 +65,13 @@ class TreeView {
   open(item) {
     this.cursor = this.selected = item;
     const rows = d3.hierarchy(this.items.get("0"), each => this.shown(each)).count().value;
-    if (rows * CARD.row * this.readable() > this.size().height) this.onlyCommitted();
+    if (rows * CARD.row > 1.25 * this.size().height) this.onlyCommitted();
     this.select(item);
     this.fit({ readable: true });
   }
 
   /** The smallest scale at which cards can be read. */
-  readable() { return this.size().width < 600 ? 0.66 : 0.82; }
+  readable() { return this.size().width < 600 ? 0.9 : 1; }
 
   select(item, { reveal = false } = {}) {
     this.cursor = this.selected = item;

@@ -44,6 +44,8 @@ class Write(ReportPart, frozen=True, kw_only=True):
     fate: str
     """Statement that it stands or was undone."""
     undone: bool
+    fields: tuple[str, ...] = ()
+    """Names of the fields that it sent."""
 
 
 class Cost(ReportPart, frozen=True, kw_only=True):
@@ -82,7 +84,19 @@ class Head(ReportPart, frozen=True, kw_only=True):
     headline: str
     """`Solved`, `Judged 0.84`, ..."""
     sentence: str
-    """Sentence that says who found the outcome and why the attempt stopped."""
+    """Sentence that says who found the outcome, and why the attempt stopped where that is short."""
+    brief: str = ""
+    """Actions, model calls, money and time in one line."""
+    answer: str | None = None
+    """Answer of the attempt; None where it gave none."""
+    reason: str = ""
+    """Reason that the evaluator gave."""
+    stopped: str = ""
+    """Reason why the attempt stopped, where it is long or a failure."""
+    began: bool = True
+    """Flag: the start of the task was reached. Where it was not, there is nothing to show but the reason."""
+    way_on: Literal["", "resume", "new run"] = ""
+    """What to do about a failure, once its cause is fixed."""
     labels: tuple[str, ...] = ()
     """Labels that a reader needs before any number: `built-in agent, not a language model`, `oracle values`."""
     facts: tuple[Fact, ...] = ()
@@ -92,11 +106,17 @@ class Head(ReportPart, frozen=True, kw_only=True):
     health: tuple[str, ...] = ()
     """Signs that the search could not help."""
     committed: tuple[Write, ...] = ()
-    """Writes of committed actions."""
+    """Writes of committed actions that left the sandbox."""
     simulated: tuple[Write, ...] = ()
-    """Writes that were sent while searching."""
-    blocked: int = 0
-    """Number of blocked writes."""
+    """Writes of the search that left the sandbox."""
+    contained: tuple[Write, ...] = ()
+    """Writes that stayed in the sandbox, or were answered from recorded traffic."""
+    blocked: tuple[Write, ...] = ()
+    """Writes of the search that were blocked."""
+    outside: int = 0
+    """Number of writes that were sent to a server outside."""
+    unknown: bool = False
+    """Flag: the journal does not record of every write whether it left the sandbox."""
     costs: tuple[Cost, ...] = ()
     waste: tuple[str, ...] = ()
     """Sentences about results that were paid for and not used."""
@@ -112,6 +132,8 @@ class Trace(ReportPart, frozen=True, kw_only=True):
     status: int
     detail: str
     write: bool
+    what: str
+    """What happened, in words: `sent outside`, `sent in the sandbox`, `blocked`."""
     phase: Literal["committed", "simulated", "replayed"]
     node: int
     """Node that the step led to, or at which it happened."""

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from exact.config import Config
 from exact.counted import counted
 from exact.report.model import data
-from exact.report.model.faults import blocked_writes, committed_writes, simulated_writes, wrong
+from exact.report.model.faults import writes, wrong
 from exact.report.model.money import costs, waste
 from exact.report.model.reading import Reading
 from exact.report.model.routes import lines, travel
 from exact.report.model.text import LINE, inert, one_line
+from exact.runs.attempt.ending import final_answer
 from exact.search.inspect.health import Symptom, health
 from exact.task import Task
 
+BRIEF = 80
+"""Maximum length of a reason that is part of a sentence, in characters."""
+ANSWER = 20_000
+"""Maximum length of an answer or an evaluator's reason, in characters."""
 _JUDGES = {
     "builtin": "the built-in value function (not a language model)",
     "constant": "a constant value, without information",
@@ -23,22 +30,35 @@ _JUDGES = {
 def head(reading: Reading, task: Task, committed: tuple[data.CommittedStep, ...] = (), *, oracle: bool = False) -> data.Head:
     """Return what a reader should see first. `committed`: its steps. `oracle`: whether the values came from the benchmark's score."""
     ending, headline, sentence = _ending(reading)
-    config = reading.config
+    stopped = one_line(_stopped(reading), 4 * LINE)
+    if stopped and len(stopped) <= BRIEF and ending != "failed":
+        sentence, stopped = f"{sentence} Why it stopped: {stopped}.", ""
+    config, state = reading.config, reading.state
+    sent, answer = writes(reading), state.ended.answer if state.ended else final_answer(state)
     return data.Head(
         task=one_line(task.id),
-        instruction=inert(reading.state.instruction or task.instruction or "(the environment has not stated its goal)", 4 * LINE),
+        instruction=inert(state.instruction or task.instruction or "(the environment has not stated its goal)", 4 * LINE),
         agent=one_line(config.name),
         ending=ending,
         headline=headline,
         sentence=one_line(sentence, 4 * LINE),
+        brief=_brief(reading),
+        answer=None if answer is None else inert(answer.strip(), ANSWER),
+        reason=inert(state.scored.score.reason.strip(), ANSWER) if state.scored else "",
+        stopped=stopped,
+        began=state.started or state.finished is None,
+        way_on=_way_on(reading),
         labels=_labels(config, oracle or str(config.value.kind) == "oracle"),
         facts=_facts(reading),
         setting=_setting(reading),
         warnings=tuple(dict.fromkeys(one_line(warning) for warning in reading.warnings)),
         health=tuple(symptom.text for symptom in _health(reading)),
-        committed=committed_writes(reading),
-        simulated=simulated_writes(reading),
-        blocked=blocked_writes(reading),
+        committed=sent.committed,
+        simulated=sent.simulated,
+        contained=sent.contained,
+        blocked=sent.blocked,
+        outside=sent.outside,
+        unknown=sent.unknown,
         costs=costs(reading),
         waste=tuple(waste(reading)),
         wrong=wrong(reading, committed, ending),
@@ -53,26 +73,53 @@ def _health(reading: Reading) -> tuple[Symptom, ...]:
 def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
     """Return how the attempt ended, a headline for it, and who found that."""
     state = reading.state
-    why = f" Why it stopped: {state.ended.reason}." if state.ended else ""
     if state.scored is not None:
         score = state.scored.score
         raw = "" if score.raw is None else f" (raw {score.raw:g})"
-        said = (
-            f"The benchmark's evaluator gave {score.value:.2f}{raw}{f': {score.reason}' if score.reason else ''}.{_own_view(reading)}{why}"
-        )
+        said = f"The benchmark's evaluator gave {score.value:.2f}{raw}.{_own_view(reading)}"
         return ("solved", "Solved", said) if score.success else ("unsolved", "Not solved", said)
     if state.finished is None and state.paused:
         return "unfinished", "Paused", f"A viewer paused it after {state.elapsed:.1f} s."
     if state.finished is None:
-        return "unfinished", "Unfinished", f"The journal ends after {state.elapsed:.1f} s, before the attempt ended.{why}"
-    reason = f" {state.finished.reason}." if state.finished.reason and not why else why
+        return "unfinished", "Unfinished", f"The journal ends after {state.elapsed:.1f} s, before the attempt ended."
     match state.finished.status:
         case "judged":
             value = f"{state.judged.evaluation.value:.2f}" if state.judged else "without a value"
-            return "judged", f"Judged {value}", f"By {judge(reading.config)}; no benchmark has scored it.{reason}"
+            return "judged", f"Judged {value}", f"By {judge(reading.config)}; no benchmark has scored it."
+        case "failed" if not state.started:
+            return "failed", "Did not begin", "The start of the task was not reached, so nothing was searched and nothing was done."
         case "failed":
-            return "failed", "Failed", f"The infrastructure failed, so there is no score.{reason}"
-    return "stopped", "Stopped", f"The attempt was stopped before its end, so there is no score.{reason}"
+            return "failed", "Failed", "The infrastructure failed, so there is no score."
+    return "stopped", "Stopped", "The attempt was stopped before its end, so there is no score."
+
+
+def _stopped(reading: Reading) -> str:
+    """Return why the attempt stopped: what broke, or why no further action was committed."""
+    state = reading.state
+    if state.finished is not None and state.finished.status == "failed":
+        return state.finished.reason
+    return state.ended.reason if state.ended else state.finished.reason if state.finished else ""
+
+
+def _way_on(reading: Reading) -> Literal["", "resume", "new run"]:
+    finished = reading.state.finished
+    if finished is None or finished.status != "failed":
+        return ""
+    return "resume" if finished.resumable else "new run"
+
+
+def _brief(reading: Reading) -> str:
+    """Return what the attempt took in one line."""
+    state, spent = reading.state, reading.state.budget.spent
+    if not state.started:
+        return ""
+    calls = int(spent.get("calls", 0))
+    took = [
+        counted(len(state.committed), "action"),
+        calls and counted(calls, "model call"),
+        calls and _money(spent.get("money", 0.0), state.cost_known, calls),
+    ]
+    return ", ".join([*filter(None, took), duration(state.elapsed)])
 
 
 def _own_view(reading: Reading) -> str:

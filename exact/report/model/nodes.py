@@ -22,6 +22,12 @@ _KINDS: dict[str, data.Status] = {
 """Status by the first word of a reason for closing."""
 
 
+_REACHED = {
+    "outside": "sent outside", "sandbox": "sent in the sandbox", "recording": "answered from recorded traffic", "": "sent",
+}  # fmt: skip
+"""What happened to a write, by where it was answered."""
+
+
 def nodes(reading: Reading, texts: Texts) -> tuple[data.TreeState, ...]:
     """Return all nodes in order of their ids. A node that another one represents is merged into that one."""
     return tuple(state(reading, node, texts) for node in reading.state.tree.nodes if reading.merged(node) is node)
@@ -194,8 +200,9 @@ def traces(effects: Iterable[SideEffect], phase: str, node: int) -> list[data.Tr
             method=one_line(effect.method, 20),
             url=one_line(effect.url),
             status=effect.status,
-            detail=one_line(effect.detail),
+            detail=one_line("; ".join(filter(None, (effect.detail, f"fields: {', '.join(effect.fields)}" if effect.fields else "")))),
             write=effect.is_write,
+            what=_REACHED[effect.reach] if effect.is_write else effect.kind,
             phase="committed" if phase == "committed" else "simulated" if phase == "simulated" else "replayed",
             node=node,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ import msgspec
 
 from exact.errors import JournalError
 from exact.runs.journal.aliases import RENAMED, current
-from exact.runs.journal.events import OLDEST, SCHEMA, AnyEvent, Opened
+from exact.runs.journal.events import OLDEST, SCHEMA, AnyEvent, Opened, Reset
 
 Clock = Callable[[], float]
 E = TypeVar("E", bound=AnyEvent)
@@ -37,6 +38,10 @@ def is_being_written(path: Path) -> bool:
     except OSError:
         return False
     return False
+
+
+_HEAD = 20
+"""Lines of a journal among which the reset is."""
 
 
 class Journal:
@@ -140,6 +145,21 @@ class Tail:
 def read_journal(path: Path) -> Iterator[AnyEvent]:
     """Yield the events of a journal, without a torn last line. Raises JournalError where another line is invalid."""
     return Tail(path).new()
+
+
+def stated_instruction(path: Path) -> str:
+    """Return the instruction with which an attempt began, as its environment stated it; empty where the journal holds none.
+
+    Only the first lines are read. A journal that does not read has none.
+    """
+    try:
+        with path.open("rb") as file:
+            for line in itertools.islice(file, _HEAD):
+                if line.startswith(b'{"event":"reset"') and line.endswith(b"\n"):
+                    return msgspec.json.decode(line, type=Reset).instruction
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    return ""
 
 
 def _check_schema(path: Path, opened: Opened) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -13,7 +14,7 @@ from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import form
 from exact.models.base import Sampling, Usage
 from exact.report.model import data
-from exact.report.model.faults import blocked_writes, committed_writes, simulated_writes, wrong
+from exact.report.model.faults import writes, wrong
 from exact.report.model.growth import Growth
 from exact.report.model.money import costs, waste
 from exact.report.model.reading import Reading
@@ -59,9 +60,32 @@ def test_the_step_that_went_wrong_is_the_one_that_broke_or_fell_furthest(
 
 def test_committed_writes_were_sent_and_blocked_ones_were_not(tmp_path: Path) -> None:
     reading = reading_of(shop_run(tmp_path / "run"))
-    (write,) = committed_writes(reading)
+    found = writes(reading)
+    (write,) = found.committed
     assert write.request == "POST http://shop.test/pay (201)" and write.fate == "It stands." and not write.undone
-    assert simulated_writes(reading) == () and blocked_writes(reading) == 2
+    assert found.simulated == () and len(found.blocked) == 2 and found.blocked[0].request == "POST http://shop.test/basket"
+
+
+def committed(reading: Reading, effect: SideEffect) -> Reading:
+    """Return the reading with this side effect in place of the last commit's."""
+    decided, commit, root = reading.steps[-1]
+    assert commit is not None
+    reading.steps[-1] = (decided, msgspec.structs.replace(commit, effects=(effect,)), root)
+    return reading
+
+
+@pytest.mark.parametrize(
+    ("reach", "outside", "contained", "unknown"),
+    [("outside", 1, 0, False), ("sandbox", 0, 1, False), ("recording", 0, 1, False), ("", 0, 0, True)],
+)
+def test_only_what_left_the_sandbox_was_written_outside(
+    tmp_path: Path, reach: Literal["", "sandbox", "recording", "outside"], outside: int, contained: int, unknown: bool
+) -> None:
+    effect = SideEffect(kind="request", method="POST", url="http://shop.test/pay", fields=("card", "name"), reach=reach)
+    found = writes(committed(reading_of(shop_run(tmp_path / "run")), effect))
+    assert (found.outside, len(found.contained), found.unknown) == (outside, contained, unknown)
+    (write,) = found.contained or found.committed
+    assert write.fields == ("card", "name") and write.undone is bool(contained)
 
 
 @pytest.mark.parametrize(("speculation", "undone"), [("rollback", True), ("free", False)])
@@ -71,7 +95,7 @@ def test_a_simulated_write_was_undone_according_to_the_speculation_setting(tmp_p
     reading.config = msgspec.structs.replace(reading.config, browser=browser)
     way, acted = next((way, acted) for way, acted in reading.state.acted.items() if not acted.refused)
     reading.state.acted[way] = msgspec.structs.replace(acted, effects=(SideEffect(kind="request", method="PUT", url="http://shop.test/x"),))
-    (write,) = simulated_writes(reading)
+    (write,) = writes(reading).simulated
     assert write.undone is undone and ("NOT undone" in write.fate) is not undone
 
 

@@ -108,7 +108,7 @@ def test_the_embedded_agent_is_labelled_as_no_language_model(told: Report) -> No
     ("score", "ending", "by"),
     [
         (Score(value=1.0, success=True), "solved", "benchmark's evaluator gave 1.00"),
-        (Score(value=0.0, success=False, reason="one pack"), "unsolved", "gave 0.00: one pack"),
+        (Score(value=0.0, success=False, reason="one pack"), "unsolved", "gave 0.00."),
         (None, "judged", "By the built-in value function (not a language model); no benchmark has scored it"),
     ],
 )
@@ -116,7 +116,8 @@ def test_the_head_says_what_came_out_and_by_whom(tmp_path: Path, score: Score | 
     run = shop_run(tmp_path / "run", score=score)
     head = report(run, run.manifest.tasks[0], screenshots=False).head
     assert head.ending == ending
-    assert by in head.sentence
+    assert by in head.sentence and head.sentence.endswith("Why it stopped: the episode ended.")
+    assert head.reason == (score.reason if score else "")
 
 
 def test_oracle_values_are_labelled(tmp_path: Path) -> None:

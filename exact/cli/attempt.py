@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 import signal
 from functools import partial
 from pathlib import Path
@@ -13,8 +14,10 @@ import click
 from exact.benchmarks.open import environment_kind, open_environments
 from exact.cli.progress import RunProgress
 from exact.config import Config
-from exact.errors import EvaluatorError
+from exact.errors import EvaluatorError, ExactError
 from exact.runs.environment_cache import EnvironmentCache
+from exact.runs.journal.file import read_journal
+from exact.runs.journal.state import fold
 from exact.runs.journal.store import ResultLine, RunFolder
 from exact.runs.runner import Runner
 from exact.task import Task
@@ -38,7 +41,7 @@ def attempt(
     try:
         lines = asyncio.run(_attempt(folder, config, as_json=as_json, repeat_uncertain=repeat_uncertain))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        click.echo(f"exact: interrupted; resume with: exact resume {folder.path}", err=True)
+        click.echo(f"exact: {_interrupted(folder, config)}", err=True)
         return 130
     except EvaluatorError as error:
         if junit is not None:
@@ -53,6 +56,24 @@ def attempt(
     if any(line.status == "failed" for line in lines):
         return 1
     return UNSOLVED if fail_unsolved and not all(map(is_solved, lines)) else 0
+
+
+def _interrupted(folder: RunFolder, config: Config) -> str:
+    """Return the way on after an interruption: to resume, unless what was interrupted wrote to a site that keeps it."""
+    ended = {line.task for line in folder.results() if line.status != "failed"}
+    left = [task for task in folder.manifest.tasks if task.id not in ended]
+    lost = [task.id for task in left if not _is_resumable(folder.task_folder(task) / "journal.jsonl", config)]
+    if lost and len(lost) == len(left):
+        return f"interrupted after {', '.join(lost)} wrote outside, which resuming would repeat: start a new run"
+    rest = f" ({', '.join(lost)} wrote outside and needs a new run)" if lost else ""
+    return f"interrupted; resume with: exact resume {shlex.quote(str(folder.path))}{rest}"
+
+
+def _is_resumable(journal: Path, config: Config) -> bool:
+    try:
+        return not journal.exists() or fold(config, read_journal(journal)).is_resumable
+    except ExactError:
+        return True  # what is wrong with the journal is said when it is resumed
 
 
 async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_uncertain: bool) -> list[ResultLine]:

@@ -20,7 +20,10 @@ from exact.runs.journal.store import Blobs
 from exact.search.tree import Node
 from exact.task import Outcome, Score, Task
 
-UNCERTAIN = "look at the site, then `exact resume RUN --repeat-uncertain` does it again, or start a new run"
+UNCERTAIN = (
+    "look at the site: if it was not done, `exact resume --repeat-uncertain` with the folder of this run does it; "
+    "if it was, start a new run"
+)
 
 
 class LiveEnvironment:
@@ -144,7 +147,12 @@ class LiveEnvironment:
         observation = await environment.reset(self._task)
         blob, screenshot = self._blobs.put_observation(observation)
         instruction = self._task.instruction or observation.instruction
-        self._record(ev.Reset(instruction=instruction, fingerprint=observation.fingerprint, observation=blob, screenshot=screenshot))
+        self._record(
+            ev.Reset(
+                instruction=instruction, fingerprint=observation.fingerprint, observation=blob, screenshot=screenshot,
+                isolated=environment.capabilities.isolated,
+            )
+        )  # fmt: skip
 
     async def _rebuild(self, environment: Environment) -> None:
         if self._state.wrote and not environment.capabilities.isolated:

@@ -71,6 +71,8 @@ class Reset(Event, frozen=True, kw_only=True, tag="reset"):
     """Blob of the screenshot; empty where there is none."""
     effects: tuple[SideEffect, ...] = ()
     """Side effects of the reset."""
+    isolated: bool | None = None
+    """Whether a reset of the environment undoes every side effect; None where that was not recorded."""
 
 
 class Asked(Event, frozen=True, kw_only=True, tag="asked"):

@@ -130,6 +130,8 @@ class AttemptState:
         self.scored: ev.Scored | None = None
         self.reflected: list[ev.Reflected] = []
         self.finished: ev.Finished | None = None
+        self.isolated: bool | None = None
+        """Whether a reset of the environment undoes every side effect; None before it was reset, or where that was not recorded."""
         self.elapsed = 0.0
         """Seconds since the journal was opened, at the last event that is no ask."""
         self.cost_known = True
@@ -156,6 +158,11 @@ class AttemptState:
     def wrote(self) -> bool:
         """A committed step changed something outside."""
         return any(effect.is_write for step in self.committed for effect in step.effects)
+
+    @property
+    def is_resumable(self) -> bool:
+        """False where the live environment cannot be rebuilt, because a committed step wrote to what no reset undoes."""
+        return not self.wrote or self.isolated is not False
 
     def scope(self, selection: int) -> Budget:
         """Return the budget of a selection's work; -1: the task's. Work of an earlier search counts in the task's."""
@@ -286,7 +293,7 @@ class AttemptState:
     def _reset(self, event: ev.Reset) -> None:
         root = self.tree.root
         root.fingerprint, root.observation, root.screenshot = event.fingerprint, event.observation, event.screenshot
-        self.instruction, self.search_began = event.instruction, event.t
+        self.instruction, self.search_began, self.isolated = event.instruction, event.t, event.isolated
         self.path.append(root.id)
 
     def _asked(self, event: ev.Asked) -> None:

@@ -1,0 +1,65 @@
+"""What a run says when it is interrupted: the one way that goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from exact.cli.attempt import attempt
+from exact.config import Config, load_recorded
+from exact.runs.journal.store import RunFolder
+from tests.report.journals import SHOP, Recorder, new_run
+
+
+def paid_run(folder: Path, isolated: str, *more: str) -> tuple[RunFolder, Config]:
+    """A run that was interrupted after it had paid, in an environment of which it is recorded whether it is isolated."""
+    run, config = new_run(folder, "shop/tea", *more)
+    recorder = Recorder(run, run.manifest.tasks[0], config, SHOP)
+    recorder.begin()
+    while recorder.commit():
+        pass
+    recorder.journal.close()
+    path = run.task_folder(run.manifest.tasks[0]) / "journal.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"event":"reset"', b'"event":"reset"' + isolated.encode(), 1))
+    return run, load_recorded(run.path)
+
+
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run is interrupted at once."""
+
+    async def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("exact.cli.attempt._attempt", interrupt)
+
+
+@pytest.mark.usefixtures("interrupted")
+@pytest.mark.parametrize(
+    ("isolated", "more", "said"),
+    [
+        (',"isolated":false', (), "exact: interrupted after shop/tea wrote outside, which resuming would repeat: start a new run"),
+        (
+            ',"isolated":false',
+            ("shop/b",),
+            "exact: interrupted; resume with: exact resume {run} (shop/tea wrote outside and needs a new run)",
+        ),
+        (',"isolated":true', (), "exact: interrupted; resume with: exact resume {run}"),
+        ("", (), "exact: interrupted; resume with: exact resume {run}"),
+    ],
+)
+def test_an_interrupted_run_names_the_way_that_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], isolated: str, more: tuple[str, ...], said: str
+) -> None:
+    run, config = paid_run(tmp_path / "run", isolated, *more)
+    assert attempt(run, config, as_json=False) == 130
+    assert capsys.readouterr().err.splitlines() == [said.format(run=run.path)]
+
+
+@pytest.mark.usefixtures("interrupted")
+def test_a_journal_that_does_not_read_is_no_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, config = paid_run(tmp_path / "run", "")
+    (run.task_folder(run.manifest.tasks[0]) / "journal.jsonl").write_text("nonsense\n")
+    assert attempt(run, config, as_json=False) == 130
+    assert "resume with: exact resume" in capsys.readouterr().err

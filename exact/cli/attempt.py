@@ -50,7 +50,7 @@ def attempt(
                 if task.id == error.task:
                     known[task.id] = ResultLine(task=task.id, seed=task.seed, agent=config.name, status="failed", reason=str(error))
             write_junit([*known.values()], config.name, junit)
-        raise
+        raise EvaluatorError(f"{error}: correct it, then run: exact resume {shlex.quote(str(folder.path))}") from error
     if junit is not None:
         write_junit(lines, config.name, junit)
     if any(line.status == "failed" for line in lines):
@@ -106,7 +106,21 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
                 finished=finished,
                 repeat_uncertain=repeat_uncertain,
             )
-            return await runner.run()
+            lines = await runner.run()
+            _complete_reports(folder)
+            return lines
+
+
+def _complete_reports(folder: RunFolder) -> None:
+    """Write the reports of ended tasks that an earlier session could not write, for instance on a full disk."""
+    from exact.report import build_index, build_report
+
+    folders = [(task, folder.task_folder(task)) for task in folder.manifest.tasks]
+    missing = [task for task, each in folders if (each / "journal.jsonl").exists() and not (each / "report.html").exists()]
+    for task in missing:
+        build_report(folder, task)
+    if missing:
+        build_index(folder)
 
 
 def _report(folder: RunFolder, task: Task) -> Path:

@@ -48,7 +48,7 @@ def write_outputs(folder: BenchFolder, rewards: Mapping[str, Reward] | None = No
 
 def _reports(folder: BenchFolder) -> dict[tuple[str, str], str]:
     """Return the links to the reports that exist, by agent and task, and to the page of each agent, by agent and an empty task."""
-    found = {}
+    found: dict[tuple[str, str], str] = {}
     for agent in folder.plan.agents:
         run = RunFolder(folder.agent_path(agent))
         pages = {"": run.path / "index.html"} | {task.id: run.task_folder(task) / "report.html" for task in folder.plan.tasks}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from exact.cli.attempt import attempt
+from exact.cli.attempt import _complete_reports, attempt
 from exact.config import Config, load_recorded
 from exact.runs.journal.store import RunFolder
-from tests.report.journals import SHOP, Recorder, new_run
+from tests.report.journals import SHOP, Recorder, new_run, shop_run
 
 
 def paid_run(folder: Path, isolated: str, *more: str) -> tuple[RunFolder, Config]:
@@ -63,3 +63,14 @@ def test_a_journal_that_does_not_read_is_no_traceback(tmp_path: Path, capsys: py
     (run.task_folder(run.manifest.tasks[0]) / "journal.jsonl").write_text("nonsense\n")
     assert attempt(run, config, as_json=False) == 130
     assert "resume with: exact resume" in capsys.readouterr().err
+
+
+def test_reports_that_a_full_disk_prevented_are_written_when_the_run_is_resumed(tmp_path: Path) -> None:
+    run = shop_run(tmp_path / "run")
+    report, index = run.task_folder(run.manifest.tasks[0]) / "report.html", run.path / "index.html"
+    assert not report.exists()
+    _complete_reports(run)
+    assert report.exists() and index.exists()
+    before = report.stat().st_mtime_ns
+    _complete_reports(run)
+    assert report.stat().st_mtime_ns == before

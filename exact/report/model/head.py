@@ -114,12 +114,10 @@ def _brief(reading: Reading) -> str:
     if not state.started:
         return ""
     calls = int(spent.get("calls", 0))
-    took = [
-        counted(len(state.committed), "action"),
-        calls and counted(calls, "model call"),
-        calls and _money(spent.get("money", 0.0), state.cost_known, calls),
-    ]
-    return ", ".join([*filter(None, took), duration(state.elapsed)])
+    took = [counted(len(state.committed), "action")]
+    if calls:
+        took += [counted(calls, "model call"), _money(spent.get("money", 0.0), state.cost_known, calls)]
+    return ", ".join([*took, duration(state.elapsed)])
 
 
 def _own_view(reading: Reading) -> str:

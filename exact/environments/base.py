@@ -64,9 +64,10 @@ class SideEffect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.kind == "blocked" and (unsafe if self.write is None else self.write)
 
 
-REPORTED_INFO = ("refused", "download", "unsettled", "moved")
+REPORTED_INFO = ("refused", "download", "unsettled", "moved", "holds")
 """Keys of `Transition.info` that are reported to agents. `refused`: why the action was not fully carried out. `download`: why a file was
-not saved. `unsettled`: that the page was still changing. `moved`: what was redrawn elsewhere while all text stayed equal."""
+not saved. `unsettled`: that the page was still changing. `moved`: what was redrawn elsewhere while all text stayed equal. `holds`: what a
+field holds that is not what was typed into it."""
 
 
 def reported_info(info: Mapping[str, str]) -> str:

@@ -13,12 +13,12 @@ import msgspec
 from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
 from exact.environments.base import Capabilities, Snapshot, Transition
-from exact.environments.browser.act.partial import PartialAction
+from exact.environments.browser.act.partial import Ineffective, PartialAction
 from exact.environments.browser.episode import EpisodeSetup
 from exact.environments.browser.hooks import EpisodeHooks
 from exact.environments.browser.interaction import Observed
 from exact.environments.browser.launch.launch import Browser
-from exact.environments.browser.observe.describe import moved_elements
+from exact.environments.browser.observe.describe import held_text, moved_elements
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.shared import SharedState
 from exact.environments.browser.tabs import first_line
@@ -147,18 +147,18 @@ class BrowserEnvironment(EpisodeHooks, ABC):
                 self.episode.check_login(observed.observation.url)
         return self._transition(action, before, observed, refused)
 
-    async def _act(self, action: Action) -> str:
-        """Carry out an action. Return why it broke off after a part of it was done; empty if it did not."""
+    async def _act(self, action: Action) -> PartialAction | None:
+        """Carry out an action. Return why it broke off after a part of it was done; None if it did not."""
         hide = self.episode.secrets.mask
         try:
             await self.interaction.act(action)
         except PartialAction as error:
-            return hide(str(error))
+            return type(error)(hide(str(error)))
         except ActionError as error:
             raise ActionError(hide(str(error))) from error.__cause__
-        return ""
+        return None
 
-    def _transition(self, action: Action, before: Observation | None, observed: Observed, refused: str) -> Transition:
+    def _transition(self, action: Action, before: Observation | None, observed: Observed, refused: PartialAction | None) -> Transition:
         """Describe what a step led to. `refused`: why the action broke off.
 
         Raises ActionError where the action broke off, or its download was stopped, and nothing else came of it.
@@ -167,11 +167,14 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         effects = tuple(secrets.effect(effect) for effect in self.tabs.policy.take_effects())
         comparable = observed.settled and not (observed.terminated or self.tabs.clock) and before is not None
         same = comparable and before is not None and before.fingerprint == observation.fingerprint
-        if refused and same and not effects:
-            raise ActionError(refused)
+        ineffective = isinstance(refused, Ineffective) and before is not None and before.fingerprint == observation.fingerprint
+        if refused and (same or ineffective) and not effects:
+            raise ActionError(str(refused))
         info = self._unsettled(observed.settled)
-        if refused:
-            info["refused"] = refused
+        if refused and not isinstance(refused, Ineffective):
+            info["refused"] = str(refused)
+        if action.name == "fill" and (held := held_text(observation, action.elements[0], str(action.args[1]))):
+            info["holds"] = held
         if same and before and action.name in _DRAGS and (found := moved_elements(before.elements, observation.elements)):
             info["moved"] = found
         if stopped := self.tabs.downloads.refused:

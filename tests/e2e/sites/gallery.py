@@ -76,7 +76,7 @@ board.onmouseup = event => {{
   pen.moveTo(...from); pen.lineTo(...to); pen.stroke();
   say(String(from) === String(to) ? 'dot ' + to : 'line ' + from + ' to ' + to);
 }};</script>""",
-    "/mouse": f"""<button ondblclick="say('twice')" oncontextmenu="event.preventDefault(); say('menu')">Target</button>{OUT}<script>{SAY}</script>""",
+    "/mouse": f"""<button ondblclick="say('twice')" oncontextmenu="event.preventDefault(); say('menu')" onwheel="say('turned')">Target</button>{OUT}<script>{SAY}</script>""",
     "/place": f"""<button onclick="navigator.geolocation.getCurrentPosition(p => say('at ' + [p.coords.latitude, p.coords.longitude, p.coords.accuracy].join(', ')),
 error => say('refused ' + error.message))">Where</button>
 <button onclick="navigator.permissions.query({{name: 'geolocation'}}).then(found => say('is ' + found.state))">May</button>{OUT}<script>{SAY}</script>""",

@@ -12,9 +12,9 @@ from exact.action import Action
 from exact.environments.browser.act.context import ActionContext
 from exact.environments.browser.act.drag import drag_between, drag_element
 from exact.environments.browser.act.elements import ask_element
-from exact.environments.browser.act.partial import PartialAction
+from exact.environments.browser.act.partial import Ineffective, PartialAction
 from exact.environments.browser.act.press import click_element, hover_element, move_pointer
-from exact.environments.browser.act.scroll import scroll_around, scroll_middle
+from exact.environments.browser.act.scroll import scroll_around, scroll_middle, wheel_middle, wheel_over
 from exact.environments.browser.act.upload import upload_files
 from exact.environments.browser.page.cdp import click_mouse
 from exact.environments.browser.page.clipboard import uses_clipboard
@@ -66,7 +66,7 @@ async def _right_click(context: ActionContext, action: Action) -> None:
 
 
 async def _hover(context: ActionContext, action: Action) -> None:
-    _require_element(action, await hover_element(context, action.elements[0]))
+    _require_element(action, await hover_element(context, action.elements[0]) is not None)
 
 
 def _require_element(action: Action, done: bool) -> None:
@@ -134,8 +134,14 @@ async def _select(context: ActionContext, action: Action) -> None:
 
 
 async def _scroll(context: ActionContext, action: Action) -> None:
-    if not await scroll_middle(context, str(action.args[0])):
-        raise ActionError(f"nothing to scroll {action.args[0]}: this is the end")
+    way = str(action.args[0])
+    if not await scroll_middle(context, way):
+        await wheel_middle(context, way)  # the page may listen to the wheel itself
+        raise Ineffective(f"nothing to scroll {way}: this is the end")
+
+
+async def _wheel(context: ActionContext, action: Action) -> None:
+    _require_element(action, await wheel_over(context, action.elements[0], str(action.args[1])))
 
 
 async def _scroll_in(context: ActionContext, action: Action) -> None:
@@ -227,6 +233,7 @@ _HANDLERS: dict[str, Callable[[ActionContext, Action], Awaitable[None]]] = {
     "double_click": _double_click,
     "right_click": _right_click,
     "scroll_in": _scroll_in,
+    "wheel": _wheel,
     "drag_at": _drag_at,
     "upload": _upload,
     "go_forward": _go_forward,

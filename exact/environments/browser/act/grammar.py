@@ -149,6 +149,7 @@ _ADVANCED = (
     Verb(name="double_click", form=(_ELEMENT,), help="click an element twice"),
     Verb(name="right_click", form=(_ELEMENT,), help="click an element with the right button, for its menu"),
     Verb(name="scroll_in", form=(_ELEMENT, "up|down|left|right"), help="scroll the part of the page that an element is in"),
+    Verb(name="wheel", form=(_ELEMENT, "up|down|left|right"), help="turn the mouse wheel over an element, such as a map that it zooms"),
     Verb(name="drag_at", form=(_NUMBER, _NUMBER, "to", _NUMBER, _NUMBER), normalise=_line, help="drag from one point to another"),
     Verb(name="upload", form=(_ELEMENT, _TEXT), help="give a file of the task, by name, to a field or button that asks for one"),
     Verb(name="go_forward", help="undo go_back"),

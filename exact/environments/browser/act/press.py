@@ -53,16 +53,19 @@ async def click_element(context: ActionContext, id: str, *, button: Button = "le
     return True
 
 
-async def hover_element(context: ActionContext, id: str) -> bool:
-    """Move the pointer over an element, and after it where that moves the element. Return False for an option of a closed drop-down."""
+async def hover_element(context: ActionContext, id: str) -> Target | None:
+    """Move the pointer over an element, and after it where that moves the element. Return where it is.
+
+    None for an option of a closed drop-down.
+    """
     async with aiming(context) as aims:
         for _ in range(_MOST_AIMS):
             if (target := await settled_aim(aims, id)) is None:
-                return False
+                return None
             aims.pointed = True
             await move_pointer(context, target.x, target.y)
             if not await _ask_page(context, target.frame, "act/moved_on", *target.seen[:4]):
-                return True
+                return target
     raise PartialAction(f"[{id}] moves away whenever it is pointed at")
 
 

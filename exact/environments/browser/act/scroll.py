@@ -1,11 +1,18 @@
-"""Scrolling of the parts of a page, through shadow roots and frames."""
+"""Scrolling of the parts of a page, through shadow roots and frames, and the wheel of the mouse."""
 
 from __future__ import annotations
 
 from exact.environments.browser.act.context import ActionContext
 from exact.environments.browser.act.elements import call_on, locate
+from exact.environments.browser.act.press import hover_element
+from exact.environments.browser.page.cdp import turn_wheel
 from exact.environments.browser.page.ids import NodeLocation
 from exact.environments.browser.page.script import script
+
+_NOTCH = 120
+"""CSS pixels that the wheel is turned by."""
+_WAYS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
+"""Directions as steps to the right and down."""
 
 
 async def scroll_middle(context: ActionContext, way: str) -> bool:
@@ -19,6 +26,27 @@ async def scroll_around(context: ActionContext, id: str, way: str) -> bool:
     `way`: up, down, left or right. Raises ActionError where there is no such element.
     """
     return await _scroll_around(context, id, locate(context, id), way, True)
+
+
+async def wheel_middle(context: ActionContext, way: str) -> None:
+    """Turn the mouse wheel in the middle of the viewport. `way`: as for `wheel_over`."""
+    await _turn(context, context.width / 2, context.height / 2, way)
+
+
+async def wheel_over(context: ActionContext, id: str, way: str) -> bool:
+    """Turn the mouse wheel by a notch over an element. Return False for an option of a closed drop-down.
+
+    `way`: up, down, left or right. Raises ActionError where there is no such element, or it cannot be pointed at.
+    """
+    if (target := await hover_element(context, id)) is None:
+        return False
+    await _turn(context, target.x, target.y, way)
+    return True
+
+
+async def _turn(context: ActionContext, x: float, y: float, way: str) -> None:
+    right, down = _WAYS[way]
+    await turn_wheel(context.tab.cdp, x, y, right * _NOTCH, down * _NOTCH)
 
 
 async def _scroll_around(context: ActionContext, id: str, location: NodeLocation, way: str, hidden: bool) -> bool:

@@ -9,10 +9,16 @@ from typing import NamedTuple
 
 from exact.environments.browser.observe.masks import Identity, Masks
 from exact.environments.browser.observe.tree import takes_typing
-from exact.observation import Element
+from exact.observation import Element, Observation
 
 _DRAWN = ("graphics-symbol", "Canvas")
 """Roles of which little but the box is known: it is written out, and identifies the element."""
+_TYPED = ("textbox", "searchbox", "spinbutton", "combobox")
+"""Roles of the fields that hold what is typed."""
+_BULLET = "\N{BULLET}"
+"""Character that a password is shown as."""
+_MOST_HELD = 80
+"""Characters of a field's content that are told."""
 _MOVED_PIXELS, _MOST_MOVED = 3, 5
 """CSS pixels from which an element counts as moved, and the most elements that are named."""
 
@@ -79,6 +85,25 @@ def moved_elements(before: Sequence[Element], after: Sequence[Element]) -> str:
         return ""
     found = [f"{id} moved by {x},{y}" for id, x, y in shifts if max(abs(x), abs(y)) >= _MOVED_PIXELS]
     return ", ".join(found[:_MOST_MOVED])
+
+
+def held_text(seen: Observation, id: str, typed: str) -> str:
+    """Say what a field holds if it is not what was typed into it: masks, limits and scripts change it. Empty if it is, or is not known."""
+    field = seen.element(id)
+    if field is None or field.role not in _TYPED or (field.value and not field.value.strip(_BULLET)):
+        return ""
+    holds, wanted = " ".join((field.value or "").split()), " ".join(typed.split())
+    if holds == wanted or (field.role == "spinbutton" and _number(holds) == _number(wanted) is not None):
+        return ""
+    content = json.dumps(holds[:_MOST_HELD], ensure_ascii=False) if holds else "nothing"
+    return f"[{id}] holds {content} now, not {json.dumps(wanted[:_MOST_HELD], ensure_ascii=False)}"
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def identity(element: Element) -> Identity:

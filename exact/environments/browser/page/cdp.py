@@ -92,6 +92,12 @@ async def move_mouse(cdp: Cdp, x: float, y: float) -> None:
     await cdp.send("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y, "button": "none", "buttons": 0})
 
 
+async def turn_wheel(cdp: Cdp, x: float, y: float, right: float, down: float) -> None:
+    """Turn the mouse wheel at a point, by CSS pixels to the right and down. Return once the page has handled the event."""
+    at = {"type": "mouseWheel", "x": x, "y": y, "button": "none"}
+    await cdp.send("Input.dispatchMouseEvent", {**at, "deltaX": right, "deltaY": down})
+
+
 async def click_mouse(cdp: Cdp, x: float, y: float, *, button: Button = "left", count: int = 1) -> None:
     """Press and release a button at the point that the pointer was moved to, `count` times in a row."""
     at = {"x": x, "y": y, "button": button}

@@ -10,6 +10,8 @@ from exact.environments.browser.observe import capture, describe
 from exact.environments.browser.observe.dom import Document, document_paths
 from exact.environments.browser.observe.form_senders import form_senders
 from exact.environments.browser.observe.masks import Identity, Masks
+from exact.environments.browser.observe.media import read_media
+from exact.environments.browser.observe.scrolling import scroll_places
 from exact.environments.browser.page.dialogs import Dialogs, DialogView
 from exact.environments.browser.page.downloads import Downloads
 from exact.environments.browser.page.ids import Ids, SharedIds
@@ -55,13 +57,15 @@ class Observer:
             over = await is_over()
         else:
             *answers, over = await asyncio.gather(*commands, is_over())
-        page = capture.build_capture(tab, self.ids, config, self._secrets.mask, answers)
+        if media := await read_media(tab, answers[0]):
+            over = over or await is_over()
+        page = capture.build_capture(tab, self.ids, config, self._secrets.mask, answers, media)
         elements, tabs = self._secrets.elements(page.elements), self._other_urls()
         paths, url, files = self._paths(page.documents, elements, config), self._secrets.mask(page.url), self._files(downloads)
-        digests = describe.fingerprint(url, elements, (*tabs, *files), self.masks, paths)
+        digests = describe.fingerprint(url, elements, (*tabs, *files), self.masks, paths, scroll_places(page.documents, config))
         if not over and (names := self._shared_ids.differ(self._task, digests.fingerprint, elements)):
             self.ids.rename(names)
-            page = capture.build_capture(tab, self.ids, config, self._secrets.mask, answers)
+            page = capture.build_capture(tab, self.ids, config, self._secrets.mask, answers, media)
             elements = self._secrets.elements(page.elements)
         observation = Observation(
             text=describe.elements_text(elements),

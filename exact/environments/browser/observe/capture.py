@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from exact.config import BrowserConfig
 from exact.environments.browser.observe.dom import STYLES, Document, read_documents
 from exact.environments.browser.observe.html import page_html
+from exact.environments.browser.observe.media import MediaStates
 from exact.environments.browser.observe.redaction import Redaction
 from exact.environments.browser.observe.tree import build_elements, replace_surrogates
 from exact.environments.browser.page.cdp import raw_send
@@ -39,16 +40,18 @@ def capture_commands(tab: Tab) -> list[Awaitable[Any]]:
     ]
 
 
-def build_capture(tab: Tab, ids: Ids, config: BrowserConfig, hide: Callable[[str], str], answers: Sequence[Any]) -> Capture:
+def build_capture(
+    tab: Tab, ids: Ids, config: BrowserConfig, hide: Callable[[str], str], answers: Sequence[Any], media: MediaStates | None = None
+) -> Capture:
     """Build the capture from the answers to `capture_commands`. New elements get new ids.
 
-    `hide` removes from a text of the HTML what an agent may not read.
+    `hide` removes from a text of the HTML what an agent may not read. `media`: what `read_media` returned for the page.
     """
     snapshot, *trees = answers
     documents = read_documents(snapshot, Box(0, 0, config.width, config.height))
     nodes = [node for tree in trees for node in tree["nodes"]]
     redaction = Redaction.for_page(documents, nodes) if config.mask else None
-    elements = build_elements(documents, nodes, ids, tab.index, tab.traffic.documents, redaction)
+    elements = build_elements(documents, nodes, ids, tab.index, tab.traffic.documents, redaction, media or {})
     title = replace_surrogates(documents[0].title)
     text = ""
     if config.html:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from exact.environments.browser.observe.masks import Identity, Masks
+from exact.environments.browser.observe.scrolling import ScrollPlace
 from exact.environments.browser.observe.tree import takes_typing
 from exact.observation import Element, Observation
 
@@ -55,18 +56,26 @@ class Digests(NamedTuple):
 
 
 def fingerprint(
-    url: str, elements: Sequence[Element], tabs: Sequence[str] = (), masks: Masks | None = None, paths: Sequence[str] = ()
+    url: str,
+    elements: Sequence[Element],
+    tabs: Sequence[str] = (),
+    masks: Masks | None = None,
+    paths: Sequence[str] = (),
+    scrolled: Sequence[ScrollPlace] = (),
 ) -> Digests:
-    """Return the digests of a state: URL, other tabs, and of each element depth, role, name, value, states and whether it is in view.
+    """Return the digests of a state.
+
+    They cover URL, other tabs, how far it is scrolled, and of each element depth, role, name, value, states and whether it is in view.
 
     Left out are ids and boxes (except of drawn shapes, which have nothing else), DOM attributes, the caret, and the focus on an element
-    that typing does not change (else every click on a button would be a new state). Scrolling counts as far as it shows other elements.
+    that typing does not change (else every click on a button would be a new state).
     `paths`: the path of each element in its document, for masks that were learned.
     """
     masks = masks or Masks()
     found = [identity(element) for element in elements]
-    whole: list[object] = [url, list(tabs), *found]
-    masked: list[object] = [masks.address(url), [masks.address(tab) for tab in tabs], *masks.mask(elements, found, paths)]
+    far: list[object] = [list(place) for place in scrolled]
+    whole: list[object] = [url, list(tabs), *far, *found]
+    masked: list[object] = [masks.address(url), [masks.address(tab) for tab in tabs], *far, *masks.mask(elements, found, paths)]
     return Digests(_digest(masked), "" if whole == masked else _digest(whole))
 
 

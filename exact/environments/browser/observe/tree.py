@@ -13,6 +13,7 @@ from typing import Any
 from exact.environments.browser.observe.colour import colour_word
 from exact.environments.browser.observe.dom import Document, DomNode
 from exact.environments.browser.observe.implied import implied_nodes
+from exact.environments.browser.observe.media import MediaStates
 from exact.environments.browser.observe.redaction import Redaction
 from exact.environments.browser.observe.words import flat, repeated
 from exact.environments.browser.page.ids import Ids, NodeLocation, NodeSignature
@@ -79,8 +80,8 @@ class _Draft:
 class _Tree:
     """Builds drafts of elements in document order."""
 
-    def __init__(self, documents: Sequence[Document], accessible: Iterable[dict[str, Any]]) -> None:
-        self.documents = documents
+    def __init__(self, documents: Sequence[Document], accessible: Iterable[dict[str, Any]], media: MediaStates) -> None:
+        self.documents, self.media = documents, media
         self.accessible = {each["backendDOMNodeId"]: each for each in accessible if "backendDOMNodeId" in each}
         for document in documents:
             self.accessible |= implied_nodes(document, self.accessible)
@@ -93,7 +94,10 @@ class _Tree:
         for node in _as_drawn(document.nodes):
             holder = holders[node.parent] if node.parent >= 0 else parent
             made = None if node.internal else self._draft(node, document, holder, few)
+            if made is None and (playing := self.media.get((document.frame, node.backend))) and playing.heard:
+                made = _Draft(node, document, "Audio", "", holder, self.drafts[holder].depth + 1 if holder >= 0 else 0)
             if made:
+                self._add_media(made)
                 if holder >= 0 and made.role != "StaticText":
                     self.drafts[holder].nested += 1
                 self.drafts.append(made)
@@ -101,6 +105,11 @@ class _Tree:
             holders[node.index] = holder
             if 0 <= node.content < len(self.documents):
                 self.grow(node.content, holder)
+
+    def _add_media(self, draft: _Draft) -> None:
+        """Add what a video or sound does."""
+        if self.media and (playing := self.media.get((draft.document.frame, draft.node.backend))):
+            draft.states, draft.value = tuple(sorted({*draft.states, *playing.states})), playing.place
 
     def _draft(self, node: DomNode, document: Document, holder: int, few: bool) -> _Draft | None:
         around = self.drafts[holder] if holder >= 0 else None
@@ -168,15 +177,16 @@ def build_elements(
     tab: int,
     generation: int,
     redaction: Redaction | None = None,
+    media: MediaStates | None = None,
 ) -> tuple[Element, ...]:
     """Return the elements of a page in document order, without what `redaction` removes.
 
     `accessible`: the nodes of `Accessibility.getFullAXTree` of every frame. `tab` and `generation` tell apart equal DOM ids of different
-    pages.
+    pages. `media`: what videos and sounds do.
     """
     if not documents:
         return ()
-    tree = _Tree(documents, accessible)
+    tree = _Tree(documents, accessible, media or {})
     tree.grow(0, -1)
     if redaction:
         for draft in tree.drafts:

@@ -14,6 +14,11 @@ function watch(hidden, masked) {
   document.addEventListener('exact-mutation', () => state.mutations++);
   document.addEventListener('exact-timers', event => { state.timers = event.detail; });
   document.addEventListener('exact-unread', event => { state.unread = String(event.detail); });
+  // What an input scrolls may move for a while; a page that scrolls by itself is not waited for.
+  let input = -Infinity;
+  for (const type of ['wheel', 'keydown', 'pointerup'])
+    document.addEventListener(type, () => { input = performance.now(); }, {capture: true, passive: true});
+  document.addEventListener('scroll', () => { state.mutations += performance.now() - input < 800; }, {capture: true, passive: true});
   const unseen = node => hidden && (node.nodeType === 1 ? node : node.parentElement)?.closest(hidden);
   new MutationObserver(records => {
     if (!records.every(record => unseen(record.target))) state.mutations++;

@@ -175,7 +175,8 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             info["refused"] = str(refused)
         if action.name == "fill" and (held := held_text(observation, action.elements[0], str(action.args[1]))):
             info["holds"] = held
-        if same and before and action.name in _DRAGS and (found := moved_elements(before.elements, observation.elements)):
+        alike = same or (comparable and before is not None and before.text == observation.text)  # what moved may look moved too
+        if alike and before and action.name in _DRAGS and (found := moved_elements(before.elements, observation.elements)):
             info["moved"] = found
         if stopped := self.tabs.downloads.refused:
             self.tabs.downloads.refused, stopped = "", secrets.mask(stopped)

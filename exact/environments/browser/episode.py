@@ -64,7 +64,7 @@ class EpisodeSetup:
         self._base, self._authenticator, self._harmless, self._hooks = config, shared.authenticator, shared.harmless, hooks
         self.tabs = Tabs(browser, setup, config)
         self.secrets = SecretMasking(self._logins)
-        self.observer = Observer(shared.masks, shared.ids, self.tabs.window, self.secrets)
+        self.observer = Observer(shared.masks, shared.ids, self.tabs.window, self.secrets, shared.pictures)
         self.interaction = Interaction(self.tabs, self.observer, self.secrets)
         self.task: Task | None = None
         """The task of the episode; None before the first one."""
@@ -114,7 +114,7 @@ class EpisodeSetup:
         if before != self.config or self.config.permissions or self.config.login.certificate or not await self._try_empty():
             await self.leave()
             await self._open_context(now)
-        self.observer.ids, self.observer.instruction = Ids(), ""
+        self.observer.ids, self.observer.instruction, self.observer.drawn = Ids(), "", None
         self.begin_parts(task, downloads)
         self._hooks.policy_changed(tabs.policy)
         tabs.browser.interceptor.register(self.context_id, tabs.policy)
@@ -131,7 +131,7 @@ class EpisodeSetup:
         """Take over the episode of a snapshot whose browser context was restored as it was. Its pages are connected afterwards."""
         self.tabs.timeouts.broken = ""
         self.task, self.tabs.config, self.context_id = memo.task, browser_config_of(self._base, memo.task), context_id
-        self.observer.ids, self.observer.instruction = memo.ids.copy(), memo.instruction
+        self.observer.ids, self.observer.instruction, self.observer.drawn = memo.ids.copy(), memo.instruction, memo.drawn
         self.observer.mask_for(memo.task)
         self.begin_parts(memo.task, memo.downloads)
         self.tabs.policy.begin_action(resumed=True)
@@ -147,6 +147,7 @@ class EpisodeSetup:
             self.observer.ids.copy(),
             tabs.window.opened,
             tuple(OpenTab(tab.target.id, tab.index, tab.traffic.documents) for tab in tabs.window.tabs),
+            self.observer.drawn,
             tabs.clock.now if tabs.clock else 0,
             downloads=tabs.downloads.completed,
             account=self.account_name,

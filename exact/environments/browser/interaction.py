@@ -48,6 +48,7 @@ class Interaction:
 
         for tab in self.tabs.window.tabs:
             tab.traffic.mark()
+        self.observer.aim_at(action)
         self.observer.last_step = f"{self.seen.fingerprint if self.seen else ''} {action.key}"
         dialogs = self.tabs.dialogs
         if dialogs.is_asked:

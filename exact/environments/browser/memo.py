@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from exact.environments.browser.observe.drawing import DrawnState
 from exact.environments.browser.page.ids import Ids
 from exact.task import Task
 
@@ -33,6 +34,8 @@ class Memo:
     """Number of pages opened in the episode."""
     tabs: tuple[OpenTab, ...]
     """The open tabs; the last one is the tab in front."""
+    drawn: DrawnState | None = None
+    """What was drawn; None where no screenshots are taken."""
     now: int = 0
     """Time of a paused page clock in milliseconds since 1970; 0 where the clock runs."""
     downloads: tuple[str, ...] = ()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from exact.action import Action
 from exact.config import BrowserConfig
 from exact.environments.browser.observe import capture, describe
 from exact.environments.browser.observe.dom import Document, document_paths
+from exact.environments.browser.observe.drawing import DrawnState, Look, PictureMemory, look_at
 from exact.environments.browser.observe.form_senders import form_senders
 from exact.environments.browser.observe.masks import Identity, Masks
 from exact.environments.browser.observe.media import read_media
@@ -15,17 +17,33 @@ from exact.environments.browser.observe.scrolling import scroll_places
 from exact.environments.browser.page.dialogs import Dialogs, DialogView
 from exact.environments.browser.page.downloads import Downloads
 from exact.environments.browser.page.ids import Ids, SharedIds
+from exact.environments.browser.page.script import script_call
+from exact.environments.browser.page.tab import Tab
 from exact.environments.browser.page.window import BrowserWindow
 from exact.environments.browser.secrets import SecretMasking
-from exact.observation import Element, Observation
+from exact.observation import Box, Element, Observation
 from exact.task import Task
+
+_LOOK_MILLISECONDS = 250
+"""Milliseconds between the screenshots that show what changes by itself."""
 
 
 class Observer:
     """Observes one environment: elements keep their ids while the page stays, secrets are replaced by names, volatile parts masked."""
 
-    def __init__(self, masks: Masks, shared_ids: SharedIds, window: BrowserWindow, secrets: SecretMasking) -> None:
-        """Make an observer. `masks` and `shared_ids` (of states that were seen) are shared by the environments of one kind."""
+    def __init__(
+        self, masks: Masks, shared_ids: SharedIds, window: BrowserWindow, secrets: SecretMasking, pictures: PictureMemory | None = None
+    ) -> None:
+        """Make an observer.
+
+        `masks`, `shared_ids` (of states that were seen) and `pictures` are shared by the environments of one kind.
+        """
+        self._pictures = pictures or PictureMemory()
+        self.drawn: DrawnState | None = None
+        """What was drawn; None where no screenshot was taken."""
+        self._elements: tuple[Element, ...] = ()
+        self._targets: tuple[tuple[str, ...], ...] = ()
+        """Ids of the elements that the last two actions named."""
         self._shared, self._shared_ids, self._window, self._secrets = masks, shared_ids, window, secrets
         self.masks, self._task = masks, ""
         self.identities: dict[str, Identity] = {}
@@ -63,13 +81,18 @@ class Observer:
         elements, tabs = self._secrets.elements(page.elements), self._other_urls()
         paths, url, files = self._paths(page.documents, elements, config), self._secrets.mask(page.url), self._files(downloads)
         digests = describe.fingerprint(url, elements, (*tabs, *files), self.masks, paths, scroll_places(page.documents, config))
-        if not over and (names := self._shared_ids.differ(self._task, digests.fingerprint, elements)):
+        fingerprint = digests.fingerprint
+        if screenshot is not None and not over:
+            fingerprint, watched = await self._as_drawn(tab, fingerprint, screenshot, elements, config)
+            over = watched and await is_over()
+        self._elements = elements
+        if not over and (names := self._shared_ids.differ(self._task, fingerprint, elements)):
             self.ids.rename(names)
             page = capture.build_capture(tab, self.ids, config, self._secrets.mask, answers, media)
             elements = self._secrets.elements(page.elements)
         observation = Observation(
             text=describe.elements_text(elements),
-            fingerprint=digests.fingerprint,
+            fingerprint=fingerprint,
             volatile=digests.volatile,
             url=url,
             title=self._secrets.mask(page.title),
@@ -103,6 +126,33 @@ class Observer:
             tabs=tabs,
             downloads=self._files(downloads),
         )
+
+    def aim_at(self, action: Action) -> None:
+        """Note the elements that an action is about to change the looks of, by the pointer alone."""
+        self._targets = (*self._targets[-1:], action.elements)
+
+    async def _as_drawn(
+        self, tab: Tab, text: str, screenshot: bytes, elements: Sequence[Element], config: BrowserConfig
+    ) -> tuple[str, bool]:
+        """Return the fingerprint of a state with its picture, where its text is that of the state before; and whether the page was watched.
+
+        `text`: the fingerprint without the picture.
+        """
+        watched = False
+
+        async def restless() -> list[Box]:
+            boxes = [Box(*each) for each in await tab.evaluate(script_call("observe/restless"))]
+            return [*boxes, *describe.restless_boxes(self._elements, elements, {id for ids in self._targets for id in ids})]
+
+        async def again() -> bytes:
+            nonlocal watched
+            watched = True
+            await tab.evaluate(f"exact.change({_LOOK_MILLISECONDS})")
+            return await tab.screenshot()
+
+        look = Look(tab.page.url, config.scale, restless, None if config.clock else again)
+        self.drawn = await look_at(self.drawn, text, screenshot, look, self._pictures)
+        return self.drawn.fingerprint, watched
 
     def _other_urls(self) -> tuple[str, ...]:
         return tuple(self._secrets.mask(other.page.url) for other in self._window.others)

@@ -7,18 +7,20 @@ from typing import NamedTuple
 from exact.config import BrowserConfig
 from exact.environments.browser.login import Authenticator
 from exact.environments.browser.network.harmless import HarmlessRequests
+from exact.environments.browser.observe.drawing import PictureMemory
 from exact.environments.browser.observe.masks import Masks
 from exact.environments.browser.page.ids import SharedIds
 from exact.environments.sites.site import Outside
 
 
 class SharedState(NamedTuple):
-    """Learned masks, element ids, log-ins and requests that are no writes, created once by an environment factory."""
+    """Learned masks, element ids, pictures, log-ins and requests that are no writes, created once by an environment factory."""
 
     masks: Masks
     ids: SharedIds
     authenticator: Authenticator
     harmless: HarmlessRequests
+    pictures: PictureMemory
 
     @classmethod
     def of(cls, config: BrowserConfig, outside: Outside | None = None) -> SharedState:
@@ -32,4 +34,4 @@ class SharedState(NamedTuple):
             reads=[pattern for each in declared for pattern in each.reads],
             writes=[pattern for each in declared for pattern in each.writes],
         )
-        return cls(Masks(config.masks), SharedIds(), Authenticator(), harmless)
+        return cls(Masks(config.masks), SharedIds(), Authenticator(), harmless, PictureMemory())

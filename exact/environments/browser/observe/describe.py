@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from exact.environments.browser.observe.masks import Identity, Masks
 from exact.environments.browser.observe.scrolling import ScrollPlace
 from exact.environments.browser.observe.tree import takes_typing
-from exact.observation import Element, Observation
+from exact.observation import Box, Element, Observation
 
+_PICTURES = ("Canvas", "image", "Video", "graphics-symbol")
 _DRAWN = ("graphics-symbol", "Canvas")
 """Roles of which little but the box is known: it is written out, and identifies the element."""
 _TYPED = ("textbox", "searchbox", "spinbutton", "combobox")
@@ -94,6 +95,20 @@ def moved_elements(before: Sequence[Element], after: Sequence[Element]) -> str:
         return ""
     found = [f"{id} moved by {x},{y}" for id, x, y in shifts if max(abs(x), abs(y)) >= _MOVED_PIXELS]
     return ", ".join(found[:_MOST_MOVED])
+
+
+def restless_boxes(before: Sequence[Element], after: Sequence[Element], targets: Container[str]) -> Iterator[Box]:
+    """Yield the boxes of elements whose looks tell no states apart: what the text tells or masks, carets, and what actions pointed at.
+
+    `targets`: the ids of what actions pointed at. A picture is no such element: what is drawn in it counts.
+    """
+    known, now = ([json.dumps(identity(each)) for each in elements] for elements in (before, after))
+    for elements, own, others in ((before, known, set(now)), (after, now, set(known))):
+        for element, what in zip(elements, own, strict=True):
+            caret = "focused" in element.states and takes_typing(element)
+            pointed = element.id in targets and element.role not in _PICTURES
+            if element.box and (caret or pointed or what not in others):
+                yield element.box
 
 
 def held_text(seen: Observation, id: str, typed: str) -> str:

@@ -2,7 +2,7 @@
 
 Three kinds are left out: content under `aria-hidden` or `inert`, which scripts leave behind on pages that are shown and work; radios,
 checkboxes and file fields that are not drawn because a label stands for them; and text that style sheets generate. An `aria-hidden` part
-that only repeats or decorates what is there stays left out.
+that only repeats or decorates what is there, or that a modal dialog covers, stays left out.
 """
 
 from __future__ import annotations
@@ -31,19 +31,28 @@ def implied_nodes(document: Document, accessible: Mapping[int, Accessible]) -> d
         if node.name in _GENERATED:
             if _says(node, document) and _is_drawn(node, document) and not _is_below(node, hidden):
                 found[node.backend] = _accessible(node, document)
-        elif node.name == "input" and _is_left_to_label(node, accessible) and (label := _drawn_label(node, document)) is not None:
+        elif node.name == "input" and _is_left_to_label(node) and (label := _drawn_label(node, document)) is not None:
             node.box, node.shown, node.styles = label.box, label.shown, label.styles
-            found[node.backend] = _accessible(node, document)
+            if not _is_listed(node, accessible):
+                found[node.backend] = _accessible(node, document)
+    covered = any(_is_modal(node, accessible) for node in document.nodes)
     for root in hidden:
+        if covered and "inert" not in root.attributes:
+            continue
         for node in _revealed(root, hidden, document, accessible):
             found.setdefault(node.backend, _accessible(node, document, inert="inert" in root.attributes))
     return found
 
 
-def _is_left_to_label(node: DomNode, accessible: Mapping[int, Accessible]) -> bool:
-    """Return whether an input that a click on its label changes is not drawn itself."""
-    undrawn = node.box is None or node.styles.get("visibility") == "hidden"
-    return undrawn and node.attributes.get("type", "").lower() in _LABELLED and not _is_listed(node, accessible)
+def _is_modal(node: DomNode, accessible: Mapping[int, Accessible]) -> bool:
+    """Return whether an element is a modal dialog in view: what is hidden beside it is meant to be."""
+    return node.attributes.get("aria-modal") == "true" and node.shown is not None and _is_listed(node, accessible)
+
+
+def _is_left_to_label(node: DomNode) -> bool:
+    """Return whether an input that a click on its label changes is not in view itself."""
+    unseen = node.shown is None or node.styles.get("visibility") == "hidden"
+    return unseen and node.attributes.get("type", "").lower() in _LABELLED
 
 
 def _is_hidden(node: DomNode) -> bool:

@@ -53,6 +53,10 @@ async def test_what_is_drawn_is_listed(visit: Visit, page: str, lines: list[str]
         ),
         ("<div aria-hidden=true style='opacity:0'><p>Tip</div><p>Page", '[1] StaticText "Page"'),
         ("<style>p::after{content:'\\203A'} p::before{content:'Tip';opacity:0}</style><p>Page", '[1] StaticText "Page"'),
+        (
+            "<main aria-hidden=true><button>Pay</button></main><div role=dialog aria-modal=true aria-label=Ask>Sure?</div>",
+            '[1] dialog "Ask" modal\n  [2] StaticText "Sure?"',
+        ),
         ("<a href=/>Read <b>more</b></a>", '[1] link "Read more"'),
         ("<a href=/ aria-label='Read more about cats'>Read more</a>", '[1] link "Read more about cats"'),
     ],
@@ -68,6 +72,7 @@ async def test_what_is_not_drawn_or_only_repeats_is_left_out(visit: Visit, page:
         (f"{RADIOS}<input type=radio name=s id=a><label for=a>Small</label>", "Small", "radio"),
         (f"<style>input{{display:none}} label{{display:inline-block;width:20px;height:20px}}</style>{STARS}", "2", "radio"),
         ("<label><input type=checkbox style='visibility:hidden'><span><b>Gift</b></span></label>", "Gift", "checkbox"),
+        ("<input type=radio id=w style='position:absolute;left:-9999px'><label for=w>Weekly</label>", "Weekly", "radio"),
         (SWITCH, "", "switch"),
         ("<label title=Night><input type=checkbox hidden><img alt='' width=20 height=20></label>", "Night", "checkbox"),
     ],

@@ -11,6 +11,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import SideEffect
 from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.network.policy import RequestPolicy
+from exact.environments.browser.network.sockets import SocketMessages
 from exact.environments.browser.observe import redaction
 from exact.environments.browser.page.clock import Clock
 from exact.environments.browser.page.dialogs import Dialogs
@@ -82,6 +83,7 @@ class Tabs:
         tab = Tab(page, await self.browser.attach(page), index, self.config.answer_seconds)
         tab.cdp.on("Page.downloadWillBegin", lambda event: self.downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self.downloads.progress(event))
+        SocketMessages(tab.cdp, lambda: self.policy)
         await asyncio.gather(self.browser.prepare_page(tab.cdp, self.config), tab.open(self.setup, redaction.rules(self.config.mask)))
         return tab
 

@@ -159,6 +159,12 @@ class RequestPolicy:
         """Record a write that is being sent, by its request id, whether or not it will be answered."""
         self._pending[id] = _Noted(effect, self._kind(request))
 
+    def record_message(self, message: PageRequest) -> None:
+        """Record a message on a WebSocket, which has been sent. One without an action, or with a new document, is the page's own."""
+        decision = self.decide(message, with_document=bool(self._documents))
+        if decision.effect and decision.effect.kind == "request":
+            self._effects.append(_Noted(decision.effect, self._kind(message)))
+
     def record_answer(self, request: str, status: int) -> None:
         """Record the status of a write. Do nothing where the write was taken before, or sent under another policy."""
         if sent := self._pending.pop(request, None):
@@ -179,8 +185,8 @@ class RequestPolicy:
         learned = noted.effect.write is None and noted.kind and self._harmless.is_learned(noted.kind)
         return msgspec.structs.replace(noted.effect, write=False) if learned else noted.effect
 
-    def decide(self, request: PageRequest) -> RequestDecision:
-        """Return what becomes of a request, and learn from it."""
+    def decide(self, request: PageRequest, *, with_document: bool = False) -> RequestDecision:
+        """Return what becomes of a request, and learn from it. `with_document`: it came with a new document, in which nobody acted."""
         method, url = request.method, request.url
         unsafe, found = method not in SAFE_METHODS, origin(url)
         nature = "read" if self.unrestricted_writes else self._harmless.nature(method, url, request.body)
@@ -190,19 +196,19 @@ class RequestPolicy:
             return RequestDecision()
         write = False if nature == "harmless" else None if unsafe else True
         if nature == "write":
-            self._learn(request)
+            self._learn(request, with_document=with_document)
         if found in self.allowed and found not in self.writable:
             why = "a log-out while exploring" if write else "a write while exploring"
             return RequestDecision(why, _effect(request, "blocked", detail=why, write=write), nature == "harmless")
         return RequestDecision(effect=_effect(request, "request", reach="sandbox" if self.is_inside(url) else "outside", write=write))
 
-    def _learn(self, request: PageRequest) -> None:
+    def _learn(self, request: PageRequest, *, with_document: bool) -> None:
         """Learn the kind of a write that no action caused."""
         if not self._learns or request.is_document:
             return
         kind = self._kind(request)
         document = self._documents.get(request.frame)
-        by_itself = not self._acted or (document is not None and request.referrer.partition("#")[0] == document)
+        by_itself = not self._acted or with_document or (document is not None and request.referrer.partition("#")[0] == document)
         if not self._acting:
             self._idle[kind] += 1
         if by_itself or self._idle[kind] > 1:

@@ -162,3 +162,17 @@ def test_kinds_tell_purposes_apart_and_not_data() -> None:
     assert request_kind("POST", f"{SITE}/api", "action=edit&text=a") != request_kind("POST", f"{SITE}/api", "action=logout&text=a")
     assert request_kind("POST", f"{SITE}/a") != request_kind("POST", f"{SITE}/b")
     assert request_kind("POST", f"{SITE}/g", graphql("query A { a }")) != request_kind("POST", f"{SITE}/g", graphql("mutation A { a }"))
+
+
+def message(data: object) -> PageRequest:
+    return PageRequest("WEBSOCKET", "ws://wiki.test/feed", json.dumps(data))
+
+
+def test_a_message_on_a_socket_is_a_write_unless_the_page_sends_it_by_itself() -> None:
+    subject = policy(sends=True)
+    subject.record_message(message({"type": "hello"}))
+    assert not any(effect.is_write for effect in subject.take_effects())
+    subject.begin_action()
+    subject.record_message(message({"type": "hello"}))
+    subject.record_message(message({"type": "save", "text": "a"}))
+    assert [effect.is_write for effect in subject.take_effects()] == [False, True]

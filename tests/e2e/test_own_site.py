@@ -40,7 +40,18 @@ def site(server: HTTPServer, signed: list[str]) -> str:
     return server.url_for("/")
 
 
-SHORT = ("--set", "limits.actions=3", "--set", "search.iterations=8", "--set", "search.k=4", "--set", "limits.transitions=40")
+SHORT = (
+    "--set",
+    "browser.sandbox=never",
+    "--set",
+    "limits.actions=3",
+    "--set",
+    "search.iterations=8",
+    "--set",
+    "search.k=4",
+    "--set",
+    "limits.transitions=40",
+)
 
 
 def test_a_form_on_a_site_outside_is_sent_at_most_once_and_only_at_a_commit(httpserver: HTTPServer, tmp_path: Path) -> None:

@@ -67,7 +67,9 @@ def head(reading: Reading, task: Task, committed: tuple[data.CommittedStep, ...]
 
 def _health(reading: Reading) -> tuple[Symptom, ...]:
     replayed = sum(arrival.transitions for each in reading.arrivals.values() for arrival in each)
-    return health(reading.state.tree, steps=len(reading.state.acted), replayed=replayed)
+    searched, committed = reading.state.acted.values(), [step for _, step, _ in reading.steps if step is not None]
+    unsettled = [bool(info.get("unsettled")) for info in (*(each.info for each in searched), *(each.info for each in committed))]
+    return health(reading.state.tree, steps=len(reading.state.acted), replayed=replayed, unsettled=unsettled)
 
 
 def _ending(reading: Reading) -> tuple[data.Ending, str, str]:

@@ -11,7 +11,7 @@ from exact.search.inspect.stats import stats
 from exact.search.tree import Edge, Node, Tree, is_noop, is_refused
 
 T = TypeVar("T")
-Kind = Literal["priors", "saturated", "equal", "restores", "failures", "refused", "noops", "unused"]
+Kind = Literal["priors", "saturated", "equal", "restores", "failures", "refused", "noops", "unused", "unsettled"]
 
 FEW = 4
 """Minimum number of cases for a warning."""
@@ -29,10 +29,11 @@ class Symptom(msgspec.Struct, frozen=True, kw_only=True):
     """One sentence with the figure, and one with the remedy."""
 
 
-def health(tree: Tree, *, steps: int = 0, replayed: int = 0) -> tuple[Symptom, ...]:
+def health(tree: Tree, *, steps: int = 0, replayed: int = 0, unsettled: Sequence[bool] = ()) -> tuple[Symptom, ...]:
     """Return the warnings about a whole tree.
 
-    steps: number of new actions tried in the environment. replayed: number of actions repeated to return to a state.
+    steps: number of new actions tried in the environment. replayed: number of actions repeated to return to a state. unsettled: for each
+    step, searched or committed, whether its page was still changing when it was observed.
     """
     states = list(tree.walk(tree.nodes[0]))
     edges = [edge for state in states for edge in state.edges]
@@ -45,6 +46,7 @@ def health(tree: Tree, *, steps: int = 0, replayed: int = 0) -> tuple[Symptom, .
         _refused(edges),
         _noops(edges),
         _unused(tree),
+        _unsettled(unsettled),
     ]
     return tuple(symptom for symptom in found if symptom is not None)
 
@@ -104,6 +106,15 @@ def _unused(tree: Tree) -> Symptom | None:
     figures = stats(tree)
     text = "{:.0%} of the proposals were never followed: ask for fewer, or grant more iterations"
     return _symptom("unused", figures.unused or 0.0, 0.8, figures.proposals, text)
+
+
+def _unsettled(steps: Sequence[bool]) -> Symptom | None:
+    """Warn of pages that were observed while they changed."""
+    text = (
+        "{:.0%} of the steps were observed while the page was still changing: raise browser.settle_seconds, or give browser.masks for what "
+        "changes by itself"
+    )
+    return _symptom("unsettled", _share(steps, bool), 0.2, len(steps), text)
 
 
 def _symptom(kind: Kind, figure: float, limit: float, cases: int, text: str) -> Symptom | None:

@@ -76,5 +76,12 @@ def test_proposals_that_are_never_followed() -> None:
     assert found["unused"].figure == 46 / 50
 
 
+def test_pages_that_were_observed_while_they_changed() -> None:
+    tree = Harness(chain(3), MCTS(iterations=8, k=2)).tree
+    assert "unsettled" not in {each.kind for each in health(tree, unsettled=[True] + 9 * [False])}
+    (found,) = (each for each in health(tree, unsettled=3 * [True] + 7 * [False]) if each.kind == "unsettled")
+    assert found.figure == 0.3 and "30% of the steps" in found.text and "settle_seconds" in found.text
+
+
 def test_few_cases_give_no_warning() -> None:
     assert symptoms(Harness(bandit(2), MCTS(iterations=3, k=2))) == {}

@@ -117,7 +117,8 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     authorities: tuple[str, ...] = ()
     """PEM files of further certificate authorities that sign the task's sites."""
     settle_seconds: Amount = 3.0
-    """Most seconds to wait for a page to become quiet after an action."""
+    """Most seconds to wait for a page to become quiet after an action or a reset, once its document is there. What kept it from that is not
+    waited for again."""
     answer_seconds: Amount = 15.0
     """Most seconds to wait for a server to answer a navigation. Then loading is stopped, and the page before stays."""
     allow_origins: tuple[str, ...] = ()

@@ -35,6 +35,7 @@ from exact.benchmarks.webarena.judges import Judges, opener
 from exact.benchmarks.webarena.variables import Addresses
 from exact.config import ModelsConfig
 from exact.environments.browser.environment import Evaluator
+from exact.environments.browser.page.load import bounded_loads
 from exact.environments.browser.page.setup import geolocation_of
 from exact.environments.process.thread import run_in_thread
 from exact.environments.sandbox.service import Service
@@ -197,16 +198,22 @@ def _by_function(function: Callable[[Page, Outcome], Any], name: str) -> Evaluat
                 return function(page, outcome)
 
         try:
-            found = called() if inspect.iscoroutinefunction(function) else await asyncio.wrap_future(run_in_thread(called))
-            with _failing(name):
-                found = await found if inspect.isawaitable(found) else found
+            with bounded_loads(page):
+                found = called() if inspect.iscoroutinefunction(function) else await asyncio.wrap_future(run_in_thread(called))
+                with _failing(name):
+                    found = await found if inspect.isawaitable(found) else found
             return _score(found, name)
         except AssertionError as error:
             return Score(value=0.0, success=False, reason=str(error) or "an assertion does not hold")
         except Waited as error:
-            if _loads(error) or not await _answers(page):
+            if not await _answers(page):
                 raise
-            return Score(value=0.0, success=False, reason=str(error).strip().splitlines()[0])
+            if _method(error) == "wait_for_load_state":
+                why = "the page goes on loading: wait for an element, or for `domcontentloaded`, instead"
+                raise EvaluatorError(f"the evaluator {name} failed: {_first_line(error)}: {why}") from error
+            if _method(error) in ("goto", "reload", "go_back", "go_forward"):
+                raise
+            return Score(value=0.0, success=False, reason=_first_line(error))
         except EvaluatorError as error:
             error.task = outcome.task.id if outcome.task else ""
             raise
@@ -214,9 +221,13 @@ def _by_function(function: Callable[[Page, Outcome], Any], name: str) -> Evaluat
     return verdict
 
 
-def _loads(error: Exception) -> bool:
-    """Return whether a timeout was about a page, not about something on it: the message begins with the method, `Page.goto: ...`."""
-    return str(error).partition(":")[0].rpartition(".")[2] in ("goto", "reload", "go_back", "go_forward", "wait_for_load_state")
+def _method(error: Exception) -> str:
+    """Return the method whose timeout an error reports: Playwright's message begins with it, as in `Page.goto: ...`."""
+    return str(error).partition(":")[0].rpartition(".")[2]
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
 
 
 async def _answers(page: Page) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from exact.benchmarks.webarena.variables import Addresses
+from exact.environments.browser.page.load import load, loaded
 from exact.errors import EnvironmentFailure, UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +18,13 @@ _KNOWN = re.compile(r"(document\.|\[\.\.\.document\.)(querySelector|querySelecto
 _FUNCTION = re.compile(r"\(\s*\(\s*\)\s*=>\s*\{.*\}\s*\)\s*\(\s*\)\s*;?\s*", re.S)
 _GONE = ("has been closed", "Target crashed", "Page crashed")
 _STATUS = "performance.getEntriesByType('navigation')[0]?.responseStatus ?? 0"
-_MOVED = ("context was destroyed", "navigation")
+_MOVED = (
+    *("context was destroyed", "Cannot find context", "Promise was collected"),
+    *("navigation", "navigating", "navigated or closed", "detached"),
+)
+_TRIES = 5
+"""Times that a page is asked which goes elsewhere meanwhile."""
+T = TypeVar("T")
 
 
 def check(locator: str) -> None:
@@ -37,8 +44,8 @@ def check(locator: str) -> None:
 async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 3.0) -> AsyncIterator[Page]:
     """Provide the page itself for `last`, else another one at `url`, closed afterwards.
 
-    quiet: seconds for which it may continue loading. Raises EnvironmentFailure where it does not answer, or with an error of the
-    server's own (5xx); for `last`, where it did so when the agent arrived.
+    quiet: seconds for which it may continue loading once it is there. Raises EnvironmentFailure where it does not answer, or with an error
+    of the server's own (5xx); for `last`, where it did so when the agent arrived.
     """
     from playwright.async_api import Error
 
@@ -49,7 +56,7 @@ async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 
     other = await page.context.new_page()
     try:
         try:
-            answer = await other.goto(url, wait_until="load")
+            answer = await load(other, url)
         except Error as error:
             raise _unseen(url, str(error).strip().splitlines()[0].removeprefix("Page.goto: "), addresses) from error
         if answer is not None and answer.status >= 500:  # not 4xx: a page that is not there may be what was asked for
@@ -65,19 +72,25 @@ async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 
 
 async def answered(page: Page, addresses: Addresses) -> None:
     """Raise EnvironmentFailure where a page shows an error of the browser's or the server's own (5xx)."""
-    from playwright.async_api import Error
-
-    try:
-        unreachable, status = await _answer(page)
-    except Error:
-        if page.is_closed():
-            raise
-        await page.wait_for_load_state("load")  # it went elsewhere meanwhile: ask where it went
-        unreachable, status = await _answer(page)
+    unreachable, status = await _steady(page, lambda: _answer(page))
     if unreachable:
         raise _unseen(unreachable, "the browser shows an error of its own", addresses)
     if status >= 500:
         raise _unseen(page.url, f"status {status}", addresses)
+
+
+async def _steady(page: Page, ask: Callable[[], Awaitable[T]]) -> T:
+    """Return the answer of a page, which is asked again where it went elsewhere meanwhile. Raises Playwright's Error."""
+    from playwright.async_api import Error
+
+    for _ in range(_TRIES - 1):
+        try:
+            return await ask()
+        except Error as error:
+            if page.is_closed() or not any(words in str(error) for words in _MOVED):
+                raise
+            await loaded(page)
+    return await ask()
 
 
 async def _answer(page: Page) -> tuple[str, int]:
@@ -110,13 +123,10 @@ async def in_page(page: Page, script: str, *arguments: object) -> Any:
     from playwright.async_api import Error
 
     try:
-        return await page.evaluate(script, *arguments)
+        return await _steady(page, lambda: page.evaluate(script, *arguments))
     except Error as error:
-        if page.is_closed() or any(words in str(error) for words in _GONE):
+        if page.is_closed() or any(words in str(error) for words in (*_GONE, *_MOVED)):
             raise
-        if any(words in str(error) for words in _MOVED):  # it went elsewhere meanwhile: ask where it went
-            await page.wait_for_load_state("load")
-            return await page.evaluate(script, *arguments)
         return None
 
 
@@ -124,7 +134,7 @@ async def found(page: Page, locator: str, prepare: tuple[str, ...] = ()) -> str 
     """Return what a locator finds: the source for an empty one; None where a `lambda:` finds nothing."""
     script = locator.strip()
     if not script:
-        return await page.content()
+        return await _steady(page, page.content)
     if script.startswith("lambda:"):
         value = await in_page(page, script.removeprefix("lambda:"))
         return _written(value) if value not in (None, "", False, 0) else None

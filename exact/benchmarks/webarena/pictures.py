@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 _SECONDS = 60.0
+"""Seconds that a server has to send a picture."""
 _SERVER_ERROR = 500
 _MOST = 64 << 20
 _CHOSEN = """
@@ -28,10 +29,10 @@ selector => [...document.querySelectorAll(selector)].flatMap(each => each.tagNam
   .map(each => each.getAttribute('src'))
 """
 _FETCH = """
-async url => {
-  const answer = await fetch(url).catch(() => null);
-  if (!answer) return null;
-  const blob = await answer.blob();
+async ([url, milliseconds]) => {
+  const answer = await fetch(url, {signal: AbortSignal.timeout(milliseconds)}).catch(() => null);
+  const blob = await answer?.blob().catch(() => null);
+  if (!blob) return null;
   return [answer.status, await new Promise(done => {
     const reader = new FileReader();
     reader.onload = () => done(reader.result.split(',')[1] ?? '');
@@ -65,7 +66,7 @@ async def _seen(page: Page, url: str) -> Image | None:
 
     None where it is broken on the page itself: no visitor sees it there.
     """
-    answer = await in_page(page, _FETCH, url)
+    answer = await in_page(page, _FETCH, [url, 1000 * _SECONDS])
     try:
         if answer is None:  # the page may not ask for it by script, or nobody is there
             return await reference(url)

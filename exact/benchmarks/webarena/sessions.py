@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from exact.benchmarks.webarena.states import StorageState, read, write
 from exact.benchmarks.webarena.variables import Addresses
+from exact.environments.browser.page.load import load, loaded
 from exact.errors import EnvironmentFailure, UsageError
 
 if TYPE_CHECKING:
@@ -115,8 +116,9 @@ class Sessions:
         try:
             await page.locator(form.name).first.fill(name)
             await page.locator(form.word).first.fill(word)
-            async with page.expect_navigation(wait_until="load"):
-                await page.locator(form.submit).first.click()
+            async with page.expect_navigation(wait_until="commit"):
+                await page.locator(form.submit).first.click(no_wait_after=True)
+            await loaded(page)
         except Error as error:
             why = str(error).strip().splitlines()[0]
             raise EnvironmentFailure(f"the log-in form of {site} at {page.url} is not as expected: {why}") from error
@@ -137,7 +139,7 @@ class Sessions:
         from playwright.async_api import Error
 
         try:
-            await page.goto(url, wait_until="load")
+            await load(page, url)
         except Error as error:
             why, variable = str(error).strip().splitlines()[0].removeprefix("Page.goto: "), self._addresses.variable(site)
             raise EnvironmentFailure(f"the site {site} does not answer at {url} ({why}): is {variable} right, and the site up?") from error
@@ -152,7 +154,7 @@ class Sessions:
             for kept in state.get("origins", ()):
                 if items := [(each["name"], each["value"]) for each in kept.get("localStorage", ())]:
                     of = kept["origin"]
-                    await page.goto(of)
+                    await load(page, of)
                     await page.evaluate("items => items.forEach(([name, value]) => localStorage.setItem(name, value))", items)
         except Error as error:
             why = str(error).strip().splitlines()[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import Capabilities, Snapshot, Transition
 from exact.environments.browser.act.partial import Ineffective, PartialAction
 from exact.environments.browser.episode import EpisodeSetup
+from exact.environments.browser.evaluation import evaluate_on
 from exact.environments.browser.hooks import EpisodeHooks
 from exact.environments.browser.interaction import Observed
 from exact.environments.browser.launch.launch import Browser
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 Evaluator = Callable[["Page", Outcome], Awaitable[Score]]
 """Scores the outcome of an episode, given its last page."""
-_EVALUATION_SECONDS = 600.0
-"""Seconds that an evaluator may take: it may open pages, and ask models with retries."""
 _DRAGS = ("drag", "drag_at")
 
 
@@ -84,6 +82,10 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return self.episode.actions
 
     @property
+    def _task(self) -> Task | None:
+        return self.episode.task
+
+    @property
     def page(self) -> Page:
         """The present page, for evaluators. Raises EnvironmentFailure before the first reset."""
         return self.tabs.present.page
@@ -98,7 +100,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
     @property
     def obstacle(self) -> str:
         """The reason why no snapshot can be taken now: something is under way. Empty if there is none. Subclasses add to it."""
-        if self._terminated or self.episode.task is None or not self.tabs.window.tabs:
+        if self._terminated or self._task is None or not self.tabs.window.tabs:
             return "no episode is under way"
         return self.tabs.obstacle
 
@@ -165,12 +167,12 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         """
         secrets, observation = self.episode.secrets, observed.observation
         effects = tuple(secrets.effect(effect) for effect in self.tabs.policy.take_effects())
-        comparable = observed.settled and not (observed.terminated or self.tabs.clock) and before is not None
+        comparable = not observed.unsettled and not (observed.terminated or self.tabs.clock) and before is not None
         same = comparable and before is not None and before.fingerprint == observation.fingerprint
         ineffective = isinstance(refused, Ineffective) and before is not None and before.fingerprint == observation.fingerprint
         if refused and (same or ineffective) and not effects:
             raise ActionError(str(refused))
-        info = self._unsettled(observed.settled)
+        info = self._unsettled(observed.unsettled)
         if refused and not isinstance(refused, Ineffective):
             info["refused"] = str(refused)
         if action.name == "fill" and (held := held_text(observation, action.elements[0], str(action.args[1]))):
@@ -190,20 +192,28 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             info=info,
         )
 
-    def _unsettled(self, settled: bool) -> dict[str, str]:
+    def _unsettled(self, why: str) -> dict[str, str]:
         """Return the note about a page that did not become quiet, or did not answer."""
         config = self.tabs.config
         if url := self.tabs.window.unanswered():
             shown = self.episode.secrets.mask(url)
             return {"unsettled": f"{shown} did not answer for {config.answer_seconds:g} s: its loading was stopped"}
-        return {} if settled else {"unsettled": f"still changing after {config.settle_seconds:g} s"}
+        return {"unsettled": why} if why else {}
 
     async def snapshot(self) -> Snapshot:
         """Take a snapshot of the present state. Raises EnvironmentFailure where there is an obstacle; the state is unchanged then."""
         if obstacle := self.obstacle:
             raise EnvironmentFailure(f"no snapshot now: {obstacle}")
+        from playwright.async_api import Error
+
+        tab = self.tabs.present
         async with self._call("snapshot"):
-            return await self.take_snapshot()
+            try:
+                return await self.take_snapshot()
+            except Error as error:
+                if not tab.is_navigation_error(error):
+                    raise
+                raise EnvironmentFailure("no snapshot now: the page was replaced by another one meanwhile") from error
 
     @abstractmethod
     async def take_snapshot(self) -> Snapshot:
@@ -229,13 +239,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             raise UsageError("this environment has no evaluator: its outcomes are judged, not scored")
         async with self._call("evaluate"):
             with self.tabs.timeouts.unlimited():
-                try:
-                    async with asyncio.timeout(_EVALUATION_SECONDS) as limit:
-                        return await self._evaluator(self.page, msgspec.structs.replace(outcome, task=self.episode.task))
-                except TimeoutError as error:
-                    if limit.expired():
-                        raise EnvironmentFailure(f"evaluate: there was no verdict within {_EVALUATION_SECONDS:g} s") from error
-                    raise
+                return await evaluate_on(self.tabs, self._evaluator(self.page, msgspec.structs.replace(outcome, task=self._task)))
 
     async def leave(self) -> None:
         """End the episode and close its browser context. Never raises."""

@@ -62,7 +62,7 @@ class EpisodeSetup:
         """Make a set-up. `shared`: what environments that are opened together share. `account`: the leased log-in, if any."""
         self.setup, self.isolated, self.simulation, self.account = setup, isolated, simulation, account
         self._base, self._authenticator, self._harmless, self._hooks = config, shared.authenticator, shared.harmless, hooks
-        self.tabs = Tabs(browser, setup, config)
+        self.tabs = Tabs(browser, setup, config, shared.background)
         self.secrets = SecretMasking(self._logins)
         self.observer = Observer(shared.masks, shared.ids, self.tabs.window, self.secrets, shared.pictures)
         self.interaction = Interaction(self.tabs, self.observer, self.secrets)
@@ -277,7 +277,7 @@ class EpisodeSetup:
         )  # fmt: skip
         policy.mask = self.secrets.mask
         policy.task_origins, policy.headers = own, self._authenticator.headers(config.login)
-        policy.document_bytes = config.download_bytes
+        policy.document_bytes, policy.document_seconds = config.download_bytes, config.answer_seconds
         policy.is_inside = lambda url: self.isolated
         return policy
 

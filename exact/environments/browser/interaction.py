@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import NamedTuple
 
 from exact.action import Action
 from exact.environments.browser.act.act import act
 from exact.environments.browser.act.context import ActionContext
+from exact.environments.browser.act.partial import PartialAction
 from exact.environments.browser.observer import Observer
 from exact.environments.browser.page.clipboard import Clipboard
 from exact.environments.browser.page.tab import Tab
 from exact.environments.browser.secrets import SecretMasking
 from exact.environments.browser.tabs import Tabs
+from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.safety import target_refusal
+
+_REPLACED = 3
+"""Settling times for which an observation is tried again on a page that navigates meanwhile."""
 
 
 class Observed(NamedTuple):
     """An observation, and how it came about."""
 
     observation: Observation
-    settled: bool
-    """Whether the pages became quiet before it."""
+    unsettled: str
+    """Why the pages did not become quiet before it; empty if they did."""
     terminated: bool
     """Whether the episode is over."""
 
@@ -42,7 +48,8 @@ class Interaction:
     async def act(self, action: Action) -> None:
         """Carry out one action, up to the next dialog.
 
-        Where the action closes the tab that it acts in, the rest of it is dropped. Raises ActionError where it does not fit the page.
+        Where the action closes the tab that it acts in, the rest of it is dropped. Raises ActionError where it does not fit the page, and
+        PartialAction where the page was replaced meanwhile.
         """
         from playwright.async_api import Error
 
@@ -58,6 +65,8 @@ class Interaction:
         try:
             await dialogs.race(act(self._context(tab), action), keep_running=True)
         except Error as error:
+            if tab.is_navigation_error(error):
+                raise PartialAction(f"the page was replaced by another one during {action.key}: look at what is there now") from error
             if not await self.tabs.window.recovers_from(tab, error):
                 raise
 
@@ -68,25 +77,31 @@ class Interaction:
         """
         dialogs = self.tabs.dialogs
         found = None if dialogs.is_asked else await dialogs.race(self._observe_page(run, expected))
-        observed = found or Observed(self.observer.observe_dialog(dialogs, self.tabs.downloads), settled=True, terminated=False)
+        observed = found or Observed(self.observer.observe_dialog(dialogs, self.tabs.downloads), unsettled="", terminated=False)
         self.seen = observed.observation
         return observed
 
     async def _observe_page(self, run: bool, expected: str) -> Observed:
         from playwright.async_api import Error
 
-        tabs, settled = self.tabs, bool(expected)
+        tabs, unsettled, patience = self.tabs, "", self.tabs.patience()
+        last = asyncio.get_running_loop().time() + _REPLACED * tabs.config.settle_seconds + tabs.config.answer_seconds
         while True:
-            settled, tab = settled or await tabs.settle(run=run), tabs.present
+            if not expected:
+                unsettled = await tabs.settle(patience, run=run)
+            tab = tabs.present
             try:
                 observation, over = await self.observer.observe_page(tabs.config, tabs.downloads, tabs.setup.terminated)
             except Error as error:
                 if not (tab.is_navigation_error(error) or await tabs.window.recovers_from(tab, error)):
                     raise
+                if asyncio.get_running_loop().time() > last:
+                    why = f"{tab.page.url} is replaced by another page all the time, so it cannot be observed"
+                    raise EnvironmentFailure(why) from error
             else:
                 if not expected or observation.fingerprint == expected:
-                    return Observed(observation, settled, over)
-            settled, expected = False, ""
+                    return Observed(observation, unsettled, over)
+            expected = ""
 
     def _context(self, tab: Tab) -> ActionContext:
         tabs = self.tabs

@@ -9,18 +9,20 @@ from exact.environments.browser.login import Authenticator
 from exact.environments.browser.network.harmless import HarmlessRequests
 from exact.environments.browser.observe.drawing import PictureMemory
 from exact.environments.browser.observe.masks import Masks
+from exact.environments.browser.page.background import BackgroundRequests
 from exact.environments.browser.page.ids import SharedIds
 from exact.environments.sites.site import Outside
 
 
 class SharedState(NamedTuple):
-    """Learned masks, element ids, pictures, log-ins and requests that are no writes, created once by an environment factory."""
+    """What environments that are opened together learn and share, created once by an environment factory."""
 
     masks: Masks
     ids: SharedIds
     authenticator: Authenticator
     harmless: HarmlessRequests
     pictures: PictureMemory
+    background: BackgroundRequests
 
     @classmethod
     def of(cls, config: BrowserConfig, outside: Outside | None = None) -> SharedState:
@@ -34,4 +36,4 @@ class SharedState(NamedTuple):
             reads=[pattern for each in declared for pattern in each.reads],
             writes=[pattern for each in declared for pattern in each.writes],
         )
-        return cls(Masks(config.masks), SharedIds(), Authenticator(), harmless, PictureMemory())
+        return cls(Masks(config.masks), SharedIds(), Authenticator(), harmless, PictureMemory(), BackgroundRequests())

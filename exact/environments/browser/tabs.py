@@ -13,11 +13,13 @@ from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.network.sockets import SocketMessages
 from exact.environments.browser.observe import redaction
+from exact.environments.browser.page.background import BackgroundRequests
 from exact.environments.browser.page.clock import Clock
 from exact.environments.browser.page.dialogs import Dialogs
 from exact.environments.browser.page.downloads import Downloads
+from exact.environments.browser.page.settle import Patience, give_up, quiet
 from exact.environments.browser.page.setup import PageSetup
-from exact.environments.browser.page.tab import Tab, TargetIds
+from exact.environments.browser.page.tab import Navigation, Tab, TargetIds
 from exact.environments.browser.page.timeouts import Timeouts
 from exact.environments.browser.page.window import BrowserWindow
 from exact.errors import EnvironmentFailure
@@ -33,8 +35,10 @@ class Tabs:
     A page becomes a tab by `adopt`, popups do so by themselves. `browser`, `config` and `policy` are replaced when an episode begins.
     """
 
-    def __init__(self, browser: Browser, setup: PageSetup, config: BrowserConfig) -> None:
+    def __init__(self, browser: Browser, setup: PageSetup, config: BrowserConfig, background: BackgroundRequests | None = None) -> None:
+        """Make tabs. `background`: the requests that are learned not to be waited for, which environments share."""
         self.browser, self.setup, self.config = browser, setup, config
+        self._background = background or BackgroundRequests()
         self.window = BrowserWindow()
         self.policy = RequestPolicy((), writes=False, frames=self.window)
         """The request policy of the episode; side effects are recorded in it."""
@@ -80,7 +84,7 @@ class Tabs:
         """Attach to a page and watch it, without making it a tab. `index`: its number among the episode's pages, from 0."""
         page.on("dialog", self._dialog)
         page.on("crash", lambda _: self.timeouts.fail("the page crashed"))
-        tab = Tab(page, await self.browser.attach(page), index, self.config.answer_seconds)
+        tab = Tab(page, await self.browser.attach(page), index, self.config.answer_seconds, self._background)
         tab.cdp.on("Page.downloadWillBegin", lambda event: self.downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self.downloads.progress(event))
         SocketMessages(tab.cdp, lambda: self.policy)
@@ -100,53 +104,55 @@ class Tabs:
         return url
 
     async def open(self, url: str) -> None:
-        """Open an address in the present tab and wait until it is quiet.
+        """Open an address in the present tab and wait until it is quiet, or has been waited for long enough.
 
-        Raises EnvironmentFailure with the way out where it cannot be opened, or the server answers with an error.
+        Raises EnvironmentFailure with the way out where no document comes, or the server answers with an error.
         """
-        from playwright.async_api import Error
-
-        try:
-            self.timeouts.renew()
-            response = await self.dialogs.race(self.present.page.goto(url or "about:blank", wait_until="load"), keep_running=True)
-        except Error as error:
-            if failure := self._open_failure(url, first_line(error)):
-                raise failure from error
-            raise
-        if response is not None and response.status >= 500:  # an attempt on an error page would be no attempt at the task
-            raise self._cannot_open(url, f"status {response.status}")
+        self.timeouts.renew()
+        found = await self.dialogs.race(self.present.navigate(url or "about:blank"), keep_running=True)
+        if found is not None:
+            self._check_opened(url, found)
         await self.dialogs.race(self.settle())
 
-    async def settle(self, *, run: bool = True) -> bool:
-        """Wait until the pages are quiet, for at most `settle_seconds`. Return False if they were not by then.
+    def patience(self) -> Patience:
+        """Return the time that the pages have to become quiet, and servers to answer navigations."""
+        return Patience(self.config.settle_seconds, self.config.answer_seconds, self.timeouts.unlimited)
+
+    async def settle(self, patience: Patience | None = None, *, run: bool = True) -> str:
+        """Wait until the pages are quiet. Return why they are not where `patience` ended first; empty if they are.
 
         `run`: whether a paused clock runs for its step.
         """
+        patience, seconds = patience or self.patience(), self.config.settle_seconds
+        before = {tab: tab.traffic.documents for tab in self.window.tabs}
         try:
-            async with asyncio.timeout(self.config.settle_seconds):
-                await self._quiet()
+            async with patience.limited():
+                restless = await self._quiet(patience)
                 if self.clock and run:
                     await self.clock.run(self.window.tabs)
-                    await self._quiet()
+                    restless = await self._quiet(patience)
         except TimeoutError:
-            return False
-        return True
+            tab = self.present
+            await give_up(tab, seconds, tab.traffic.documents - before.get(tab, 0))
+            return f"still changing after {seconds:g} s"
+        return f"still changing after {seconds:g} s before, so it was not waited for again" if restless else ""
 
-    async def _quiet(self) -> None:
+    async def _quiet(self, patience: Patience) -> bool:
+        """Wait until the present page is quiet. Return whether parts of it change without end."""
         from playwright.async_api import Error
 
         while True:
             await self.policy.no_popups()
             await self.window.all_open()
-            tab = self.present
+            tab, restless = self.present, False
             try:
-                await tab.quiet()
+                restless = await quiet(tab, patience)
             except Error as error:
                 if not await self.window.recovers_from(tab, error):
                     raise
             await self.downloads.done()
             if not self.window.is_opening and tab is self.present:
-                return
+                return restless
 
     async def try_empty(self) -> bool:
         """Leave the only page and delete what it stored. Return False where something may be left: then a new context is needed.
@@ -171,17 +177,22 @@ class Tabs:
         self.window.clear()
         self.dialogs.clear()
 
-    def _open_failure(self, url: str, error: str) -> EnvironmentFailure | None:
-        """Explain why a page could not be opened. Return None where Playwright's error is about something else."""
-        if self.window.unanswered():
+    def _check_opened(self, url: str, found: Navigation) -> None:
+        """Raise EnvironmentFailure where a navigation brought no document, or a server's error: that is no attempt at the task."""
+        if found.error and self.window.unanswered():
             seconds = self.config.answer_seconds
-            return EnvironmentFailure(f"the start page {url} did not answer for {seconds:g} s: raise browser.answer_seconds")
-        if blocked := [effect for effect in self.policy.take_effects() if effect.kind == "blocked"]:
+            raise EnvironmentFailure(f"the start page {url} did not answer for {seconds:g} s: raise browser.answer_seconds")
+        if found.error and (blocked := [effect for effect in self.policy.take_effects() if effect.kind == "blocked"]):
             way_out = f"allow {origin(blocked[0].url)} with --allow-origin if it belongs to the task"
-            return EnvironmentFailure(f"the start page {url} leads to {blocked[0].url}: {way_out}")
-        if "net::ERR_" in error:
-            return self._cannot_open(url, error.removeprefix("Page.goto: ").partition(" at ")[0])
-        return None
+            raise EnvironmentFailure(f"the start page {url} leads to {blocked[0].url}: {way_out}")
+        if found.is_download:
+            raise self._cannot_open(url, "it is a file to download, not a page")
+        if found.error == "ABORTED" and found.status:
+            raise self._cannot_open(url, f"status {found.status} without a page")
+        if found.error:
+            raise self._cannot_open(url, f"net::ERR_{found.error}")
+        if found.status >= 500:
+            raise self._cannot_open(url, f"status {found.status}")
 
     def _cannot_open(self, url: str, why: str) -> EnvironmentFailure:
         way_out = self.setup.way_out(url) if self.setup.way_out else ""

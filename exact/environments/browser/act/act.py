@@ -160,8 +160,7 @@ async def _goto(context: ActionContext, action: Action) -> None:
     reason = context.refusal(url)
     if reason:
         raise ActionError(f"cannot go to {url}: {reason}")
-    answer = await context.tab.cdp.send("Page.navigate", {"url": url})
-    error = answer.get("errorText", "").removeprefix("net::ERR_")
+    error = (await context.tab.navigate(url)).error
     if error.startswith(_UNREACHABLE):
         raise EnvironmentFailure(f"{url} cannot be reached: {error}")
     if error and error != "ABORTED":

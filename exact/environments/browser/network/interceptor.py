@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from exact.environments.base import SAFE_METHODS, SideEffect
+from exact.environments.browser.network.body import DocumentBodies
 from exact.environments.browser.network.form import field_names, request_body
 from exact.environments.browser.network.pdf import as_page
 from exact.environments.browser.network.policy import PageRequest, RequestDecision, RequestPolicy
@@ -37,6 +38,8 @@ _TRANSFER_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 """Headers about the body as it was transferred, which do not hold for the decoded body."""
 _UNRECORDED = ("EventSource", "Media", "Ping", "Preflight")
 """Types of requests whose answers are not recorded."""
+_AGAIN = b"<script>location.replace(location.href)</script>"
+"""A document that requests its own address again. A fulfilled redirect to it would wait for the request that it ends."""
 _HTML = ({"name": "Content-Type", "value": "text/html; charset=utf-8"},)
 _FRAME_TIMEOUT = 1.0
 """Seconds that a request of an unknown frame waits for its context to be found, before it is refused."""
@@ -49,7 +52,7 @@ class RequestInterceptor:
 
     def __init__(self, cdp: CDPSession | CdpConnection, recording: Recording | None = None) -> None:
         """Create an interceptor on the browser's own session. `recording`: where answers are recorded, or replayed from."""
-        self._cdp, self._recording = cdp, recording
+        self._cdp, self._recording, self._bodies = cdp, recording, DocumentBodies(cdp)
         self._policies: dict[str, RequestPolicy] = {}
         """Policies by the CDP id of their browser context."""
         self._contexts: dict[str, str] = {}
@@ -246,9 +249,13 @@ class RequestInterceptor:
         if event["resourceType"] == "Other" or not _is_page(given):
             await self._cdp.send("Fetch.continueResponse", answer)
             return
-        body = await self._cdp.send("Fetch.getResponseBody", {"requestId": event["requestId"]})
+        body = await self._bodies.read(event, policy.document_seconds)
+        if body is None:
+            answer |= {"responseHeaders": [*_HTML, csp], "body": encoded(_AGAIN)}
+            await self._cdp.send("Fetch.fulfillRequest", answer)
+            return
         answer["responseHeaders"] = [*(each for each in given if each["name"].lower() not in _TRANSFER_HEADERS), csp]
-        answer["body"] = body["body"] if body["base64Encoded"] else base64.b64encode(body["body"].encode()).decode()
+        answer["body"] = body
         await self._cdp.send("Fetch.fulfillRequest", answer)
 
     async def _show_pdf(self, event: Event) -> None:

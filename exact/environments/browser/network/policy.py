@@ -109,6 +109,8 @@ class RequestPolicy:
         """The address of a page that the server answered with status 401; the reader empties it."""
         self.is_inside: Callable[[str], bool] = lambda url: False
         """Returns whether an address is answered in the sandbox, so that what is sent there stays in it."""
+        self.document_seconds = 15.0
+        """Seconds that a server has for the whole of a document. Then it is shown as far as it has come."""
         self.document_bytes = 1 << 30
         """Most bytes of a PDF whose text is shown."""
         self._effects: list[_Noted] = []

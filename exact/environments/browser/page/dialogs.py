@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from playwright.async_api import Dialog
 
 T = TypeVar("T")
+Mode = Literal["ask", "accept", "dismiss", "leave"]
+"""How dialogs are answered. `leave`: pages are left that ask before they are, and what asks for a decision is dismissed."""
+_DECISIONS = ("confirm", "prompt")
 _LEAVE_MESSAGE = "This page asks whether it may be left: what was entered may be lost."
 _FIRST_NODE = -10
 """Backend id of a dialog's first part; the ids of the others go down from here. Those of DOM nodes are positive."""
@@ -39,9 +42,9 @@ class DialogView(NamedTuple):
 class Dialogs:
     """The dialogs of one environment's pages, one at a time."""
 
-    def __init__(self, mode: Literal["ask", "accept", "dismiss"]) -> None:
+    def __init__(self, mode: Mode) -> None:
         """Create dialogs that an agent answers in mode `ask`, and that are answered at once in the other modes."""
-        self.mode = mode
+        self.mode: Mode = mode
         self._open: Dialog | None = None
         self._next: list[Dialog] = []
         """Dialogs of other pages that appeared while one was open."""
@@ -82,6 +85,24 @@ class Dialogs:
         finally:
             self.mode = mode
 
+    @contextmanager
+    def leaving(self) -> Iterator[None]:
+        """Answer all dialogs while the block runs: leave pages, and decide nothing on behalf of the agent, unless dialogs are accepted."""
+        mode = self.mode
+        self.mode = "accept" if mode == "accept" else "leave"
+        try:
+            yield
+        finally:
+            self.mode = mode
+
+    async def answer_open(self) -> None:
+        """Answer the dialogs that are open, as those that appear now are."""
+        dialogs = [self._open, *self._next] if self._open else []
+        self._open, self._next, self._text, self._path = None, [], None, ""
+        self._appeared.clear()
+        for dialog in dialogs:
+            await self.opened(dialog)
+
     async def opened(self, dialog: Dialog) -> None:
         """Handle a dialog that a page opened. Answer it at once where the agent is not asked."""
         from playwright.async_api import Error
@@ -96,7 +117,8 @@ class Dialogs:
         self._answering += 1
         try:
             with suppress(Error):  # the page closed meanwhile
-                await (dialog.dismiss() if self.mode == "dismiss" else dialog.accept(dialog.default_value or None))
+                refused = self.mode == "dismiss" or (self.mode == "leave" and dialog.type in _DECISIONS)
+                await (dialog.dismiss() if refused else dialog.accept(dialog.default_value or None))
         finally:
             self._answering -= 1
 

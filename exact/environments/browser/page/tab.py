@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from exact.environments.browser.page.background import BackgroundRequests
 from exact.environments.browser.page.cdp import move_mouse
 from exact.environments.browser.page.script import script_call
 from exact.environments.browser.page.setup import PageSetup
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 _CONTEXT_NAME = "exact"
 """Name of our own execution context in each document."""
-_CALM = 18.0
-"""Milliseconds without a change after which a page is quiet: longer than a frame and than the tick of usual animations."""
 _NAVIGATION_ERRORS = (
     "context was destroyed",
     "Cannot find context",
@@ -30,6 +28,10 @@ _NAVIGATION_ERRORS = (
     "navigated or closed",
     "Frame with the given",
     "frame for given id",
+    "Not attached to an active page",
+    "Frame was detached",
+    "Promise was collected",
+    "Could not find object with given id",
 )
 """Parts of CDP's errors about a document that was replaced."""
 
@@ -41,20 +43,33 @@ class TargetIds(NamedTuple):
     context: str
 
 
+class Navigation(NamedTuple):
+    """The outcome of a navigation: the page has another document, unless there is an error."""
+
+    error: str
+    """Chromium's name of the error without `net::ERR_`; empty if there is none."""
+    status: int
+    """HTTP status of the answer; 0 where there was none."""
+    is_download: bool
+
+
 class Tab:
     """One page of an environment. Coordinates are CSS pixels of the viewport."""
 
     context_name = _CONTEXT_NAME
     """Name of our own execution context in each document."""
 
-    def __init__(self, page: Page, cdp: Cdp, index: int, answer_seconds: float = 15.0) -> None:
+    def __init__(
+        self, page: Page, cdp: Cdp, index: int, answer_seconds: float = 15.0, background: BackgroundRequests | None = None
+    ) -> None:
         """Create a tab for a page.
 
         `index`: its number among the episode's pages, from 0. `answer_seconds`: seconds that a server may take to answer a navigation.
-        The browser answers nothing about the page until then, so loading is stopped after that time, as by a user.
+        The browser answers nothing about the page until then, so loading is stopped after that time, as by a user. `background`: the
+        requests that are learned not to be waited for.
         """
         self.page, self.cdp, self.index = page, cdp, index
-        self.traffic = Traffic(cdp)
+        self.traffic = Traffic(cdp, background)
         self.frames: dict[str, str] = {}
         """The parent of each frame by the frame's CDP id; empty for the main frame."""
         self.unanswered = ""
@@ -107,6 +122,7 @@ class Tab:
         )
         found, tree = answers[0]["targetInfo"], answers[1]
         self._add_frames(tree["frameTree"])
+        self.traffic.main_frame = self.main_frame
         self.target = TargetIds(found["targetId"], found.get("browserContextId", ""))
         return self.target
 
@@ -174,27 +190,21 @@ class Tab:
         shot = await self.cdp.send("Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True})
         return base64.b64decode(shot["data"])
 
-    async def quiet(self) -> None:
-        """Wait until nothing is in flight and no frame has changed for a moment. The caller sets a timeout.
+    async def navigate(self, url: str) -> Navigation:
+        """Go to an address. Return once the document is there, or will not come. Its load is not waited for.
 
-        Answers whose body the page does not read are not waited for.
+        Raises Playwright's Error for an invalid address.
         """
+        self.traffic.status = 0
+        answer = await self.cdp.send("Page.navigate", {"url": url})
+        return Navigation(answer.get("errorText", "").removeprefix("net::ERR_"), self.traffic.status, answer.get("isDownload", False))
+
+    async def stop_loading(self) -> None:
+        """Stop loading, as by a user. Requests of the page fail, and its load event fires."""
         from playwright.async_api import Error
 
-        while True:
-            await self.traffic.idle()
-            begun = self.traffic.started
-            try:
-                unread = await asyncio.gather(*(self._frame_quiet(frame) for frame in list(self.frames)))
-            except Error as error:
-                if not self.is_navigation_error(error):
-                    raise
-                continue
-            if not self.traffic.is_idle or self.traffic.started != begun:
-                continue
-            if not (read := self.traffic.unfinished_reads([url for urls in unread for url in urls])):
-                return
-            await self.traffic.any_ended(read)
+        with suppress(Error):  # closed meanwhile
+            await self.cdp.send("Page.stopLoading")
 
     def is_navigation_error(self, error: Exception) -> bool:
         """Return whether an error only means that a navigation replaced the document. Then ask again."""
@@ -204,12 +214,6 @@ class Tab:
     def is_closing_error(self, error: Exception) -> bool:
         """Return whether an error means that the page is closed or closing."""
         return self.page.is_closed() or "has been closed" in str(error)
-
-    async def _frame_quiet(self, frame: str) -> list[str]:
-        """Wait until a frame is quiet. Return the addresses of answers whose body it does not read."""
-        expression = f"globalThis.exact?.quiet({_CALM})"  # undefined in a frame that was never loaded, which does not change
-        options = {"expression": expression, "awaitPromise": True, "returnByValue": True, "contextId": await self.execution_context(frame)}
-        return _addresses(_value(await self.cdp.send("Runtime.evaluate", options), expression))
 
     def _file_chooser_opened(self, event: dict[str, Any]) -> None:
         if self.file_chooser is not None and not self.file_chooser.done():
@@ -244,27 +248,12 @@ class Tab:
 
     def _navigation_timed_out(self, url: str) -> None:
         self.unanswered = url
-        self._stopping = asyncio.ensure_future(self._stop_loading())
-
-    async def _stop_loading(self) -> None:
-        from playwright.async_api import Error
-
-        with suppress(Error):  # closed meanwhile
-            await self.cdp.send("Page.stopLoading")
+        self._stopping = asyncio.ensure_future(self.stop_loading())
 
     def _add_frames(self, tree: dict[str, Any]) -> None:
         self.frames[tree["frame"]["id"]] = tree["frame"].get("parentId", "")
         for child in tree.get("childFrames", ()):
             self._add_frames(child)
-
-
-def _addresses(answer: object) -> list[str]:
-    """Return the strings of a JSON list; empty for anything else, since pages can forge it."""
-    try:
-        found = json.loads(answer) if isinstance(answer, str) else []
-    except ValueError:
-        return []
-    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
 
 
 def _value(answer: dict[str, Any], source: str) -> Any:

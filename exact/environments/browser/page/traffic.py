@@ -4,35 +4,75 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from exact.environments.browser.page.background import BackgroundRequests, request_key
 
 if TYPE_CHECKING:
     from exact.environments.browser.page.cdp import Cdp
 
 Event = dict[str, Any]
-_ENDLESS = ("EventSource", "WebSocket", "Ping", "CSPViolationReport", "Media", "Prefetch", "Preflight")
-"""Types of requests that are not waited for: they have no end, or do not belong to the page."""
+_UNTRACKED = ("WebSocket", "Ping", "CSPViolationReport", "Prefetch", "Preflight")
+"""Types of requests that do not belong to the page, or that the browser reports otherwise."""
+_STREAMS = ("EventSource", "Media")
+"""Types of requests that have no end."""
+_SCRIPTED = ("XHR", "Fetch", "EventSource")
+"""Types of requests that do not delay the load event of their document."""
+_RECENT = 1.0
+"""Seconds before the end of a wait within which a page began a request that kept it from becoming quiet."""
+_GRACE = 0.5
+"""Seconds that a request is waited for whose kind was waited for in vain before."""
+
+
+@dataclass
+class _Request:
+    kind: str
+    key: str
+    frame: str
+    loader: str
+    begun: float
+    """Time of the event loop."""
+    background: bool = False
+    """Flag that it is not waited for."""
+    answered: bool = False
 
 
 class Traffic:
     """Requests in flight, loading frames, downloads, and navigations that were requested but have not begun."""
 
-    def __init__(self, cdp: Cdp) -> None:
+    def __init__(self, cdp: Cdp, known: BackgroundRequests | None = None) -> None:
+        """Listen to a page's session. `known`: the requests that are learned to be made in the background."""
+        self.main_frame = ""
+        """CDP id of the main frame."""
         self.started = 0
-        """Number of requests and navigations begun so far."""
+        """Number of requests and navigations begun so far that are waited for."""
         self.documents = 0
         """Number of documents that the main frame has had."""
-        self._requests: dict[str, str] = {}
+        self.status = 0
+        """HTTP status of the last answer to a navigation of the main frame; 0 before one."""
+        self._known = known or BackgroundRequests()
+        self._requests: dict[str, _Request] = {}
         self._answers: dict[str, str] = {}
         """Addresses of requests by `fetch` whose response has begun and whose body has not ended, by request id."""
-        self._ended = asyncio.Event()
-        self._leaving = False
-        self._streams: dict[str, str] = {}
+        self._arriving = ""
+        """Id of the main frame's request for its next document; empty if there is none."""
         self._frames: set[str] = set()
+        self._unfinished: set[str] = set()
+        """Loading frames that are not waited for."""
         self._downloads: set[str] = set()
-        self._stale: set[str] = set()
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._earlier_downloads: set[str] = set()
+        self._answered: Counter[str] = Counter()
+        """Kinds of requests that were answered since the mark, or since the document came."""
+        self._most: Counter[str] = Counter()
+        """Most requests of a kind without an answer at once, in the same time."""
+        self._repeats: dict[str, float] = {}
+        """When a kind of request was last begun of which one had been answered in the same time."""
+        self._fresh = True
+        """Whether the document came after the mark."""
+        self._leaving = False
+        self._changed = asyncio.Event()
         for name, handler in (
             ("Network.requestWillBeSent", self._request_sent),
             ("Network.responseReceived", self._response_received),
@@ -41,7 +81,7 @@ class Traffic:
             ("Page.frameRequestedNavigation", self._navigation_requested),
             ("Page.frameStartedLoading", self._frame_loading),
             ("Page.frameStoppedLoading", self._frame_stopped),
-            ("Page.frameDetached", self._frame_stopped),
+            ("Page.frameDetached", self._frame_detached),
             ("Page.frameNavigated", self._frame_navigated),
             ("Page.navigatedWithinDocument", self._frame_stopped),
             ("Page.downloadWillBegin", self._frame_stopped),
@@ -53,21 +93,52 @@ class Traffic:
             cdp.on(name, handler)
 
     def mark(self) -> None:
-        """Wait only for what begins after now."""
-        self._stale = self._requests.keys() | self._downloads
-        self._update()
+        """Wait only for what begins after now, and for the document that is arriving."""
+        self._leave_behind()
+        self._answered.clear()
+        self._most.clear()
+        self._repeats.clear()
+        self._fresh = False
+
+    def give_up(self, seconds: float) -> None:
+        """Wait no more for what is in flight, which took longer than `seconds`.
+
+        Learn the kinds of requests that the document made by itself: while it loaded, or one after the other up to now.
+        """
+        recent = asyncio.get_running_loop().time() - _RECENT
+        for key, begun in self._repeats.items():
+            if begun > recent:
+                self._known.learn(key, self._most[key], seconds, repeated=True)
+        for id, request in self._requests.items():
+            if self._fresh and not (request.background or request.key in self._repeats or self._is_main_document(id, request)):
+                self._known.learn(request.key, self._most[request.key], seconds, repeated=False)
+        self._leave_behind()
 
     def end(self) -> None:
         """Forget what is in flight: the page has closed, and the browser will not report its end."""
-        self._requests, self._answers, self._streams, self._frames, self._downloads = {}, {}, {}, set(), set()
-        self._update()
+        self._requests, self._answers, self._arriving = {}, {}, ""
+        self._frames, self._unfinished, self._downloads = set(), set(), set()
+        self._changed.set()
 
     async def idle(self) -> None:
-        """Wait until nothing that began after the mark is in flight, except bodies of answers to `fetch`."""
-        await self._idle.wait()
+        """Wait until nothing that is waited for is in flight, except bodies of answers to `fetch`, or until a document is arriving."""
+        await self._until(lambda: self.is_idle or self.is_arriving)
+
+    async def leaving(self) -> None:
+        """Wait until the main frame's next document is requested."""
+        await self._until(lambda: self.is_arriving)
+
+    async def arrived(self) -> None:
+        """Wait until the main frame's next document is there, or will not come."""
+        await self._until(lambda: not self.is_arriving)
+
+    async def change(self) -> None:
+        """Wait until something begins or ends."""
+        self._changed.clear()
+        await self._changed.wait()
 
     def unfinished_reads(self, unread: list[str]) -> set[str]:
-        """Return the requests since the mark whose body is arriving and being read.
+        """Return the requests that are waited for, whose body is arriving and being read.
 
         `unread`: addresses of answers that the page does not read.
         """
@@ -76,56 +147,122 @@ class Traffic:
         for id, url in self._answers.items():
             if left[url]:
                 left[url] -= 1
-            elif id not in self._stale:
+            elif not self._requests[id].background:
                 read.add(id)
         return read
 
     async def any_ended(self, requests: set[str]) -> None:
-        """Wait until one of the requests has ended."""
-        while requests <= self._requests.keys():
-            self._ended.clear()
-            await self._ended.wait()
+        """Wait until one of the requests has ended or is waited for no more."""
+        await self._until(lambda: not all(id in self._requests and not self._requests[id].background for id in requests))
 
     @property
     def is_idle(self) -> bool:
         """Return whether nothing is in flight that `idle` waits for."""
-        return self._idle.is_set()
+        waited = (
+            id for id, each in self._requests.items() if not each.background and each.kind not in _STREAMS and id not in self._answers
+        )
+        return not (self._waited_frames or self._downloads - self._earlier_downloads or any(True for _ in waited))
+
+    @property
+    def is_arriving(self) -> bool:
+        """Return whether a server is being asked for the main frame's next document."""
+        return self._arriving in self._requests
+
+    @property
+    def is_partial(self) -> bool:
+        """Return whether a frame is loading that is not waited for: the document is there, but its load event may never come."""
+        return bool(self._frames - self._waited_frames)
 
     @property
     def streaming(self) -> bool:
         """Return whether a response is arriving, whether or not it is waited for."""
-        return bool(self._requests or self._streams)
+        return bool(self._requests)
 
     @property
     def navigating(self) -> bool:
-        """Return whether a frame is loading a document."""
-        return bool(self._frames)
+        """Return whether a frame is loading a document that is waited for."""
+        return bool(self._waited_frames)
 
-    def _update(self) -> None:
-        self._ended.set()
-        if self._frames or ((self._requests.keys() - self._answers.keys()) | self._downloads) - self._stale:
-            self._idle.clear()
-        else:
-            self._idle.set()
+    @property
+    def _waited_frames(self) -> set[str]:
+        loading = self._frames - self._unfinished
+        held = any(each.background and each.kind not in _SCRIPTED for each in self._requests.values())
+        return set() if loading and held and not self.is_arriving else loading
+
+    async def _until(self, done: Callable[[], bool]) -> None:
+        while not done():
+            await self.change()
+
+    def _leave_behind(self) -> None:
+        """Wait no more for what is in flight, except for the document that is arriving."""
+        for id, request in self._requests.items():
+            request.background = request.background or id != self._arriving
+        self._unfinished = self._frames - ({self.main_frame} if self.is_arriving else set())
+        self._earlier_downloads = set(self._downloads)
+        self._changed.set()
+
+    def _is_main_document(self, id: str, request: _Request) -> bool:
+        return id == request.loader and request.frame == self.main_frame
+
+    def _unanswered(self, key: str) -> int:
+        return sum(each.key == key and not each.answered for each in self._requests.values())
 
     def _request_sent(self, event: Event) -> None:
-        if event.get("type") not in _ENDLESS:
-            self.started += 1
-            self._requests[event["requestId"]] = event.get("loaderId", "")
-            self._update()
-        elif event["type"] in ("EventSource", "Media"):
-            self._streams[event["requestId"]] = event.get("loaderId", "")
+        kind, id = event.get("type", ""), event["requestId"]
+        if kind in _UNTRACKED:
+            return
+        before = self._requests.get(id)  # the request that a redirect answered
+        self._requests[id] = request = _Request(
+            kind, request_key(event), event.get("frameId", ""), event.get("loaderId", ""),
+            before.begun if before else asyncio.get_running_loop().time(), before is not None and before.background,
+        )  # fmt: skip
+        if self._is_main_document(id, request):
+            self._arriving = id
+        elif not before:
+            self._recognize(id, request)
+        self.started += kind not in _STREAMS and not request.background
+        self._changed.set()
+
+    def _recognize(self, id: str, request: _Request) -> None:
+        """Do not wait for a request of a known kind, unless more of them are in flight than the page makes by itself."""
+        known, unanswered = self._known.at_once(request.key), self._unanswered(request.key)
+        self._most[request.key] = max(self._most[request.key], unanswered)
+        known, unanswered = self._known.at_once(request.key), self._unanswered(request.key)
+        self._most[request.key] = max(self._most[request.key], unanswered)
+        if repeated := self._answered[request.key] > 0:
+            self._repeats[request.key] = request.begun
+        if unanswered > known:
+            return
+        if repeated or known > 1:
+            request.background = True
+        else:  # it may be answered in time now
+            asyncio.get_running_loop().call_later(_GRACE, self._spare, id)
+
+    def _spare(self, id: str) -> None:
+        if request := self._requests.get(id):
+            request.background = True
+            self._changed.set()
 
     def _response_received(self, event: Event) -> None:
-        if event.get("type") == "Fetch" and event["requestId"] in self._requests:
+        request = self._requests.get(event["requestId"])
+        if request:
+            self._answer(request)
+        if request and event.get("type") == "Fetch":
             self._answers[event["requestId"]] = event["response"]["url"]
-            self._update()
+        elif request and self._is_main_document(event["requestId"], request):
+            self.status = event["response"]["status"]
+        self._changed.set()
+
+    def _answer(self, request: _Request) -> None:
+        self._answered[request.key] += not request.answered
+        request.answered = True
 
     def _request_finished(self, event: Event) -> None:
-        self._requests.pop(event["requestId"], None)
+        if request := self._requests.pop(event["requestId"], None):
+            self._answer(request)
+            self._known.ended(request.key, asyncio.get_running_loop().time() - request.begun)
         self._answers.pop(event["requestId"], None)
-        self._streams.pop(event["requestId"], None)
-        self._update()
+        self._changed.set()
 
     def _navigation_requested(self, event: Event) -> None:
         if event.get("disposition") == "currentTab" and not event.get("url", "").startswith("javascript:"):
@@ -134,21 +271,26 @@ class Traffic:
     def _frame_loading(self, event: Event) -> None:
         self.started += 1
         self._frames.add(event["frameId"])
-        self._update()
+        self._unfinished.discard(event["frameId"])
+        self._changed.set()
 
     def _frame_stopped(self, event: Event) -> None:
         self._frames.discard(event["frameId"])
-        self._update()
+        self._changed.set()
+
+    def _frame_detached(self, event: Event) -> None:
+        self._frame_stopped(event)
+        self._forget(lambda request: request.frame == event["frameId"])
 
     def _download_begun(self, event: Event) -> None:
         self.started += 1
         self._downloads.add(event["guid"])
-        self._update()
+        self._changed.set()
 
     def _download_progress(self, event: Event) -> None:
         if event["state"] != "inProgress":
             self._downloads.discard(event["guid"])
-            self._update()
+            self._changed.set()
 
     def _dialog_opening(self, event: Event) -> None:
         self._leaving = event["type"] == "beforeunload"
@@ -157,17 +299,29 @@ class Traffic:
         """Forget loading frames where the page was not left: the browser does not report that the load was given up."""
         if self._leaving and not event["result"]:
             self._frames.clear()
-            self._update()
+            self._changed.set()
         self._leaving = False
 
     def _frame_navigated(self, event: Event) -> None:
         """Forget requests of the document that was left: they never finish."""
         frame = event["frame"]
-        if "parentId" not in frame:
-            self.documents += 1
-            self._requests, self._streams = (
-                {id: loader for id, loader in requests.items() if loader == frame["loaderId"]}
-                for requests in (self._requests, self._streams)
-            )
-            self._answers = {id: url for id, url in self._answers.items() if id in self._requests}
-        self._update()
+        if "parentId" in frame:
+            self._forget(lambda request: request.frame == frame["id"] and request.loader != frame["loaderId"])
+            return
+        self.main_frame = frame["id"]
+        self.documents += 1
+        self._fresh = True
+        self._answered.clear()
+        self._most.clear()
+        self._repeats.clear()
+        if self._arriving == frame["loaderId"]:
+            self._arriving = ""
+        self._frames &= {frame["id"]}  # the browser does not report that the frames inside are gone
+        self._unfinished.clear()
+        arriving = self._requests.get(self._arriving)
+        self._forget(lambda request: request.loader != frame["loaderId"] and request is not arriving)
+
+    def _forget(self, gone: Callable[[_Request], bool]) -> None:
+        self._requests = {id: request for id, request in self._requests.items() if not gone(request)}
+        self._answers = {id: url for id, url in self._answers.items() if id in self._requests}
+        self._changed.set()

@@ -1,7 +1,7 @@
 // Runs first in every document, in our own execution context. `hidden`: selectors of elements that must not be observed; `masked`: style
-// rules for masked elements. Defines `exact.quiet(calm)`, which resolves, when nothing has changed for `calm` milliseconds, to the
-// addresses of answers whose body the page does not read, as JSON; and `exact.change(limit)`, which resolves at the next change or after
-// `limit` milliseconds.
+// rules for masked elements. Defines `exact.quiet(calm, partial)`, which resolves when nothing has changed for `calm` milliseconds;
+// `exact.giveUp()`, which stops waiting for what changes now; and `exact.change(limit)`, which resolves at the next change or after `limit`
+// milliseconds.
 function watch(hidden, masked) {
   if (globalThis.exact) return;
   const state = globalThis.exact = {mutations: 0, timers: 0};
@@ -11,7 +11,20 @@ function watch(hidden, masked) {
     sheet.replaceSync(rules + masked);
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   }
-  document.addEventListener('exact-mutation', () => state.mutations++);
+  const OFTEN = 3, RECENT = 1000;
+  // Nodes that change, and elements that move, without end; the former with the time of their last change. And, while something waits, how
+  // often each node has changed, and when each element was last seen moving.
+  const restless = new Map(), counts = new Map(), carousels = new WeakSet(), moved = new Map();
+  const recent = last => performance.now() - last < RECENT;
+  let waiting = 0, painted = false, unfinished = false;
+  requestAnimationFrame(() => { painted = true; });
+  const changed = node => {
+    if (waiting) counts.set(node, {times: (counts.get(node)?.times ?? 0) + 1, last: performance.now()});
+    if (!restless.has(node)) return true;
+    restless.set(node, performance.now());
+    return false;
+  };
+  document.addEventListener('exact-mutation', event => { if (changed(event.target)) state.mutations++; });
   document.addEventListener('exact-timers', event => { state.timers = event.detail; });
   document.addEventListener('exact-unread', event => { state.unread = String(event.detail); });
   // What an input scrolls may move for a while; a page that scrolls by itself is not waited for.
@@ -21,25 +34,42 @@ function watch(hidden, masked) {
   document.addEventListener('scroll', () => { state.mutations += performance.now() - input < 800; }, {capture: true, passive: true});
   const unseen = node => hidden && (node.nodeType === 1 ? node : node.parentElement)?.closest(hidden);
   new MutationObserver(records => {
-    if (!records.every(record => unseen(record.target))) state.mutations++;
+    let seen = false;
+    for (const {target} of records) if (changed(target) && !seen) seen = !unseen(target);
+    if (seen) state.mutations++;
   }).observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
-  const moving = () => document.getAnimations().some(
-    each => each.playState === 'running' && Number.isFinite(each.effect?.getComputedTiming().endTime));
+  const moving = () => {
+    const finite = each => each.effect?.target && Number.isFinite(each.effect.getComputedTiming().endTime);
+    const found = document.getAnimations().filter(each => each.playState === 'running' && finite(each)).map(each => each.effect.target);
+    for (const element of found) moved.set(element, performance.now());
+    return found.some(element => !carousels.has(element));
+  };
   const frame = () => new Promise(next => {
     const timer = setTimeout(() => { cancelAnimationFrame(request); next(); }, 100);
     const request = requestAnimationFrame(() => { clearTimeout(timer); next(); });
   });
   // A timer of our own comes after all of the page's that were due before it, also where the machine is slow.
   const pause = calm => new Promise(next => setTimeout(next, calm));
-  state.quiet = async calm => {
-    const busy = () => state.timers > 0 || document.readyState !== 'complete' || moving();
-    for (let before = -1; before !== state.mutations || busy(); ) {
-      before = state.mutations;
-      await Promise.all([pause(calm), frame()]);
-    }
+  // `partial`: whether the document need not be complete. Resolves to whether parts of it change without end, whether it was painted, and
+  // the addresses of answers whose body the page does not read, as JSON.
+  state.quiet = async (calm, partial) => {
+    for (const [node, last] of restless) if (!recent(last)) restless.delete(node);
+    const busy = () => state.timers > 0 || !(partial || unfinished || document.readyState === 'complete') || moving();
+    if (!waiting++) [counts, moved].forEach(each => each.clear());
+    try {
+      for (let before = -1; before !== state.mutations || busy(); ) {
+        before = state.mutations;
+        await Promise.all([pause(calm), frame()]);
+      }
+    } finally { waiting--; }
     state.unread = '[]';
     document.dispatchEvent(new CustomEvent('exact-unread?'));
-    return state.unread;
+    return [restless.size > 0 || [...moved.keys()].some(element => carousels.has(element)), painted, state.unread];
+  };
+  state.giveUp = () => {
+    for (const [node, {times, last}] of counts) if (times >= OFTEN && recent(last)) restless.set(node, last);
+    for (const [element, last] of moved) if (recent(last)) carousels.add(element);
+    [unfinished, state.timers] = [document.readyState !== 'complete', 0];
   };
   state.change = async limit => {
     const before = state.mutations, end = performance.now() + limit;

@@ -93,7 +93,8 @@ class PageEnvironment(BrowserEnvironment):
         await self.episode.begin(memo.task, now, memo.downloads)
         self.observer.instruction, tabs.history = memo.instruction, retained.history
         assert self.episode.context is not None
-        await tabs.dialogs.race(load_page(tabs.present, self.episode.context, retained.state))
+        loading = load_page(tabs.present, self.episode.context, retained.state, lambda: tabs.settle(run=False))
+        await tabs.dialogs.race(loading)
         await tabs.dialogs.race(tabs.settle())
         if tabs.dialogs.is_asked:
             raise EnvironmentFailure("restore: the page opens a dialog as it loads: return by another route")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -104,15 +104,21 @@ async def read_content(tab: Tab, context: BrowserContext) -> PageContent:
     return PageContent(tuple(states), bases, list(await context.cookies()))
 
 
-async def load_page(tab: Tab, context: BrowserContext, state: PageContent) -> None:
-    """Load the page in an empty context, with cookies and storage restored before its first script runs."""
+async def load_page(tab: Tab, context: BrowserContext, state: PageContent, settle: Callable[[], Awaitable[object]]) -> None:
+    """Load the page in an empty context, with cookies and storage restored before its first script runs.
+
+    `settle` waits for the page where its databases are restored too. Raises EnvironmentFailure where it cannot be opened.
+    """
     await context.add_cookies(state.cookies)
     source = script_call("snapshot/restore_storage", state.frames)
     added = await tab.cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": source, "worldName": tab.context_name})
     try:
-        await tab.page.goto(state.url, wait_until="load")
-        if state.bases and await _restore_databases(tab, state):
-            await tab.page.reload(wait_until="load")
+        if error := (await tab.navigate(state.url)).error:
+            raise EnvironmentFailure(f"restore: {state.url} cannot be opened (net::ERR_{error}): return by another route")
+        if state.bases:
+            await settle()
+            if await _restore_databases(tab, state):
+                await tab.page.reload(wait_until="commit")
     finally:
         await tab.cdp.send("Page.removeScriptToEvaluateOnNewDocument", {"identifier": added["identifier"]})
 

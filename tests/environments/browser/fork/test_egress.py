@@ -267,7 +267,7 @@ async def test_a_stream_is_seen_as_it_comes_and_a_snapshot_before_its_end_counts
     ("page", "why"),
     [
         ("<a href='/stream?kind=application/pdf&as=bill.pdf'>Go</a>", "a file is coming in"),
-        ("<button onclick=document.querySelector('iframe').src='/stream?kind=text/html'>Go</button><iframe></iframe>", "a page is loading"),
+        ("<button onclick=document.querySelector('iframe').src='/stream?kind=text/html'>Go</button><iframe></iframe>", "a request waits"),
     ],
 )
 async def test_no_snapshot_is_taken_while_something_is_under_way(environment: ForkingEnvironment, fresh: Site, page: str, why: str) -> None:

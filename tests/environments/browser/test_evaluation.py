@@ -1,0 +1,184 @@
+"""An evaluator is never kept waiting by a page: it gets its answer, or its environment fails with the reason."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from exact.benchmarks.own.evaluate import _by_function
+from exact.benchmarks.webarena.locate import looking_at
+from exact.benchmarks.webarena.variables import Addresses
+from exact.config import BrowserConfig
+from exact.environments.browser.page import load, timeouts
+from exact.errors import EnvironmentFailure, EvaluatorError
+from exact.task import Outcome, Score
+from tests.conftest import Visit
+from tests.environments.browser.pages import do, find, look
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+BRIEF = BrowserConfig(screenshots=False, settle_seconds=0.5, answer_seconds=2.0)
+LEFT = "<input aria-label=Note><script>onbeforeunload = event => event.preventDefault()</script>"
+OUTCOME = Outcome(actions=(), answer="done")
+Found = Callable[["Page"], Awaitable[object]]
+
+
+def judged(found: Found) -> Callable[[Page, Outcome], Awaitable[Score]]:
+    """An evaluator as the user writes it: a function of a page."""
+
+    async def function(page: Page, outcome: Outcome) -> object:
+        return await found(page)
+
+    return _by_function(function, "checks.py:function")
+
+
+@pytest.fixture
+def httpserver() -> Iterator[HTTPServer]:
+    """A server that goes on answering while it holds a request."""
+    with HTTPServer(host="localhost", threaded=True) as server:
+        yield server
+
+
+@pytest.fixture
+def held(httpserver: HTTPServer) -> Iterator[threading.Event]:
+    """`/held` is answered once the test is over; `/saved` shows what was saved; `/file` is a download."""
+    gate = threading.Event()
+
+    def answer(request: Request) -> Response:
+        gate.wait(60)
+        return Response("late")
+
+    httpserver.expect_request("/held").respond_with_handler(answer)
+    httpserver.expect_request("/saved").respond_with_data("<p id=saved>nothing</p>", content_type="text/html")
+    httpserver.expect_request("/unfinished").respond_with_data("<p id=saved>nothing</p><img src=/held>", content_type="text/html")
+    httpserver.expect_request("/file").respond_with_data("x", headers={"Content-Disposition": "attachment; filename=a.txt"})
+    yield gate
+    gate.set()
+
+
+async def saved(page: Page) -> bool:
+    await page.goto(page.url + "saved")
+    return await page.inner_text("#saved") == "Ann"
+
+
+async def reloaded(page: Page) -> bool:
+    await page.reload()
+    return await page.locator("input").input_value() == "Ann"
+
+
+async def beside(page: Page) -> bool:
+    async with looking_at(page, page.url + "unfinished", Addresses("", {})) as other:
+        return await other.inner_text("#saved") == "Ann"
+
+
+@pytest.mark.parametrize("found", [saved, reloaded, beside])
+async def test_what_was_not_saved_on_a_page_that_asks_before_it_is_left_is_a_score_of_0(
+    visit: Visit, held: threading.Event, found: Found
+) -> None:
+    async with asyncio.timeout(40), visit(LEFT, config=BRIEF, evaluator=judged(found)) as (env, seen):
+        await do(env, f'fill [{find(seen, "Note").id}] "Ann"')
+        assert (await env.evaluate(OUTCOME)).value == 0.0
+
+
+@pytest.mark.parametrize("script", ["alert('Hello')", "out.textContent = confirm('Sure?')", "out.textContent = prompt('Name?', 'Ann')"])
+async def test_a_dialog_that_the_agent_left_open_is_answered_and_decides_nothing(visit: Visit, script: str) -> None:
+    async def shown(page: Page) -> bool:
+        return await page.inner_text("#out") in ("", "false")
+
+    page = f'<button onclick="{script}">Go</button><p id=out></p>'
+    async with asyncio.timeout(30), visit(page, config=BRIEF, evaluator=judged(shown)) as (env, seen):
+        assert find(await look(env, f"click [{find(seen, 'Go').id}]"), "OK")
+        assert (await env.evaluate(OUTCOME)).success
+
+
+@pytest.mark.parametrize("script", ["setInterval(() => alert('Again'), 5)", "setInterval(print, 5)", "onload = () => alert('Hello')"])
+async def test_dialogs_that_come_while_evaluating_are_answered(visit: Visit, httpserver: HTTPServer, script: str) -> None:
+    httpserver.expect_request("/noisy").respond_with_data(f"<p id=out>here</p><script>{script}</script>", content_type="text/html")
+
+    async def shown(page: Page) -> bool:
+        async with looking_at(page, page.url + "noisy", Addresses("", {})) as other:
+            return await other.inner_text("#out") == "here"
+
+    async with asyncio.timeout(40), visit("", config=BRIEF, evaluator=judged(shown)) as (env, _):
+        assert (await env.evaluate(OUTCOME)).success
+
+
+@pytest.mark.parametrize("script", ["for (;;);", "for (;;) alert('Again')", "for (;;) confirm('Again')"])
+@pytest.mark.parametrize("place", ["here", "beside"])
+async def test_a_page_that_does_not_answer_is_a_failure_that_says_so(
+    visit: Visit, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch, script: str, place: str
+) -> None:
+    monkeypatch.setattr(timeouts, "PAGE_TIMEOUT", 2.0)
+    stuck = f"<p>Stuck<script>setTimeout(() => {{ {script} }}, 100)</script>"
+    httpserver.expect_request("/stuck").respond_with_data(stuck, content_type="text/html")
+
+    async def shown(page: Page) -> bool:
+        target = page if place == "here" else await page.context.new_page()
+        await target.goto(page.url + "stuck")
+        await target.wait_for_function("document.title == 'never'", timeout=0)
+        return True
+
+    async with asyncio.timeout(40), visit("", config=BRIEF, evaluator=judged(shown)) as (env, _):
+        with pytest.raises(EnvironmentFailure, match="stuck did not answer for 3 s"):
+            await env.evaluate(OUTCOME)
+
+
+@pytest.mark.parametrize("rest", ["<img src=/held>", "<script src=/held></script>", "<iframe src=/held></iframe>"])
+@pytest.mark.parametrize("place", ["here", "beside"])
+async def test_a_load_that_does_not_end_keeps_no_evaluator_waiting(
+    visit: Visit, httpserver: HTTPServer, held: threading.Event, monkeypatch: pytest.MonkeyPatch, rest: str, place: str
+) -> None:
+    monkeypatch.setattr(load, "LOAD_SECONDS", 0.5)
+    httpserver.expect_request("/page").respond_with_data(f"<p id=out>here</p>{rest}", content_type="text/html")
+
+    async def shown(page: Page) -> bool:
+        target = page if place == "here" else await page.context.new_page()
+        await target.goto(page.url + "page")
+        return await target.inner_text("#out") == "here"
+
+    async with asyncio.timeout(20), visit("", config=BRIEF, evaluator=judged(shown)) as (env, _):
+        assert (await env.evaluate(OUTCOME)).success
+
+
+@pytest.mark.parametrize(("target", "said"), [("file", "Download is starting"), ("held", "net::ERR_ABORTED|Timeout")])
+async def test_a_target_without_a_page_is_a_failure_that_says_so(visit: Visit, held: threading.Event, target: str, said: str) -> None:
+    async def shown(page: Page) -> bool:
+        async with looking_at(page, page.url + target, Addresses("", {})):
+            return True
+
+    async with asyncio.timeout(40), visit("", config=BRIEF, evaluator=judged(shown)) as (env, _):
+        with pytest.raises(EnvironmentFailure, match=said):
+            await env.evaluate(OUTCOME)
+
+
+async def test_a_target_that_wants_a_log_in_is_looked_at(visit: Visit, httpserver: HTTPServer) -> None:
+    answer = Response("<p>No", status=401, headers={"WWW-Authenticate": "Basic realm=x"}, content_type="text/html")
+    httpserver.expect_request("/closed").respond_with_response(answer)
+
+    async def shown(page: Page) -> bool:
+        async with looking_at(page, page.url + "closed", Addresses("", {})) as other:
+            return "No" in await other.content()
+
+    async with asyncio.timeout(20), visit("", config=BRIEF, evaluator=judged(shown)) as (env, _):
+        assert (await env.evaluate(OUTCOME)).success
+
+
+async def test_waiting_for_a_page_that_polls_to_go_idle_is_a_fault_of_the_evaluator(visit: Visit, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/poll").respond_with_data("")
+
+    async def idle(page: Page) -> bool:
+        await page.wait_for_load_state("networkidle", timeout=1500)
+        return True
+
+    page = "<script>setInterval(() => fetch('/poll'), 50)</script>"
+    async with asyncio.timeout(30), visit(page, config=BRIEF, evaluator=judged(idle)) as (env, _):
+        with pytest.raises(EvaluatorError, match="goes on loading: wait for an element"):
+            await env.evaluate(OUTCOME)

@@ -127,10 +127,9 @@ def grown(folder: Path, states: int) -> RunFolder:
         recorder.begin()
         while len(recorder.state.tree.nodes) < states:
             recorder.screenshots = len(recorder.state.tree.nodes) % PICTURED == 0
-            asked = recorder.state.ask()
-            recorder.journal.write(asked)
-            assert isinstance(asked.answer, Selection)
-            recorder._fulfil(asked.answer)
+            answer = recorder.ask()
+            assert isinstance(answer, Selection)
+            recorder._fulfil(answer)
     recorder.journal.close()
     return run
 

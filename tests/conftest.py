@@ -26,6 +26,8 @@ hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 CONFIG = BrowserConfig(screenshots=False, width=600, height=400)
+LONG = ("tests/e2e/", "tests/benchmarks/", "tests/environments/", "tests/evaluation/")
+"""Folders whose files take minutes."""
 Visit = Callable[..., AbstractAsyncContextManager[tuple[BrowserEnvironment, Observation]]]
 
 
@@ -33,6 +35,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     hanging.pytest_addoption(parser)
     parser.addoption("--parity-live", action="store_true", help="compare with the peers themselves, not with what was recorded of them")
     parser.addoption("--parity-record", action="store_true", help="also write what the peers say to the recorded files")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put files that take long first: two processes then end at about the same time, as short ones are left for the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,7 @@ def test_every_bench_imports() -> None:
     assert json.loads(done.stdout.splitlines()[-1]) == {}
 
 
-@pytest.mark.parametrize("name", ["search_quality"])
+@pytest.mark.parametrize("name", ["search_quality", "startup"])
 def test_a_bench_that_takes_seconds_runs_in_its_quick_form(name: str) -> None:
     done = subprocess.run([sys.executable, f"bench/{name}.py", "--quick"], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

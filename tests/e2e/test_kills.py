@@ -33,6 +33,7 @@ def test_a_run_killed_again_and_again_ends_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("commit_by", ["replay", "fork"])
 def test_a_killed_search_of_four_workers_in_rounds_resumes_to_the_same_actions(commit_by: str, tmp_path: Path) -> None:
+    """A run is killed and resumed again and again: each time a Python and a browser start."""
     settings = (*FOUR, f"search.commit_by={commit_by}", "search.order=selection")
     whole, folder, rng = tmp_path / "whole", tmp_path / "run", random.Random(11)
     start(whole, TASKS, CONFIG, *settings).communicate(timeout=120)

@@ -51,6 +51,7 @@ def journals(folder: Path) -> list[bytes]:
 
 
 async def test_flipped_rewards_change_no_byte_before_the_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two whole searches of six tasks in real browsers: half a minute."""
     monkeypatch.setattr(Journal.__init__, "__kwdefaults__", {"clock": lambda: 0.0})
     folders = [tmp_path / kind / "run" for kind in ("plain", "flipped")]  # a lesson names the run it is from
     suites = (MiniWob(), MiniWob(rewrite=flip_rewards))

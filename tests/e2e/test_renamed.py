@@ -114,6 +114,7 @@ async def test_a_site_with_other_ids_classes_fields_and_paths_is_searched_the_sa
 
 @pytest.mark.parametrize("agent", AGENTS)
 async def test_pages_of_a_benchmark_under_other_paths_are_searched_the_same(agent: str, tmp_path: Path) -> None:
+    """Four searches, of two tasks under two paths each."""
     moved = tmp_path / "pages"
     for folder in ("core", "common"):
         shutil.copytree(miniwob_pages() / folder, moved / folder)

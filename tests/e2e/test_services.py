@@ -94,6 +94,7 @@ def shown(out: Path, event: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("application", ["flask_rows.py", "http_rows.py"])
 def test_two_environments_are_alive_at_once_and_a_row_of_one_is_absent_in_its_sibling(application: str, runsc: str, tmp_path: Path) -> None:
+    """A whole run on a site whose pages take a second, as a fork must be cheaper than a replay."""
     out = tmp_path / "run"
     done = run(services(application, 8000, tmp_path, seconds=DEARER_THAN_A_WORLD), 8000, out)
     assert done.returncode == 0, done.stdout + done.stderr

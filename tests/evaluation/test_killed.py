@@ -54,6 +54,7 @@ def resumed(folder: BenchFolder, line: dict[str, Any]) -> int:
 
 @pytest.mark.parametrize("fidelity", ["full", "replay"])
 def test_a_benchmark_killed_again_and_again_ends_with_the_results_of_one_that_was_not(tmp_path: Path, fidelity: str) -> None:
+    """Six processes run one after the other."""
     assert start(tmp_path / "whole", fidelity).wait(timeout=60) == 0
     folder, rng, reached, kills = tmp_path / "killed", random.Random(5), 0, 0
     for _ in range(4):

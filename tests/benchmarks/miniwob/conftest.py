@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
+import pytest_asyncio
 
 from exact.benchmarks.miniwob import MiniWob, flip_rewards
 from exact.config import BrowserConfig
@@ -68,13 +69,14 @@ def walk() -> Callable[..., Awaitable[Walk]]:
     return stray
 
 
-@pytest.fixture
-async def environments(suite: MiniWob) -> AsyncIterator[EnvironmentFactory]:
-    async with suite.environments(CONFIG) as environments:
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def environments(executable: str) -> AsyncIterator[EnvironmentFactory]:
+    """One server and one browser for all tests, which run in the session's loop."""
+    async with MiniWob().environments(CONFIG) as environments:
         yield environments
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def environment(environments: EnvironmentFactory) -> AsyncIterator[Environment]:
     async with environments.open(simulation=False) as environment:
         yield environment

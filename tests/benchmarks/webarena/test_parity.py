@@ -1,44 +1,47 @@
 """Our evaluators and the published ones agree, save where the published ones are at fault: each fault has a test below.
 
-The peers run in a virtual environment of their own (`shells/setup.sh --webarena`); see peer.py for what is replaced there.
+What the published ones say is recorded; with `--parity-live` they run in a virtual environment of their own (`shells/setup.sh --webarena`):
+see peer.py for what is replaced there. Task files come from that environment in any case.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
+from playwright.async_api import Page
 from pytest_httpserver import HTTPServer
 
 from exact.benchmarks.webarena import address, text
 from exact.benchmarks.webarena.evaluate import evaluate
 from exact.benchmarks.webarena.ssim import similarity
-from exact.environments.browser import Browser, BrowserFactory
+from exact.environments.browser import Browser
 from exact.task import Outcome, Task
 from tests.benchmarks.webarena.cases import PAGES, Case, all_cases
-from tests.benchmarks.webarena.conftest import FILES, checks, environments_of, file_of, published, standing
+from tests.benchmarks.webarena.conftest import FILES, checks, environments_of, file_of, standing
+from tests.benchmarks.webarena.recorded import published, tokens
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def ours(case: Case, environments: BrowserFactory) -> Any:
+async def ours(case: Case, page: Page) -> Any:
     """Return the result of our evaluators."""
     from PIL import Image
 
     if case["kind"] == "tokens":
-        return text.tokens(case["text"])
+        return tokens(text.tokens(case["text"]))
     if case["kind"] == "ssim":
         return similarity(*(Image.open(path) for path in case["pictures"]))
-    made = checks(case["eval"], case["dialect"])
+    made = checks(case["eval"], case["dialect"], quiet=0.0)
     if case["kind"] == "program_html":
-        async with environments.open(simulation=False) as environment:
-            await environment.reset(Task(id="test/page", instruction="Look.", start=case["url"]))
-            return (await evaluate(made, environment.page, Outcome(actions=()))).value
-    page = standing(case.get("url", ""))
-    return (await evaluate(made, page, Outcome(actions=(), answer=case.get("answer", "")))).value
+        await page.goto(case["url"])
+        return (await evaluate(made, page, Outcome(actions=()))).value
+    elsewhere = standing(case.get("url", ""))
+    return (await evaluate(made, elsewhere, Outcome(actions=(), answer=case.get("answer", "")))).value
 
 
 @pytest.fixture
@@ -48,12 +51,17 @@ def server(httpserver: HTTPServer) -> str:
     return f"http://127.0.0.1:{httpserver.port}"
 
 
+@pytest_asyncio.fixture(loop_scope="session")
+async def at_page(browser: Browser, server: str) -> AsyncIterator[Page]:
+    """The page of an environment."""
+    async with environments_of(browser).open(simulation=False) as environment:
+        await environment.reset(Task(id="test/page", instruction="Look.", start=f"{server}/empty"))
+        yield environment.page
+
+
 def same(case: Case, one: Any, other: Any) -> bool:
     if case["kind"] == "ssim":
         return isinstance(one, float) and abs(one - other) < 1e-6
-    if case["kind"] == "tokens":  # theirs turns the quotes
-        plain, mine = ([each.replace("``", '"').replace("''", '"') for each in said] for said in (one, other))
-        return bool(plain == mine)
     return bool(one == other)
 
 
@@ -77,11 +85,12 @@ def kinds(cases: Sequence[Case]) -> Counter[str]:
     return found
 
 
-async def test_at_least_three_hundred_cases_agree(server: str, browser: Browser, executable: str, tmp_path: Path) -> None:
+async def test_at_least_three_hundred_cases_agree(
+    pytestconfig: pytest.Config, server: str, at_page: Page, executable: str, tmp_path: Path
+) -> None:
     cases = all_cases({name: file_of(name) for name in FILES}, server, tmp_path)
-    theirs = await published(cases, executable)
-    environments = environments_of(browser)
-    found = [await ours(case, environments) for case in cases]
+    theirs = await published(pytestconfig, "agreed", cases, executable, server)
+    found = [await ours(case, at_page) for case in cases]
     wrong = [(case, one, other) for case, one, other in zip(cases, theirs, found, strict=True) if not same(case, one, other)]
     counts = Counter(case["kind"] for case in cases)
     assert not wrong, f"{len(wrong)} of {dict(counts)}: {wrong[:3]}"
@@ -180,13 +189,14 @@ FAULTS: dict[str, tuple[Case, Any, float]] = {
 }
 
 
-async def test_the_faults_of_the_published_evaluators_are_not_ours(server: str, browser: Browser, executable: str) -> None:
+async def test_the_faults_of_the_published_evaluators_are_not_ours(
+    pytestconfig: pytest.Config, server: str, at_page: Page, executable: str
+) -> None:
     cases = [{**case, "url": server + case["url"]} if case["kind"] == "program_html" else case for case, _, _ in FAULTS.values()]
-    theirs = await published(cases, executable)
-    environments, told = environments_of(browser), dict[str, Any]()
+    theirs = await published(pytestconfig, "faults", cases, executable, server)
+    told = dict[str, Any]()
     for (name, (_, fault, right)), case, one in zip(FAULTS.items(), cases, theirs, strict=True):
-        said = one.partition(":")[0] if isinstance(one, str) else one
-        mine = await ours(case, environments)
-        if (said, mine) != (fault, right):
+        mine = await ours(case, at_page)
+        if (one, mine) != (fault, right):
             told[name] = (one, mine)
     assert not told

@@ -17,15 +17,16 @@ from exact.environments.browser import Browser, BrowserEnvironment
 from exact.errors import ExactError
 from exact.task import Outcome, Task
 from tests.benchmarks.webarena.cases import Case, look
-from tests.benchmarks.webarena.conftest import FILES, LOOPBACK, checks, environments_of, file_of, published, standing
-from tests.benchmarks.webarena.stubbed import Stub, answered, queried, serve, stubbed_cases, told
+from tests.benchmarks.webarena.conftest import FILES, LOOPBACK, checks, environments_of, file_of, standing
+from tests.benchmarks.webarena.recorded import digest, published
+from tests.benchmarks.webarena.stubbed import Stub, answered, queried, serve, stubbed_cases
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 class Said(NamedTuple):
     """A score, or the name of what is raised; and what models were asked on the way: question, reference and answer, or picture and
-    question."""
+    question; of the published evaluators in digests."""
 
     score: float | str
     asked: list[list[str]]
@@ -33,9 +34,8 @@ class Said(NamedTuple):
 
 def theirs(found: Any) -> Said:
     if isinstance(found, str):
-        return Said(found.partition(":")[0], [])
-    score, asked = found if isinstance(found, list) else (found, [])
-    return Said(score, [told(each) for each in asked])
+        return Said(found, [])
+    return Said(*found) if isinstance(found, list) else Said(found, [])
 
 
 async def ours(case: Case, environment: BrowserEnvironment, shop: str) -> Said:
@@ -162,14 +162,14 @@ class Heard(NamedTuple):
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def heard(browser: Browser, executable: str) -> AsyncIterator[Heard]:
+async def heard(pytestconfig: pytest.Config, browser: Browser, executable: str) -> AsyncIterator[Heard]:
     """Both sides asked once, in one process each."""
     tasks = [task for name in FILES for task in json.loads(file_of(name).read_text())]
     with HTTPServer("127.0.0.1", 0) as server:
         shop = serve(server)
         agreed, others = stubbed_cases(tasks, shop), {**faults(shop), **undecided(shop)}
         cases = [*agreed, *(case for case, _, _ in others.values())]
-        found = [theirs(each) for each in await published(cases, executable, shop)]
+        found = [theirs(each) for each in await published(pytestconfig, "stubbed", cases, executable, shop)]
         async with environments_of(browser).open(simulation=False) as environment:
             await environment.reset(Task(id="test/page", instruction="Look.", start=f"{shop}/empty"))
             said = [(case, one, await ours(case, environment, shop)) for case, one in zip(cases, found, strict=True)]
@@ -182,7 +182,7 @@ def same(case: Case, one: Said, mine: Said) -> bool:
     Ours stops asking at a score of 0, and asks nothing where a rule gave it.
     """
     first = 1 if case["kind"] == "program_html" else 0  # see the test on parts of pages
-    wanted, found = [each[first:] for each in one.asked], [each[first:] for each in mine.asked]
+    wanted, found = [each[first:] for each in one.asked], [[digest(text) for text in each[first:]] for each in mine.asked]
     asks = bool(found) or not wanted or "must_include" in case["eval"].get("reference_answers", ())
     return one.score == mine.score and asks and found == (wanted if one.score else wanted[: len(found)])
 
@@ -197,7 +197,7 @@ async def test_scripted_judges_and_stubbed_pictures_and_getters_agree(heard: Hea
 
 async def test_a_judge_of_a_part_of_a_page_sees_the_task_unlike_the_published_one(heard: Heard) -> None:
     told = {(one.asked[0][0], mine.asked[0][0]) for case, one, mine in heard.agreed if case["kind"] == "program_html" and one.asked}
-    assert told == {("NOT USED", "Say it.")}
+    assert told == {(digest("NOT USED"), "Say it.")}
 
 
 @pytest.mark.parametrize("name", faults(""))

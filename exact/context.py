@@ -57,6 +57,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defau
     """One entry for each judge, if there are several; for a debate one for each sample, with its reading order and reasons."""
     informed: bool = msgspec.field(name="told", default=False)
     """Whether the benchmark's score is part of the value, as in oracles. Journals call this field `told`."""
+    unjudged: bool = False
+    """Whether no answer of the value function could be read, so that `value` is that of the state before, or 0.5."""
 
 
 class Reflection(msgspec.Struct, frozen=True, kw_only=True):

@@ -71,7 +71,7 @@ def evaluated_nodes(source: Source) -> list[tuple[Task, AttemptState, Node]]:
         (task, state, node)
         for task, state in source.attempts
         for node in state.tree.nodes
-        if node.parent is not None and node.evaluation is not None and not node.unseen
+        if node.parent is not None and node.evaluation is not None and not (node.unseen or node.evaluation.unjudged)
     ]
     if not found:
         raise UsageError(f"{source.folder.path} holds no evaluated state: was it searched with a value function?")

@@ -29,9 +29,11 @@ from exact.search.rules.answers import pooled_value, record_end
 from exact.search.rules.backup import Backup, back_up, mean, reserve
 from exact.search.rules.candidates import Candidates, best, tempered
 from exact.search.rules.draw import generator
+from exact.search.rules.final import most_likely
 from exact.search.rules.merge import Merging, merge
 from exact.search.rules.noise import record_noise
 from exact.search.rules.schedule import Branching, constant
+from exact.search.rules.unjudged import UNJUDGED, knows_nothing
 from exact.search.rules.validate import validate
 from exact.search.tree import Edge, Node, Open, OutageRecord, Path, SearchError, Tree
 
@@ -361,7 +363,12 @@ class Work:
         )
 
     def commit(self, tree: Tree, order: Sequence[int], reason: str, *, plan: Sequence[int] = ()) -> Decision:
-        """Return the decision for the first edge of an order, or for a whole plan. Raises SearchError if there is none."""
+        """Return the decision for the first edge of an order, or for a whole plan.
+
+        Where no evaluation could be read, it is for the likeliest action. Raises SearchError if there is none.
+        """
+        if knows_nothing(tree):
+            order, plan, reason = most_likely(tree.root), (), UNJUDGED
         edges = tuple(plan) or tuple(order[:1])
         if not edges:
             raise SearchError("no action is left to commit: every proposal was refused, led nowhere or failed")

@@ -63,7 +63,7 @@ class Ending:
         root = self._state.tree.root
         if self._state.judged or self._state.scored:
             return
-        evaluation = found = root.evaluation
+        evaluation = found = root.evaluation if root.evaluation is not None and not root.evaluation.unjudged else None
         settings = self._attempt.config.reflection
         confirms = self._attempt.memory is not None and settings.outcome == "judge" and settings.confirm
         if found is None or confirms:

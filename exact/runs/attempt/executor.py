@@ -1,7 +1,7 @@
 """From what a selection needs to results: steps of environments, evaluations, proposals, rollouts.
 
 Each part looks at the journal first: what is journalled is not done again. Each result is journalled before the algorithm is told it. A
-failure of the infrastructure becomes a Failure, never a value.
+failure of the infrastructure becomes a Failure, never a value. A state whose evaluation cannot be read counts as unjudged.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from exact.runs.attempt.order import TellOrder
 from exact.runs.attempt.rollout import Rollouts
 from exact.runs.attempt.simulate import Simulator
 from exact.runs.attempt.slots import Slots
+from exact.runs.attempt.unjudged import unjudged
 from exact.runs.attempt.workers import Workers
 from exact.runs.journal import events as ev
-from exact.search.base import Failure, Need, Selection
+from exact.search.base import Failure, Need, Result, Selection
 from exact.search.tree import Node, Open
 
 
@@ -125,19 +126,21 @@ class Executor:
         """Get the result of one need; a Failure where the infrastructure failed."""
         node = work.target if work.target is not None else self._state.tree.nodes[selection.node]
         what: Literal["environment", "answer", "model"]
+        stand_in: Result | None = None
         try:
             return await self._dispatch(need, selection, node, reserved)
         except EnvironmentFailure as error:
             what, reason, resumable = "environment", str(error), error.resumable
         except AnswerError as error:
             what, reason, resumable = "answer", str(error), error.resumable
+            stand_in = unjudged(need, selection, self._state.tree.nodes[selection.node], node, error)
         except ModelError as error:
             what, reason, resumable = "model", str(error), error.resumable
         lost = self._simulator.take_lost_steps(selection)
         self._attempt.record(
             ev.Failed(what=what, node=node.id, reason=reason, transitions=lost, resumable=resumable, selection=selection.id)
         )
-        return Answered(Failure(kind=what, reason=reason))
+        return Answered(stand_in or Failure(kind=what, reason=reason))
 
     async def _dispatch(self, need: Need, selection: Selection, node: Node, reserved: Reservation) -> Answered:
         match need:

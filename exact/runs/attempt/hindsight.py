@@ -52,7 +52,8 @@ def _record(
     options = {each.edge: each for each in decision.alternatives}
     chosen = options.get(decision.edges[0])
     visits = chosen.visits if chosen else 1
-    first = came.evaluation.value if came.evaluation else None
+    evaluation = came.evaluation if came.evaluation is not None and not came.evaluation.unjudged else None
+    first = evaluation.value if evaluation is not None else None
     ended = outcome if after == state.path[-1] else None
     return Record(
         step=_taken(blobs, node, edge),
@@ -64,7 +65,7 @@ def _record(
         expected=_expected(state.algorithm, node, edge, came, decision.value, visits),
         came=first if ended is None else ended,
         first=first,
-        judgement=came.evaluation,
+        judgement=evaluation,
         final=_worth(state, edge, came, outcome) if ended is None else ended,
         following=following,
         favourite=_favourite(decision),

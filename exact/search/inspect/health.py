@@ -11,7 +11,7 @@ from exact.search.inspect.stats import stats
 from exact.search.tree import Edge, Node, Tree, is_noop, is_refused
 
 T = TypeVar("T")
-Kind = Literal["priors", "saturated", "equal", "restores", "failures", "refused", "noops", "unused", "unsettled"]
+Kind = Literal["priors", "saturated", "equal", "restores", "failures", "refused", "noops", "unused", "unsettled", "unjudged"]
 
 FEW = 4
 """Minimum number of cases for a warning."""
@@ -47,6 +47,7 @@ def health(tree: Tree, *, steps: int = 0, replayed: int = 0, unsettled: Sequence
         _noops(edges),
         _unused(tree),
         _unsettled(unsettled),
+        _unjudged(states),
     ]
     return tuple(symptom for symptom in found if symptom is not None)
 
@@ -115,6 +116,13 @@ def _unsettled(steps: Sequence[bool]) -> Symptom | None:
         "changes by itself"
     )
     return _symptom("unsettled", _share(steps, bool), 0.2, len(steps), text)
+
+
+def _unjudged(states: Sequence[Node]) -> Symptom | None:
+    """Warn of evaluations that could not be read."""
+    evaluated = [state for state in states if state.evaluation is not None]
+    text = "{:.0%} of the states are unjudged: the judge's answers cannot be read, so the policy alone decides there; try another judge"
+    return _symptom("unjudged", _share(evaluated, lambda s: s.evaluation is not None and s.evaluation.unjudged), 0.1, len(evaluated), text)
 
 
 def _symptom(kind: Kind, figure: float, limit: float, cases: int, text: str) -> Symptom | None:

@@ -7,6 +7,7 @@ best action, not the mean over all that was tried.
 from __future__ import annotations
 
 from exact.search.rules.backup import Backup
+from exact.search.rules.unjudged import is_unjudged
 from exact.search.tree import Edge, Node, Tree, is_noop
 
 
@@ -59,7 +60,13 @@ def _ends(node: Node, deepest: int) -> bool:
 
 def _is_known(node: Node, deepest: int) -> bool:
     """Return whether every action of a state was tried and its value is known."""
-    return node.value is not None and not node.unseen and (node.expansions > 0 or _ends(node, deepest)) and _is_told(node)
+    return (
+        node.value is not None
+        and not node.unseen
+        and not is_unjudged(node)
+        and (node.expansions > 0 or _ends(node, deepest))
+        and _is_told(node)
+    )
 
 
 def _is_told(node: Node) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from exact.environments.toy.known import ToyEdge, ToyState, bandit, chain, form
 from exact.search.algorithms.greedy import Greedy
 from exact.search.inspect.health import Symptom, health
@@ -85,3 +87,13 @@ def test_pages_that_were_observed_while_they_changed() -> None:
 
 def test_few_cases_give_no_warning() -> None:
     assert symptoms(Harness(bandit(2), MCTS(iterations=3, k=2))) == {}
+
+
+def test_evaluations_that_could_not_be_read() -> None:
+    run = ranked([0.3, 0.4, 0.5, 0.6, 0.7], prior=3.0)
+    run.search()
+    for node in run.tree.nodes[1:4]:
+        assert node.evaluation is not None
+        node.evaluation = msgspec.structs.replace(node.evaluation, unjudged=True)
+    (found,) = (each for each in health(run.tree) if each.kind == "unjudged")
+    assert found.figure > 0.1 and "cannot be read" in found.text

@@ -13,7 +13,7 @@ from exact.report.model.pictures import pictures
 from exact.report.model.reading import Reading
 from exact.report.model.steps import outside, steps, trouble
 from exact.report.model.text import Texts, one_line
-from exact.runs.journal.state import limits
+from exact.runs.journal.budgets import limits
 from exact.runs.journal.store import RunFolder
 from exact.task import Task
 

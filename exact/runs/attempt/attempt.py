@@ -22,8 +22,8 @@ from exact.runs.attempt.prefetch import Prefetch
 from exact.runs.attempt.slots import open_slots
 from exact.runs.attempt.workers import Workers
 from exact.runs.journal import events as ev
+from exact.runs.journal.counts import evaluations_in
 from exact.runs.journal.ledger import SELECTION
-from exact.runs.journal.state import evaluations_in
 from exact.search.base import Done, Selection, Wait
 from exact.search.rules.validate import validate
 from exact.task import Outcome

@@ -5,21 +5,22 @@ A running attempt changes this state by the same `apply` that reads a journal ba
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
 
-from exact.budget import Budget, Kind
-from exact.config import Config, Limits, ScopeLimits, SearchConfig
-from exact.environments.base import SideEffect
+from exact.budget import Budget
+from exact.config import Config, SearchConfig
 from exact.errors import JournalError
 from exact.runs.journal import events as ev
-from exact.search.base import Algorithm, Batched, Compared, Diverged, Done, Result, Rolled, Selection, Stepped, Valued
+from exact.runs.journal.beyond import beyond
+from exact.runs.journal.budgets import AttemptBudgets
+from exact.runs.journal.counts import benchmark_scores_in, evaluations_in
+from exact.search.base import Algorithm, Diverged, Done, Result, Selection, Stepped
 from exact.search.intervention import expand, prune
 from exact.search.registry import algorithm
-from exact.search.rules.afford import Replans, affordable
+from exact.search.rules.afford import Replans
 from exact.search.rules.outage import reopen_outages
 from exact.search.tree import Node, Tree, is_noop
 from exact.search.work import Work
@@ -38,30 +39,15 @@ class AskMoment(NamedTuple):
 
 EVALUATIONS = 3
 """Evaluations of one state by a language model where the configuration sets no number: see docs/results/search.md."""
-_MOVED = "~"
-"""First character of a digest of what moved; the other digests are of writes."""
 
 
 class AttemptState:
     """The state of an attempt. Changed by `apply`, and by the ask of a running attempt, alone."""
 
     def __init__(self, config: Config) -> None:
-        self._caps = config
         self.algorithm: Algorithm = algorithm(_settled(config))
-        self._search_limits, self._iteration_limits = limits(config.search.limits), limits(config.search.iteration)
-        self.budget = Budget(limits(config.limits))
-        """Budget of the task."""
-        self.search = self._new_search()
-        """Budget of the present search, which ends with the next commit."""
-        self.search_began = 0.0
-        """Start of the present search, in seconds since the journal was opened."""
-        self._scopes: dict[int, Budget] = {}
-        """Budgets of open selections, by id."""
+        self._budgets = AttemptBudgets(config)
         self._moments: dict[int, AskMoment] = {}
-        self._first = 0
-        """Id of the first selection of the present search."""
-        self._iterations = 0
-        """Iterations of the tree that are counted in the search's budget."""
         self.opened: ev.Opened | None = None
         self.tree = Tree(seed=config.seed)
         self.instruction = ""
@@ -164,9 +150,24 @@ class AttemptState:
         """False where the live environment cannot be rebuilt, because a committed step wrote to what no reset undoes."""
         return not self.wrote or self.isolated is not False
 
+    @property
+    def budget(self) -> Budget:
+        """Budget of the task."""
+        return self._budgets.task
+
+    @property
+    def search(self) -> Budget:
+        """Budget of the present search, which ends with the next commit."""
+        return self._budgets.search
+
+    @property
+    def search_began(self) -> float:
+        """Start of the present search, in seconds since the journal was opened."""
+        return self._budgets.search_began
+
     def scope(self, selection: int) -> Budget:
         """Return the budget of a selection's work; -1: the task's. Work of an earlier search counts in the task's."""
-        return self._scopes.get(selection) or (self.search if selection >= self._first else self.budget)
+        return self._budgets.scope(selection)
 
     def moment(self, selection: int, node: Node) -> AskMoment:
         """Return what a context takes from the search: at the ask of a selection, or now where the selection is not open."""
@@ -193,7 +194,7 @@ class AttemptState:
     def replan(self) -> None:
         """Let an algorithm that plans by its budget know, before an ask, how many iterations are left."""
         if isinstance(self.algorithm, Replans):
-            self.algorithm.replan(self.tree, self._affordable())
+            self.algorithm.replan(self.tree, self._budgets.affordable_iterations(self.tree, self.elapsed))
 
     def requested(self) -> Selection | None:
         """Reserve work that a viewer asked for, which comes before the algorithm's own; None where none can begin."""
@@ -228,7 +229,7 @@ class AttemptState:
             case _:
                 return False
         self.done, self.gathering = None, not self.tree.open
-        self._count_iterations()
+        self._budgets.count_iterations(self.tree)
         return True
 
     def _applied_fact(self, event: ev.AnyEvent) -> bool:
@@ -293,7 +294,8 @@ class AttemptState:
     def _reset(self, event: ev.Reset) -> None:
         root = self.tree.root
         root.fingerprint, root.observation, root.screenshot = event.fingerprint, event.observation, event.screenshot
-        self.instruction, self.search_began, self.isolated = event.instruction, event.t, event.isolated
+        self.instruction, self.isolated = event.instruction, event.isolated
+        self._budgets.search_began = event.t
         self.path.append(root.id)
 
     def _asked(self, event: ev.Asked) -> None:
@@ -302,11 +304,11 @@ class AttemptState:
         self.done = answer.reason if isinstance(answer, Done) else None
         self.gathering = self.gathering and isinstance(answer, Selection)
         if isinstance(answer, Selection):
-            self._scopes[answer.id] = Budget(self._iteration_limits, scope="iteration", parent=self.search)
+            self._budgets.open(answer.id)
             node = self.tree.nodes[answer.node]
             moment, of_node = self._moment(node), answer.edge is None and not answer.rivals
             self._moments[answer.id] = moment if of_node else moment._replace(tried=())  # else agents are shown its children
-        self._count_iterations()
+        self._budgets.count_iterations(self.tree)
 
     def _told(self, selection: Selection, event: ev.Told) -> None:
         self.algorithm.tell(self.tree, selection, event.result)
@@ -350,7 +352,7 @@ class AttemptState:
         return self.tree.open[id].selection
 
     def _close(self, selection: int) -> None:
-        self._scopes.pop(selection, None)
+        self._budgets.close(selection)
         self._moments.pop(selection, None)
 
     def _committed(self, event: ev.Committed) -> None:
@@ -365,7 +367,8 @@ class AttemptState:
             self.algorithm.refuse(self.tree, event.edge, event.refused)
         else:
             self._advance(event, rest)
-        self._renew(event.t)
+        for closed in self._budgets.renew(self.tree, event.t):
+            self._close(closed)
 
     def _advance(self, event: ev.Committed, rest: tuple[int, ...]) -> None:
         edge = self.tree.root.edges[event.edge]
@@ -384,13 +387,6 @@ class AttemptState:
             self.plan = rest
         self.effects[self.tree.root.id] = event
         self.path.append(self.tree.root.id)
-
-    def _renew(self, now: float) -> None:
-        """Begin a new search. Work that is still in flight counts in the budget that it began with."""
-        self._count_iterations()
-        self.search, self.search_began, self._first = self._new_search(), now, self.tree.selections
-        for closed in [id for id in self._scopes if id not in self.tree.open]:
-            self._close(closed)
 
     # --- facts
 
@@ -419,35 +415,12 @@ class AttemptState:
             scope.spend("money", usage.cost or 0.0)
             self.cost_known = self.cost_known and usage.cost is not None
 
-    # --- what is counted
-
-    def _new_search(self) -> Budget:
-        return Budget(self._search_limits, scope="search", parent=self.budget)
-
-    def _affordable(self) -> int | None:
-        """Return how many more iterations the caps of search and task pay for, at the mean cost of one in this search."""
-        scopes = ((self._caps.search.limits, self.search, self.search_began), (self._caps.limits, self.budget, 0.0))
-        kinds: tuple[Kind, ...] = ("money", "calls", "tokens", "transitions", "evaluations")
-        spent: dict[str, float] = {kind: self.search.spent.get(kind, 0.0) for kind in kinds}
-        spent["seconds"] = self.elapsed - self.search_began
-        left: dict[str, float | None] = {}
-        for caps, budget, began in scopes:
-            used = {**{kind: budget.spent.get(kind, 0.0) for kind in kinds}, "seconds": self.elapsed - began}
-            for kind, amount in used.items():
-                cap, before = getattr(caps, kind), left.get(kind)
-                if cap is not None:
-                    left[kind] = cap - amount if before is None else min(before, cap - amount)
-        return affordable(spent, left, self.tree.iterations - self.tree.search_began)
+    # --- the search at an ask
 
     def _moment(self, node: Node) -> AskMoment:
         left = self.budget.remaining("actions")
         tried = tuple(i for i, edge in enumerate(node.edges) if edge.futile or is_noop(edge))
         return AskMoment(self.tree.root.depth, None if left is None else int(left), tried)
-
-    def _count_iterations(self) -> None:
-        done, self._iterations = self.tree.iterations - self._iterations, self.tree.iterations
-        if done:
-            self.search.spend("iterations", done)
 
 
 def _settled(config: Config) -> SearchConfig:
@@ -458,48 +431,6 @@ def _settled(config: Config) -> SearchConfig:
     if search.reevaluations is None:
         search = msgspec.structs.replace(search, reevaluations=search.iterations // 4 if config.value.kind == "cascade" else 0)
     return search
-
-
-def limits(caps: Limits | ScopeLimits) -> dict[Kind, float | None]:
-    """Return the caps of a scope by kind. Time is not among them, since it passes by the journal's clock."""
-    kinds: tuple[Kind, ...] = ("money", "calls", "tokens", "actions", "transitions", "evaluations", "iterations")
-    return {kind: getattr(caps, kind, None) for kind in kinds}
-
-
-def evaluations_in(result: Result) -> int:
-    """Return the number of evaluations that the value function made for a result."""
-    match result:
-        case Valued() | Rolled():
-            return 1
-        case Compared():
-            return len(result.scores)
-        case Batched():
-            return len(result.evaluations)
-    return 0
-
-
-def benchmark_scores_in(result: Result) -> int:
-    """Return the number of evaluations in a result that hold the benchmark's own score."""
-    match result:
-        case Valued() | Rolled():
-            return int(result.evaluation.informed)
-        case Batched():
-            return sum(each.informed for each in result.evaluations)
-    return 0
-
-
-def beyond(before: str, effects: Sequence[SideEffect], info: Mapping[str, str]) -> str:
-    """Return what tells states apart that look equal: sorted digests of the writes on the path, each address once, and of what moved."""
-    writes = {f"{e.method} {e.url.partition('?')[0]}" for e in effects if e.is_write}
-    digests = {hashlib.blake2b(each.encode(), digest_size=4).hexdigest() for each in writes}
-    if moved := info.get("moved"):
-        digests.add(_MOVED + hashlib.blake2b(moved.encode(), digest_size=4).hexdigest())
-    return " ".join(sorted({*before.split(), *digests}))
-
-
-def written(beyond: str) -> set[str]:
-    """Return the digests in `beyond` that are of writes."""
-    return {digest for digest in beyond.split() if not digest.startswith(_MOVED)}
 
 
 def fold(config: Config, journal: Iterable[ev.AnyEvent]) -> AttemptState:

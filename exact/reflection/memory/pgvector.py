@@ -6,6 +6,7 @@ The search is exact, as elsewhere: no index of the extension is used, since with
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,15 +15,17 @@ from exact.errors import InfrastructureError
 
 if TYPE_CHECKING:
     from exact.reflection.embed import Vector
-    from exact.reflection.memory.postgres import PostgresDatabase
+
+Execute = Callable[..., list[tuple[Any, ...]]]
+"""Function of a statement and its arguments that returns all rows."""
 
 _FILLED_AT_ONCE = 1000
 
 
 class PgVector:
-    """A Likeness. Its copy of the vectors is filled by whoever asks, so it does not matter who wrote a reflection. Made by `found`."""
+    """A Likeness, made by `found`. Each query first adds new vectors to its copy, whichever process wrote them."""
 
-    def __init__(self, execute: Callable[..., list[tuple[Any, ...]]], schema: str) -> None:
+    def __init__(self, execute: Execute, schema: str) -> None:
         """Take the quoted schema of the extension, which need not be in the search path."""
         self._execute, self._type, self._times = execute, f"{schema}.vector", f"OPERATOR({schema}.<#>)"
 
@@ -63,19 +66,22 @@ class PgVector:
             )  # fmt: skip
 
 
-def found(database: PostgresDatabase) -> PgVector | None:
-    """Return the comparison; None where the server lacks the extension, or this user may not use it."""
-    if not database.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"):
+def found(execute: Execute, alone: Callable[[], AbstractContextManager[object]]) -> PgVector | None:
+    """Return the comparison; None where the server lacks the extension, or this user may not use it.
+
+    `alone` opens a transaction in which no other process creates tables.
+    """
+    if not execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"):
         return None
     from psycopg import errors
 
     try:
-        with database.alone():
-            database.execute("CREATE EXTENSION IF NOT EXISTS vector")
-            ((schema,),) = database.execute(
+        with alone():
+            execute("CREATE EXTENSION IF NOT EXISTS vector")
+            ((schema,),) = execute(
                 "SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'vector'"
             )
-            made = PgVector(database.execute, schema)
+            made = PgVector(execute, schema)
             made.prepare()
     except InfrastructureError as error:
         if isinstance(error.__cause__, errors.InsufficientPrivilege):

@@ -49,7 +49,7 @@ class PostgresDatabase:
             raise UsageError(f"cannot use {self.where} as memory: {_line(error)}; is the server running, and the address right?") from error
         try:
             self.embedding = self._prepare(embedding, other)
-            self.likeness: Likeness | None = pgvector.found(self)
+            self.likeness: Likeness | None = pgvector.found(self.execute, self.alone)
         except InfrastructureError as error:
             self.close()
             raise UsageError(str(error)) from error

@@ -1,11 +1,11 @@
 """Houses with traps, described in words: the environments of bench/memory_gain.py, and a built-in agent for them.
 
-A house is a row of rooms. In each room one of four things leads on and the others end badly. In half of the kinds of rooms the thing that
-the policy likes best is a trap: four rooms behind it look best to the judge, until it ends. In the other half the favourite leads on, so
-that a memory which only unsettles the policy loses in these what it gains in those. What it is like is said by nothing but the room's
-description and the names of the things, in other words each time; things have their names from one small pool, so what is a trap in one
-room leads on in another. So it is behind a trap: its rooms are told in words of that kind, and what leads further in has its name from the
-same pool. A share of the rooms is of kinds that recur in other houses, the rest of kinds of their own: no reflection covers these.
+A house is a row of rooms. In each room one of four objects leads on, and the others lead to a bad end. In half of the kinds of rooms the
+policy's favourite object is a trap: the four rooms behind it have the highest values, and then the episode ends. In the other half the
+favourite leads on, so that a memory which only weakens the policy's preference loses there what it gains elsewhere. The kind of a room
+shows only in its description and in the names of its objects, in other words each time. All names come from one small pool, so an object
+that is a trap in one room leads on in another. The same holds behind a trap. A share of the rooms is of kinds that recur in other houses;
+the other rooms have kinds of their own, which no reflection covers.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The README's two commands on a machine that has only Python and git: a Debian made by debootstrap, with nothing else, and a fresh clone.
+"""Measure the README's two commands on a machine with Python and git only: a Debian made by debootstrap, and a fresh clone.
 
-The machine is a folder of this one (`--work`), entered with a root, a mount and a process namespace of its own. Of this machine it is given
-what reaches Debian's mirror and the package index: names of hosts, certificates, pip's settings. Needs root and debootstrap
-(`apt-get install debootstrap`), and fetches some 500 MB. What is cloned is what is committed.
+The machine is a folder of this one (`--work`), entered with its own root, mount and process namespaces. It gets the settings of this
+machine that reach Debian's mirror and the package index: host names, certificates, pip's settings. Needs root and debootstrap (`apt-get
+install debootstrap`), and downloads about 500 MB. The clone holds committed changes only.
 
-    python bench/bare.py --json bench/results/bare.json     both commands: set-up, the quickstart, all tests; about 20 minutes
-    python bench/bare.py --quick                            the first command only, in the Debian that was made before, if there is one
+    python bench/bare.py --json bench/results/bare.json     both commands: set-up, quickstart, all tests; about 20 minutes
+    python bench/bare.py --quick                            the first command only, in a Debian that an earlier run made, if there is one
 """
 
 from __future__ import annotations

@@ -1,29 +1,28 @@
-"""Steps a second on MiniWoB++: this package's browser environment against BrowserGym, and what isolation costs it.
+"""Measure steps a second on MiniWoB++: exact's browser environment against BrowserGym, and the cost of isolation.
 
-A step is one click and the observation after it. Each contender clicks the same elements in the same order on the same page
-with the same problem, in the same browser binary, served by the same server, in alternating rounds; afterwards the pages must
-be in the same state, or the bench fails. The pages are ones whose clicks do not end the episode: click-checkboxes-large
-(toggles, few changes of the DOM) and click-tab-2 (every click shows another text).
+A step is one click and the observation after it. Each contender clicks the same elements in the same order on the same page with the same
+problem, in the same browser binary, served by the same server, in alternating rounds. Afterwards the pages must be in the same state, or
+the bench fails. The clicks of the chosen pages do not end the episode: click-checkboxes-large (toggles, few changes of the DOM) and
+click-tab-2 (every click shows another text).
 
-What a step gives: BrowserGym, at the least, its DOM snapshot, accessibility tree, boxes and visibility of elements, and always
-a screenshot. Ours: accessibility tree with boxes and visibility, as objects and as text, and a fingerprint; it waits until the
-page is quiet, which BrowserGym does not check; it asks whether the episode has ended; and `+ screenshot` adds the PNG. Turning
-BrowserGym's tree into text, which its agents do next, is not counted.
+BrowserGym returns at least its DOM snapshot, accessibility tree, boxes and visibility of elements, and always a screenshot. exact returns
+the accessibility tree with boxes and visibility, as objects and as text, and a fingerprint. It waits until the page is quiet, which
+BrowserGym does not check, and checks whether the episode has ended; `+ screenshot` adds the PNG. Converting BrowserGym's tree into text,
+which its agents do next, is not counted.
 
   browsergym                as published: 0.5 s before each observation, 0.1 s for each browser command (`slow_mo`)
   browsergym, no waits      both set to 0
-  browsergym, bare          no waits, and its screenshot replaced by nothing
+  browsergym, bare          no waits and no screenshot
   exact                     accessibility tree
   exact + screenshot
-  exact, guest              the whole environment with its browser in a process of its own, behind frames over stdio
-  exact, gVisor             browser and server in a sandbox, in a branch that was restored from a snapshot; Playwright outside
+  exact, guest              the whole environment with its browser in its own process, behind frames over stdio
+  exact, gVisor             browser and server in a sandbox, in a fork restored from a snapshot; Playwright outside
 
-The figures compare `exact` (a click and the accessibility tree with boxes) with BrowserGym as published and without its waits. Those
-also take a screenshot, which they cannot be asked to leave out; so three more figures compare equal content: `exact + screenshot` with
-them, and `exact` with `bare`. `guest_vs_native` and `gvisor_vs_native` are seconds of a step there over seconds of the same step of
-`exact`; the last contender is left out where environments do not fork. The branch is kept awake between its rounds: pausing is for
-environments that nobody uses. BrowserGym lives in a virtual environment of its own, which the first run makes (it needs the package
-index then).
+The figures compare `exact` (a click and the accessibility tree with boxes) with BrowserGym as published and without its waits. Both of
+these also take a screenshot, which cannot be turned off, so three more figures compare equal content: `exact + screenshot` with them, and
+`exact` with `bare`. `guest_vs_native` and `gvisor_vs_native` are seconds of a step there over seconds of the same step of `exact`. The
+last contender is left out where environments do not fork. The fork is not paused between its rounds, because only idle environments pause.
+BrowserGym has a virtual environment of its own, which the first run makes (it needs the package index then).
 """
 
 from __future__ import annotations

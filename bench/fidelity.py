@@ -1,12 +1,10 @@
 """Measure how often each route restores the state of an environment.
 
-Each of BrowserGym's 125 MiniWoB++ tasks is walked for five random actions from three seeds. The state there is returned to by reset and
-replay and by a page snapshot, both in a second environment, and, where environments fork, by a snapshot of the whole environment. Every
-arrival is judged by
-its fingerprint: exact, equivalent (volatile parts differ) or drifted; where it was not missed, one more action in both environments shows
-what a fingerprint cannot see. A snapshot that is refused is counted apart: the next route is taken.
-Where an environment drifted, it and the one it was kept of are looked at again after a wait: what moves by itself has gone on, and is
-told from what was lost.
+Each of BrowserGym's 125 MiniWoB++ tasks is walked for five random actions from three seeds. The final state is restored by reset and
+replay and by a page snapshot, both in a second environment, and, where environments fork, by a snapshot of the whole environment. Each
+arrival is compared by its fingerprint: exact, equivalent (volatile parts differ) or drifted. Unless it drifted, one more action in both
+environments shows differences that a fingerprint cannot see. A refused snapshot is counted separately, and the next route is taken. After
+a drift both environments are observed again after a wait, which separates states that change by themselves from lost ones.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """Measure the accuracy of value functions on recorded states of MiniWoB++ tasks with known outcomes.
 
-The states are in bench/states.jsonl.gz: drawn at random from searches of tasks of the half on which the built-in agent was tuned; the
-outcome is whether the built-in policy, let loose in a fresh environment in that state, came to success. So it is the worth of a state
-*for that
-policy*. Prints, for each value function, accuracy at 0.5, Brier score and area under the curve with intervals over tasks, and its cost.
+The states are in bench/states.jsonl.gz. They were drawn at random from searches of the tasks on which the built-in agent was tuned. The
+outcome is whether the built-in policy succeeded from the state in a fresh environment, so it is the value of a state *for that policy*.
+Prints accuracy at 0.5, Brier score and area under the curve, with intervals over tasks, and the cost of each value function.
 
     python bench/judges.py                                         the built-in value function and a constant one
     python bench/judges.py --config shells/configs/X.yaml ...      also the value functions of these configurations (they ask their models)
-    python bench/judges.py --states N --config ...                 on the first N states alone
-    python bench/judges.py --make FOLDER                           records the states anew from fresh runs in FOLDER (half an hour)
+    python bench/judges.py --states N --config ...                 on the first N states only
+    python bench/judges.py --make FOLDER                           record the states again from new runs in FOLDER (half an hour)
 """
 
 from __future__ import annotations

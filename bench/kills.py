@@ -1,12 +1,12 @@
 """Kill `exact run` by `kill -9` at twenty random moments, resume each run, and count lost, repeated and different commits.
 
-Half of the runs are of the built-in agent, half of a scripted language model over HTTP. The moments are random numbers of
-journal lines, drawn between the first and the last line of an uninterrupted run. Prints a line a kill. With several workers (four by
-default) a run may end before the line that was drawn; then it was not killed, and another is started.
+Half of the runs use the built-in agent, half a scripted language model over HTTP. The moments are random numbers of journal lines, drawn
+between the first and the last line of an uninterrupted run. Prints a line for each kill. With several workers (four by default) a run may
+end before the drawn line; then it was not killed, and another one is started.
 
-What was committed before a kill must stand after it, and what is committed after it must be what an uninterrupted run commits. With
-several workers the search is driven in rounds (`search.order: selection`), for as results come their order is by chance, killed or not;
-`--order arrival` shows that. Of the tasks two were chosen because uninterrupted runs as results come did *not* agree on them.
+Committed actions must survive a kill, and the actions after it must be those of an uninterrupted run. With several workers the search runs
+in rounds (`search.order: selection`), because the order of arrival is random; `--order arrival` shows its effect. Two of the tasks were
+chosen because uninterrupted runs in the order of arrival do *not* agree on them.
 
     python bench/kills.py [--quick] [--workers N] [--commit-by fork]
 """

@@ -1,9 +1,9 @@
 """Measure observations of a page of 10,000 nodes against the browser's own time, and the growth of memory.
 
-CDP's own time is that of the two commands that an observation is made of, `DOMSnapshot.captureSnapshot` and `Accessibility.getFullAXTree`,
-sent together over the same session and awaited (the short way that an observation takes too). An observation adds: joining both, boxes and
-visibility, ids, text, and the fingerprint. They are measured in turns, on the same page. Then the page is observed 1,000 times, and a row
-of it changes each time; what the process holds after the first 200 is compared with what it holds at the end.
+CDP's own time is that of the two commands of an observation, `DOMSnapshot.captureSnapshot` and `Accessibility.getFullAXTree`, sent
+together over the same session and awaited, as an observation sends them. An observation adds the join of both, boxes and visibility, ids,
+text, and the fingerprint. Both are measured in turn on the same page. Then the page is observed 1,000 times while one of its rows changes
+each time, and the memory after the first 200 observations is compared with that at the end.
 
   observe_vs_cdp        seconds of an observation over seconds of CDP's part: median of the rounds' ratios
   memory_growth_mib     resident memory after the last observation, less that after the first fifth

@@ -1,13 +1,13 @@
 """Measure the time to write and to retrieve a reflection in memories of 1,000, 10,000 and 100,000.
 
-The situations are of real pages (bench/states.jsonl.gz) with words drawn into the instruction, half of them reflections for the policy and
-half for judges. `retrieve` is what a run waits for: the context made a vector, the search over all, the filters (kind, task left out,
-confidence, threshold) and the order by words. `search` is the search alone, beside FAISS and LanceDB over the same vectors with the
-same filters, each in a virtual environment of its own; all three search exactly, and `agree` is the share of queries to which the peer
-names one as near as the nearest. All warm: 20 questions to each in turn, one after another, none asked before. `cold` is `retrieve` where
-10 ms of other work come between any two questions, as in a run. For all alike only those count beside which a probe found the machine
-quiet (`retrieve_ms_all`: all of them). `add` is one reflection, on the disk when it returns. The memory is filled by another process: a
-run that retrieves has not written 10,000 reflections before, and the peers have not either.
+The situations are real pages (bench/states.jsonl.gz) with random words in the instruction; half of the reflections are for the policy and
+half for the value function. `retrieve` is the whole wait of a run: embedding, search, filters (kind, excluded task, confidence, threshold)
+and ranking by words. `search` is the search alone, beside FAISS and LanceDB with the same vectors and filters, each in its own virtual
+environment. All three search exactly; `agree` is the share of queries for which the peer names a reflection as near as the nearest. All
+are warm: 20 new questions to each in turn. `cold` is `retrieve` with 10 ms of other work between two questions, as in a run. Only
+measurements beside which a probe found the machine quiet count (`retrieve_ms_all`: all of them). `add` writes one reflection, which is on
+the disk when it returns. Another process fills the memory, because neither a run that retrieves nor the peers have just written 10,000
+reflections.
 
     python bench/memory.py --json bench/results/memory.json
     python bench/memory.py --quick                                  the larger two filled with copies of 4,000, and few queries

@@ -1,12 +1,13 @@
 """Measure the effect of reflections on the built-in agent on MiniWoB++. The built-in agent is not a language model.
 
-Forty tasks, those of bench/first_light.py. First each is attempted on training seeds, with nothing remembered; there the benchmark says how
-an attempt ended, so these reflections are marked. Then on other seeds, where it never does: with memory off, for the policy only, for the
-value function only, and for both. First table: what was learned on other seeds of the same task may be shown, as by --allow-same-task.
-Second table: it may not, so all that is shown comes from other tasks. The memory is the same for all and frozen: order does not matter.
+The forty tasks are those of bench/first_light.py. First each is attempted on training seeds with an empty memory and the benchmark's
+outcome, so these reflections are marked. Then it is attempted on other seeds without the benchmark's outcome: with memory off, for the
+policy only, for the value function only, and for both. In the first table reflections from other seeds of the same task may be shown, as
+with --allow-same-task. In the second table all reflections come from other tasks. The memory is the same for all and frozen, so the order
+of the attempts has no effect.
 
-Intervals are 95 percent bootstrap intervals over tasks, paired with memory off on the same task and seed. It goes on where it was
-interrupted: what lies in --work is not run again.
+Intervals are 95 percent bootstrap intervals over tasks, paired with memory off on the same task and seed. Results in --work are not made
+again.
 
     python bench/memory_miniwob.py --json bench/results/memory_miniwob.json        about 40 minutes on two cores
     python bench/memory_miniwob.py --quick                                         3 tasks, one seed

@@ -1,13 +1,13 @@
 """Measure the share of restore time hidden behind model calls, and the speed-up of four workers in real environments.
 
-A search of the form application (see _form.py; 0.3 s a page) in environments that fork. Policy and judge are not models but take as long as
-one, 2 s by default, and say the same each time. From the journal: `wait` is what the search stood still for until an environment was
-where it was wanted; the restores used are those and the ones that had been made ready while the model thought.
+The bench searches the form application (see _form.py; 0.3 s a page) in environments that fork. Policy and judge take as long as a model, 2
+s by default, and give the same answers each time. From the journal: `wait` is the time that the search waited for an environment to
+arrive; the used restores are those and the prefetched ones that the search then needed.
 
-  restore_hidden      1 - wait / (seconds of all restores used); goal 0.8
-  hit_rate            states that were asked for and stood ready, of all that an environment had to be brought to
-  wasted              restores made ready that nobody asked for, of all made ready
-  speedup_4_workers   seconds of one worker over seconds of four, for the same iterations behind a model that takes 1 s; the median of
+  restore_hidden      1 - wait / (seconds of all used restores); goal 0.8
+  hit_rate            share of the requested states that an environment had already reached
+  wasted              share of the prefetched restores that were not needed
+  speedup_4_workers   seconds of one worker over seconds of four, for the same iterations with a model that takes 1 s; the median of
                       three pairs, one after the other; goal 2.5
 
     python bench/overlap.py --json bench/results/overlap.json

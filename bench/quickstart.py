@@ -1,7 +1,7 @@
-"""The README's first command, as a user runs it in a checkout that is set up: how long it takes, how much memory, how many tasks it solves.
+"""Measure the README's first command in a checkout that is set up: its seconds, its memory, and the tasks that it solves.
 
-Memory is the proportional share (PSS) of the command and everything it starts, the largest sum seen; shared pages are counted once.
-Where the set-up has something to do, that is in the seconds too.
+Memory is the largest sum of the proportional set sizes (PSS) of the command and all its children; shared pages are counted once. The
+seconds include the set-up where it has something to do.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Reports of large trees: how long they take to build, how large they are, and how soon and how smoothly they move in a browser.
+"""Measure reports of large trees: seconds to build, size, and seconds until they are interactive in a browser.
 
-Trees of 100, 1,000 and 5,000 states are grown by the real search over a made-up environment of pages, and journalled as a run is; a
-twentieth of the states has a screenshot. Each is built into a page, and opened in headless Chromium from the disk. *Interactive* is the
-time from the start of the navigation until the page answers, and then until every state is unfolded and drawn: a report opens with the
-committed path only where all would not be seen. A *zoom frame* is the time from one frame to the next while each frame changes the
-scale, all states unfolded; the 95th percentile counts. In the same run a bare page with a canvas draws the same states as plain
-rectangles with their texts and lines: `times_bare_canvas` is what all else costs. Graphviz `dot` lays the same tree out as SVG.
+The real search grows trees of 100, 1,000 and 5,000 states over an artificial environment of pages, and journals them as a run does; a
+twentieth of the states has a screenshot. Each report is built into a page and opened in headless Chromium from the disk. *Interactive* is
+the time from the start of the navigation until the page answers, and then until every state is unfolded and drawn; a report opens with the
+committed path only where not all states are visible. A *zoom frame* is the time from one frame to the next while each frame changes the
+scale, with all states unfolded; the figure is the 95th percentile. In the same run a bare page with a canvas draws the same states as
+plain rectangles with texts and lines: `times_bare_canvas` is the cost of everything else. Graphviz `dot` lays the same tree out as SVG.
 
-`live_cpu_percent`: how much more processor time a search takes that is watched over two connections of the live view, in a process
-of its own, than one that nobody watches. Both are the same search, in turns; the median of the pairs' ratios counts.
+`live_cpu_percent` is the additional processor time of a search that is watched over two connections of the live view, which runs in its
+own process. Both searches are the same and run in turn; the figure is the median of the pairs' ratios.
 """
 
 from __future__ import annotations

@@ -1,19 +1,20 @@
-"""Measure the seconds to restore a state, from the request to its accessibility tree: by restoring the whole environment, by restoring
-the page (which leaves the server as it is, so that the form application then shows another state), by reset and replay in a plain browser,
-and in an environment that is there already.
+"""Measure the seconds to restore a state, from the request to its accessibility tree, by four routes.
 
-Depths 1, 5, 10 and 20, on a MiniWoB++ page and on a form application whose server takes 0, 0.1 and 1 s for a page. All in one run, in
-turns. The restored state must have the fingerprint of the walk, or the bench fails. `crossover` is the depth from which a restore is
-cheaper than a replay, by a line through the replays. Then one search in environments of the form application tells what snapshots and
-restores cost for each useful expansion, and the planner's choices on the MiniWoB++ page are listed.
+The routes are: restoring the whole environment; restoring the page, which leaves the server as it is, so that the form application then
+shows another state; reset and replay in a plain browser; and an environment that is already there.
 
-  world_restore_s         median over those beside which a probe found the machine quiet; goal under 0.8 on two quiet cores
+Depths 1, 5, 10 and 20 are measured in turn on a MiniWoB++ page and on a form application whose server takes 0, 0.1 and 1 s for a page. The
+restored state must have the fingerprint of the walk, or the bench fails. `crossover` is the depth from which a restore is cheaper than a
+replay, by a line through the replays. Then one search of the form application measures the cost of snapshots and restores for each useful
+expansion, and the planner's choices on the MiniWoB++ page are listed.
+
+  world_restore_s         median over restores beside which a probe found the machine quiet; goal under 0.8 on two quiet cores
   world_restore_all_s     median over all
-  world_vs_empty          the same as a multiple of the restore of a sandbox that does nothing
+  world_vs_empty          the same as a multiple of the restore of an idle sandbox
   depth_growth            median at the deepest depth over that at depth 1, over all sites
-  depth_growth_worst      the same of the site where it is largest; each site's own is printed
+  depth_growth_worst      the same for the site where it is largest; each site's own is printed
   vs_replay_depth10_1s    replay over restore at depth 10 with 1 s a page
-  planner_right           share of depths on the MiniWoB++ page at which the planner, which has a snapshot, takes the way that was faster
+  planner_right           share of depths on the MiniWoB++ page at which the planner, which has a snapshot, takes the faster route
 
     python bench/restore.py --json bench/results/restore.json
     python bench/restore.py --ballast --json bench/results/restore_ballast.json

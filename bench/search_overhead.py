@@ -1,21 +1,21 @@
 """Measure the cost of search without its models: ask and tell of `mcts` with instant answers, against OpenSpiel's Python MCTS.
 
-Both search the same synthetic game (`_synthetic.py`) with the same priors, values, exploration constant and conventions, and must
-visit each root action as often as the other, or the bench fails. Every state has 20 actions and an end lies 4 actions deep: so every
-walk is nearly as long after 100,000 iterations as after 10,000, and nearly every iteration makes a new state.
+Both search the same synthetic game (`_synthetic.py`) with the same priors, values, exploration constant and conventions, and must visit
+each root action equally often, or the bench fails. Every state has 20 actions, and an end is 4 actions deep, so that descents are nearly
+as long after 100,000 iterations as after 10,000, and nearly every iteration makes a new state.
 
-Times are seconds of the processor, which others on the machine disturb less than those of the clock. A simulation is all of it: ask and
-tell, an instant policy, value and environment; OpenSpiel's copies of states, moves and evaluations. `vs_openspiel` is the worst ratio of
-whole simulations over two games: in the second every state has 6 actions, the default number of proposals, and no end is in reach, so that
-walks are longer and choices cheaper. A stricter ratio takes off what the game costs on both sides, measured by doing it again without a
-search; it is `vs_openspiel_net`, the worst again. TreeQuest's standard MCTS is shown for information (its steps make one child each).
+Times are processor seconds, which other processes disturb less than wall-clock seconds. A simulation includes ask and tell, an instant
+policy, value and environment; and OpenSpiel's copies of states, moves and evaluations. `vs_openspiel` is the worst ratio of whole
+simulations over two games; in the second every state has 6 actions, the default number of proposals, and no end is in reach, so that
+descents are longer and choices cheaper. `vs_openspiel_net` is the worst ratio without the cost of the game on both sides, which is
+measured by repeating it without a search. TreeQuest's standard MCTS is shown for information (its steps make one child each).
 
-Bytes of a node are those of tracemalloc: all that the tree holds after 10,000 iterations over the number of states, edges not followed yet
-counted in. `bytes_per_node` is the worse of the two games, the actions themselves not counted: the policy made them, and they are the
-same objects in every state. `bytes_with_texts` is with new actions with new texts in every state. Journal: writing what was asked and told,
-without waiting for the disk. Driver: a whole run over a toy environment: search, journal with fsync, blobs and budgets.
+Bytes of a node are measured by tracemalloc: the whole tree after 10,000 iterations divided by the number of states, including edges that
+were not followed. `bytes_per_node` is the worse of the two games without the actions, which the policy made and which all states share.
+`bytes_with_texts` has new actions with new texts in every state. Journal: writing asks and tells without waiting for the disk. Driver: a
+whole run over a toy environment, with search, journal with fsync, blobs and budgets.
 
-OpenSpiel and TreeQuest live in virtual environments of their own, which the first run makes (it needs the package index then).
+OpenSpiel and TreeQuest have virtual environments of their own, which the first run makes (it needs the package index then).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Measure the success of each search algorithm at equal numbers of evaluations.
 
-The game: decision trees of known answer (bench/_noisy.py), a policy and a judge with configured errors. Before each committed
-action an algorithm may search with at most 4, 8, 16, 32 or 64 evaluations; the number used is in brackets. Success: the end that
-is reached succeeds. Paired by seed, so gains over the policy alone have intervals of their own.
+The games are decision trees with known answers (bench/_noisy.py), a policy and a judge with configured errors. Before each committed
+action an algorithm may search with at most 4, 8, 16, 32 or 64 evaluations; the number used is in brackets. Success: the reached end
+succeeds. Results are paired by seed, so gains over the policy alone have intervals of their own.
 
-Judge noise: independent, persistent for each state (judging again must not cure it), correlated among siblings, growing with depth,
-false positives, and pure (the values say nothing: nothing may gain). A policy that misses the right action in 15 and 30 percent of the
+Judge noise: independent; persistent for each state (another evaluation must not cure it); correlated among siblings; growing with depth;
+false positives; and pure (values without information: no search may gain). The policy misses the right action in 15 or 30 percent of the
 states. Baselines: the policy alone, greedy (one step ahead), best of n, flat halving.
 
     python bench/search_quality.py --json bench/results/search_quality.json --plot docs/images/search_quality.svg

@@ -1,30 +1,27 @@
-"""Measure the worth of forkable environments on the 60 tasks of Trac and Wagtail, where what a search tries changes the server.
+"""Measure the value of forkable environments on the 60 tasks of Trac and Wagtail, where simulated actions change the server.
 
-The same search (MCTS, without a memory) is run with three ways to come back to a state: `environment`, snapshots of browser and server
-together
-in gVisor; `page`, the page alone is kept; `replay`, a fresh browser and the actions again. In the latter two one server runs beside the
-browser, as benchmarks are run elsewhere: it is reset before each attempt and keeps what the search writes.
+The same search (MCTS without a memory) returns to a state in three ways: `environment`, snapshots of browser and server together in
+gVisor; `page`, snapshots of the page only; `replay`, a fresh browser and the actions again. In the latter two one server runs beside the
+browser, as in other benchmarks: it is reset before each attempt and keeps the writes of the search.
 
-Two agents. The built-in one, on all tasks, with controls in forked environments: random, ReAct, ReAct with a one-step value filter, best
-of n at
-equal steps, the search with a constant value and with a shuffled one (neither may show a gain), and with an oracle's (informed of each
-state whether the agent would win if it stopped there: headroom). It was tuned on the half of the tasks whose name's SHA-256 begins with an
-even digit: its figures are of the other half, and multi-step tasks are those that the task files call medium or hard. A search spends all
-its steps before the first committed action, so some arms are run again with a cap for each action in place of one for all (`..._each`: at
-most 6 searched steps an action). And on the tasks that write, one that knows the reference path (`guided_...`, see _guided.py: an oracle,
-no result about agents): it always finds what to do, so what is left to differ is how states are returned to. The figures
-`world_vs_replay_...` are of that one.
+Two agents are measured. The built-in one runs on all tasks, with controls in forked environments: random, ReAct, ReAct with a one-step
+value filter, best of n at equal steps, the search with a constant and with a shuffled value (neither may show a gain), and with an oracle
+(informed in each state whether stopping there would succeed: headroom). It was tuned on the tasks whose name's SHA-256 begins with an even
+digit: its figures are of the other half. Multi-step tasks are those that the task files call medium or hard. A search spends all its steps
+before the first committed action, so some arms run again with a cap for each action in place of one for all (`..._each`: at most 6
+searched steps an action). On the tasks that write, a second agent knows the reference path (`guided_...`, see _guided.py: an oracle, no
+result about agents): it always finds the next action, so arms differ only in their restores. The figures `world_vs_replay_...` are of that
+one.
 
-Success needs both: the site is left as the task wants it, and the committed actions alone, taken again in a fresh forked environment,
-lead there.
-So a write that only the search made counts for nothing (`false 1`), and one that the search left behind is not forgiven (`spoiled`).
-Corrupted siblings: states that were returned to and were found other than they were (`drifted`). Caps are equal for all arms of an
-agent. Intervals are 95 percent: bootstrapped over tasks, and exact where all tasks end alike; gains are paired on the task, wins and losses
+Success has two conditions: the site is in the state that the task asks for, and the committed actions alone lead there in a fresh forked
+environment. A write that only the search made counts for nothing (`false 1`), and one that the search left behind is not forgiven
+(`spoiled`). Corrupted siblings are states that differ when they are restored (`drifted`). Caps are equal for all arms of an agent.
+Intervals are 95 percent: bootstrapped over tasks, and exact where all tasks end alike. Gains are paired on the task; wins and losses are
 tested by McNemar's exact test. Tasks were written before any agent ran.
 
     python bench/sites.py --json bench/results/sites.json     all of it: about 12 hours on two quiet cores; resumes from --work
-    python bench/sites.py --arms environment --part held-out        one arm, on the tasks that the agent was not tuned on
-    python bench/sites.py --as-is                             what lies in --work, finished or not
+    python bench/sites.py --arms environment --part held-out  one arm, on the tasks that the agent was not tuned on
+    python bench/sites.py --as-is                             the results in --work, finished or not
     python bench/sites.py --references                        every reference and wrong sequence, beside and inside gVisor: about 25 minutes
     python bench/sites.py --quick                             one destructive task under `environment` and `replay`, under a minute
 """

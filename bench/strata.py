@@ -1,15 +1,15 @@
-"""Choose the MiniWoB++ tasks of bench/first_light.py by a rule that knows no agent.
+"""Choose the MiniWoB++ tasks of bench/first_light.py by a rule that uses no agent.
 
-The rule, applied to every task of BrowserGym's list whose name's SHA-256 begins with an odd hex digit (the built-in agent was
-tuned on the even ones only), with seeds 900 to 902 that no agent is ever run on. From the start of an episode each element
-that takes a click is clicked once, each in a fresh episode, at most 10 elements evenly spread.
+The rule is applied to every task of BrowserGym's list whose name's SHA-256 begins with an odd hex digit (the built-in agent was tuned on
+the even ones only), with seeds 900 to 902, on which no agent runs. From the start of an episode each element that takes a click is clicked
+once, each in a fresh episode, at most 10 elements, evenly spread.
 
-  ends        more than half of the clicks end the episode: a wrong step cannot be taken back
+  ends        more than half of the clicks end the episode: a wrong step cannot be undone
   information fewer clicks end it, and on most seeds some click shows words that were not visible before
   form        fewer clicks end it, and the page has a field or a box to set before something is submitted
-  other       the rest; also tasks whose state differs over two equal resets, which cannot be explored by replay
+  other       the rest; also tasks whose state differs after two equal resets, which cannot be explored by replay
 
-From each of the first three, tasks are taken in order of their hash, in turn, until there are 40.
+Tasks are taken from each of the first three in turn, in the order of their hash, until there are 40.
 
     python bench/strata.py --json bench/strata.json      (about ten minutes)
 """

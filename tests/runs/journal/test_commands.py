@@ -218,10 +218,19 @@ async def test_a_run_killed_anywhere_and_resumed_takes_each_command_once(
 
 async def test_a_paused_run_continues_when_a_user_resumes_it(tmp_path: Path) -> None:
     runner = toy_runner(tmp_path, ToyFactory(form(3)), settings())
-    told(runner, once("pause", -1, after=5))
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.5):
-            await runner.run()
+    pause, paused = once("pause", -1, after=5), asyncio.Event()
+
+    def say(state: AttemptState, event: ev.AnyEvent) -> tuple[Name, int] | None:
+        if isinstance(event, ev.Commanded):
+            paused.set()
+        return pause(state, event)
+
+    told(runner, say)
+    running = asyncio.create_task(runner.run())
+    await paused.wait()
+    done, _ = await asyncio.wait([running], timeout=0.2)
+    assert not done and running.cancel()
+    await asyncio.wait([running])
     lift(journal_of(runner))
     lift(journal_of(runner))
     (line,) = await toy_runner(tmp_path, ToyFactory(form(3))).run()

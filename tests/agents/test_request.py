@@ -4,8 +4,9 @@ import pytest
 from exact.agents.request import state_request
 from exact.config import PolicyConfig, ValueConfig
 from exact.models import tokens
-from exact.models.base import Image, Sampling
+from exact.models.base import Image, Sampling, Text
 from exact.models.tokens import size
+from exact.observation import Box, Element
 from tests.prompts.states import ACTIONS, SHOE, context, page
 from tests.views.test_view import png
 
@@ -49,3 +50,24 @@ def test_text_cut_by_a_prompts_own_limits_is_noted_too():
 def test_text_within_the_limit_is_complete_and_nothing_is_noted():
     request = state_request("policy", context(), PolicyConfig(), Sampling(), **POLICY)
     assert request.left_out == () and 'button "Buy"' in request.messages[1].parts[0].text
+
+
+@pytest.mark.parametrize("section", [PolicyConfig, ValueConfig])
+def test_the_configuration_chooses_the_parts_of_a_state_that_are_shown(section):
+    elements = (
+        Element(id="1", role="button", name="Here", box=Box(20, 30, 60, 20)),
+        Element(id="2", role="link", name="Below", visible=False),
+    )
+    seen = msgspec.structs.replace(SHOE, text='[1] button "Here"\n[2] link "Below"', elements=elements, screenshot=png(200, 100))
+    state = context(msgspec.structs.replace(seen, html='<p exact="1">Markup</p>'), history=context().history * 3)
+
+    def shown(**settings):
+        request = state_request("policy", state, section(**settings), Sampling(), **POLICY)
+        parts = request.messages[1].parts
+        return "".join(part.text for part in parts if isinstance(part, Text)), sum(isinstance(part, Image) for part in parts)
+
+    assert "Below" in shown()[0] and "Below" not in shown(tree="view")[0]
+    assert "Markup" not in shown()[0] and "Markup" in shown(html=True)[0]
+    assert shown()[0].count('"Blue shoe"') > shown(history=1)[0].count('"Blue shoe"')
+    assert (shown(images=True)[1], shown(images=True, marks=True)[1], shown(images=True, marks=True, plain=True)[1]) == (1, 1, 2)
+    assert "Here" not in shown(images=True, marks=True, text=False)[0]

@@ -23,6 +23,14 @@ def test_a_part_of_a_role_has_its_own_model_or_its_roles(role, model):
     assert model_for(models, role).model == model
 
 
+@pytest.mark.parametrize("path", ["", "shared.sqlite"])
+async def test_the_cache_of_answers_is_in_the_run_or_at_its_own_path(tmp_path, path):
+    config = CacheConfig(mode="read-write", path=str(tmp_path / path) if path else "")
+    (tmp_path / "run").mkdir()
+    await Models(ModelsConfig(policy=GENERAL, cache=config), folder=tmp_path / "run").close()
+    assert (tmp_path / (path or "run/answers.sqlite")).exists() and (tmp_path / "run" / "answers.sqlite").exists() == (not path)
+
+
 @pytest.mark.parametrize("role", ["embedding", "valeu", "judge", "valeu.judge"])
 def test_a_role_without_a_model_is_a_usage_error(role):
     with pytest.raises(UsageError, match=r"models\.embedding|is no role"):

@@ -32,6 +32,11 @@ def test_the_configured_price_goes_first():
     assert Tariff(config).price == Price(input=1.0, output=1.0) and Tariff(config).cost(USAGE) == pytest.approx(1100 / 1e6)
 
 
+def test_a_configured_price_of_cached_input_is_used():
+    config = ModelConfig(model="m", price=PriceConfig(input=1.0, output=1.0, cached=0.1))
+    assert Tariff(config).cost(USAGE) == pytest.approx((600 + 0.1 * 400 + 100) / 1e6)
+
+
 def test_a_cap_uses_the_highest_tier_of_a_price():
     tariff = Tariff(ModelConfig(model="gemini-1.5-pro", base_url="https://generativelanguage.googleapis.com"))
     stepped, small = tariff.price, tariff.cost(Usage(input_tokens=1000))

@@ -2,6 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exact.agents.agent import build_agent
+from exact.config import parse
 from exact.context import Argument, Evaluation
 from exact.errors import AnswerError
 from exact.models.base import Sampling
@@ -9,7 +11,7 @@ from exact.models.scripted import ScriptedModel
 from exact.reflection.llm import LLMReflector, parse_expectation, parse_reflection
 from exact.reflection.memory import SQLiteMemory
 
-from ..prompts.states import LIST, context, surprise
+from ..prompts.states import LIST, context, page, surprise
 
 GOOD = "Expected: The shoe is bought.\nReal: The size was\nmissing.\n**Lesson:** When a size field is empty, fill it before buying."
 
@@ -51,6 +53,18 @@ async def test_the_expectation_of_a_step_is_requested_before_its_result_is_shown
     first, second = map(said, model.requests)
     assert "Red shoe" not in first and "What should the next state show?" in first
     assert "Red shoe" in second and "The shoe is bought." in second
+
+
+async def test_the_configuration_bounds_the_observations_in_a_prompt():
+    long = page(*(("heading", f"An offer of shoes, number {number}") for number in range(300)))
+    sizes = []
+    for tokens in (100, 5000):
+        model = ScriptedModel(lambda question, sample: GOOD)
+        config = parse({"reflection": {"kind": "llm", "observation_tokens": tokens}, "models": {"policy": {"model": "m"}}})
+        reflector = build_agent(config, lambda role, model=model: model).reflector
+        await reflector.reflect(context(), surprise(after=long), "policy")
+        sizes.append(len(said(model.requests[-1])))
+    assert sizes[0] < sizes[1]
 
 
 async def test_a_judge_is_shown_its_own_reasons_and_asked_for_the_opposite_argument():

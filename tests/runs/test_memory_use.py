@@ -168,12 +168,18 @@ async def test_the_benchmark_says_how_it_ended_only_where_that_is_asked_for(tmp_
 
 
 async def test_a_reflection_from_an_uncertain_outcome_is_not_shown(tmp_path: Path) -> None:
-    for outcome, shown in ((0.5, False), (0.95, True)):
-        path = tmp_path / f"{outcome}.sqlite"
-        [lesson] = [event.reflection for event in written(await run(tmp_path / f"first{outcome}", tmp_path / "other.sqlite"))]
-        with SQLiteMemory(path) as memory:
-            memory.add(msgspec.structs.replace(lesson, outcome=outcome))
-        assert bool(recalled(await run(tmp_path / f"second{outcome}", path))) == shown
+    [reflection] = [event.reflection for event in written(await run(tmp_path / "first", tmp_path / "other.sqlite"))]
+    for outcome, confidence, shown in ((0.5, 0.2, False), (0.95, 0.2, True), (0.95, 0.91, False)):
+        name = f"{outcome} {confidence}"
+        with SQLiteMemory(tmp_path / f"{name}.sqlite") as memory:
+            memory.add(msgspec.structs.replace(reflection, outcome=outcome))
+        assert bool(recalled(await run(tmp_path / name, tmp_path / f"{name}.sqlite", confidence=confidence))) == shown
+
+
+@pytest.mark.parametrize("add_q", [False, True])
+async def test_q_added_to_a_surprise_makes_it_reach_a_high_threshold(tmp_path: Path, add_q: bool) -> None:
+    events = await run(tmp_path / "run", tmp_path / "m.sqlite", threshold=0.9, add_q=add_q)
+    assert bool(written(events)) == add_q
 
 
 async def test_each_kind_has_its_own_reflections_up_to_the_configured_number(tmp_path: Path) -> None:

@@ -67,13 +67,14 @@ class LLMPolicy:
             partial(parse_action, actions=actions, observation=context.observation, tried=context.tried),
             list[WeightedAction](),
         )
+        drawn = 0
         for more in itertools.count():
-            request = self._request("", context, actions, samples=self._config.samples, more=more)
+            count = min(self._config.samples, self._config.most - drawn) if more else self._config.samples
+            request = self._request("", context, actions, samples=count, more=more)
             answers = await read(self._model, request, parse, seed=context.seed, repair=self._config.repair)
             weighted += [(chosen, self._weight(choice)) for choice, chosen in answers]
-            if (more + 1) * self._config.samples >= self._config.most or unseen_share(
-                [chosen for chosen, _ in weighted]
-            ) <= self._config.unseen:
+            drawn += count
+            if drawn >= self._config.most or unseen_share([chosen for chosen, _ in weighted]) <= self._config.unseen:
                 return weighted
         raise AssertionError("the loop ends by its bound")
 

@@ -170,6 +170,13 @@ async def test_more_is_drawn_while_much_is_unseen():
     assert len({request.draw for request in varied.requests}) == 2
 
 
+@pytest.mark.parametrize(("most", "requests"), [(6, 2), (8, 3)])
+async def test_no_more_answers_are_drawn_than_configured(most, requests):
+    model = ScriptedModel(lambda question, sample: f'Action: fill [3] "{len(model.requests)} {sample}"')
+    await proposed(model, samples=3, unseen=0.1, most=most)
+    assert len(model.requests) == requests and sum(request.sampling.n for request in model.requests) == most
+
+
 async def test_a_low_temperature_sharpens_the_priors():
     texts = ("Action: click [1]", "Action: click [2]", "Action: click [2]")
     (first, second) = await proposed(samples(*texts), samples=3, temperature=0.5)
@@ -204,6 +211,13 @@ async def test_examples_are_data_that_each_prompt_shows(tmp_path):
     model = samples("Action: click [2]")
     await proposed(model, samples=1, examples=str(file))
     assert "Goal: Buy a hat." in model.requests[0].messages[0].parts[0].text
+
+
+@pytest.mark.parametrize("style", ["plain", "explorative"])
+async def test_an_explorative_agent_is_asked_to_try_uncertain_ways(style):
+    model = samples("Action: click [2]")
+    await proposed(model, samples=1, style=style)
+    assert ("try one and look" in model.requests[0].messages[0].parts[0].text) == (style == "explorative")
 
 
 async def test_examples_that_are_none_are_named(tmp_path):

@@ -117,6 +117,26 @@ def test_an_agent_is_built_of_the_models_of_its_roles_for_any_search(value: dict
     assert build_agent(settings, {role: ScriptedModel(lambda question, sample: "") for role in roles(settings)}.__getitem__).value
 
 
+@pytest.mark.parametrize(
+    ("value", "used"),
+    [
+        ({"kind": "llm"}, ["value"]),
+        ({"kind": "llm", "role": "value.mine"}, ["value.mine"]),
+        ({"kind": "builtin", "comparison": "llm"}, ["value"]),
+        ({"kind": "builtin"}, []),
+    ],
+)
+def test_a_value_function_uses_the_model_of_its_role(value: dict[str, object], used: list[str]):
+    found: list[str] = []
+
+    def models(role: str) -> ChatModel:
+        found.append(role)
+        return ScriptedModel(lambda question, sample: "")
+
+    build_agent(parse({"value": value, "models": {"policy": {"model": "m"}}}), models)
+    assert found == used
+
+
 @pytest.mark.parametrize("kind", ["llm", "debate", "rubric"])
 def test_a_judge_that_would_see_nothing_is_refused(kind: str):
     with pytest.raises(UsageError, match="show at least one"):

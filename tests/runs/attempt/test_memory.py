@@ -9,10 +9,12 @@ from threading import Barrier
 
 import pytest
 
+from exact.config import parse
 from exact.context import Reflection
 from exact.errors import JournalError
+from exact.models.open import Models
 from exact.reflection.memory import SQLiteMemory
-from exact.runs.attempt.memory import MemoryRounds
+from exact.runs.attempt.memory import MemoryRounds, open_run_memory
 
 
 def lesson(id: str) -> Reflection:
@@ -32,6 +34,13 @@ def test_all_lanes_of_a_run_are_shown_the_version_that_the_first_of_a_round_deci
         early.begin(one, 5)
         assert one.version == other.version == "1:1"
     assert json.loads((tmp_path / "rounds.json").read_text()) == {"0": "0:0", "1": "1:1"}
+
+
+async def test_the_memory_of_a_run_has_the_configured_capacity(tmp_path: Path) -> None:
+    settings = parse({"reflection": {"capacity": 1}})
+    async with open_run_memory(settings, tmp_path, Models(settings.models)) as memory:
+        assert memory is not None and memory.add_all([lesson("a"), lesson("b")]) == 2
+        assert len(memory.entries()) == 1
 
 
 def test_one_of_many_processes_that_begin_a_round_decides(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def test_show_prints_the_figures_of_that_version(run: Path, capsys: pytest.Captu
         travel["environments"] = travel.pop("worlds")
         for moved in travel["moved"]:
             moved["route"] = ROUTES.get(moved["route"], moved["route"])
+            moved["match"] = moved.pop("verdict")
     assert printed(capsys, "show", str(run), "--json") == before
 
 

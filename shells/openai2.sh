@@ -3,8 +3,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-if [ ! -x .venv/bin/python ]; then
-  echo "exact is not installed here: run shells/setup.sh first" >&2
+if [ ! -x .venv/bin/pytest ]; then # the quickstart installs exact without what tests need
+  echo "the test packages are not installed here: run shells/setup.sh first" >&2
   exit 1
 fi
 if [ ! -x .venv-openai2/bin/python ]; then

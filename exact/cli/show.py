@@ -93,6 +93,8 @@ def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[
     if whole:
         yield from (f"  {line}" for line in lines(travel(reading)))
         yield from (f"  warning: {symptom.text}" for symptom in _health(reading))
+        if reading.state.ended is not None and reading.state.ended.answer is not None:
+            yield f"  answer: {one_line(reading.state.ended.answer) or '(empty)'}"
     yield "  principal variation:"
     yield from (f"    {_edge(edge)}" for edge in _principal(reading, node))
     yield from (f"  {one_line(warning)}" for warning in reading.warnings)

@@ -14,6 +14,7 @@ import yaml
 from exact.cli.main import main
 from exact.config import aliases, load
 from exact.errors import UsageError
+from exact.report.model.model import report
 from exact.runs.journal.aliases import ROUTES
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import AttemptState, fold
@@ -97,3 +98,10 @@ def test_resume_finds_nothing_to_do(run: Path, capsys: pytest.CaptureFixture[str
     recorded = (run / "results.jsonl").read_bytes()
     assert printed(capsys, "resume", str(run), "--json") == []
     assert (run / "results.jsonl").read_bytes() == recorded
+
+
+def test_a_report_of_it_has_its_task_and_calls_no_write_outside(run: Path) -> None:
+    folder = RunFolder.open(run)
+    for task in folder.manifest.tasks:
+        head = report(folder, task, screenshots=False).head
+        assert (head.ending, head.outside, head.answer, head.began) == ("solved", 0, None, True) and head.instruction

@@ -49,5 +49,5 @@ function changed(before, after) {
     gap = !near.has(at);
   });
   const [gone, came] = ["-", "+"].map(sign => all.filter(each => each[0] === sign).length);
-  return section(`What changed (${gone} lines gone, ${came} new)`, true, make("pre", { class: "diff", tabindex: "0" }, rows));
+  return section(`What changed (${plural(gone, "line")} gone, ${came} new)`, true, make("pre", { class: "diff", tabindex: "0" }, rows));
 }

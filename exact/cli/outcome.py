@@ -44,9 +44,10 @@ def figures(line: ResultLine) -> str:
 def details(line: ResultLine, *, report: str = "") -> Iterator[str]:
     """Yield the answer, the evaluator's reason, and the reason of an end that is no score.
 
-    Text of pages and models is made inert and cut. `report`: the place that holds all of it.
+    Text of pages and models is made inert and cut. An empty answer that solved the task is left out. `report`: the place that holds all
+    of it.
     """
-    if line.answer is not None:
+    if line.answer is not None and (line.answer.strip() or line.score != 1):
         yield from _labelled("answer", line.answer, ANSWER_LINES, report)
     if line.score_reason and line.score != 1:
         yield from _labelled("evaluator", line.score_reason, REASON_LINES, report)

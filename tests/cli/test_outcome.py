@@ -27,7 +27,11 @@ def said(**fields: object) -> list[str]:
     ],
 )
 def test_an_answer_is_shown_as_it_is(answer: str, shown: str) -> None:
-    assert said(answer=answer, score=1.0) == [f"    answer: {shown}"]
+    assert said(answer=answer, score=0.0) == [f"    answer: {shown}"]
+
+
+def test_an_empty_answer_that_solved_the_task_is_no_line() -> None:
+    assert said(answer="", score=1.0) == []
 
 
 def test_no_answer_is_no_line() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -63,6 +64,18 @@ class Document:
     nodes: list[DomNode]
     scroll: tuple[float, float] = (0.0, 0.0)
     """CSS pixels that it is scrolled to the right and down."""
+    scrollers: list[DomNode] = field(default_factory=list)
+    """Elements whose content can be scrolled, in document order."""
+    _labels: list[DomNode] | None = None
+
+    def labels(self, node: DomNode) -> Iterator[DomNode]:
+        """Yield the labels of an input: those that name its id, and those around it."""
+        if self._labels is None:
+            self._labels = [each for each in self.nodes if each.name == "label"]
+        own = node.attributes.get("id")
+        for label in self._labels:
+            if label.index < node.index < label.end or (own and label.attributes.get("for") == own):
+                yield label
 
 
 def read_documents(snapshot: dict[str, Any], viewport: Box) -> list[Document]:
@@ -168,6 +181,8 @@ class _Layout:
         self.documents, self.raw, self.strings = documents, raw, strings
         self.styles: dict[tuple[int, ...], dict[str, str]] = {}
         """Style dictionaries by the indices of their values, which many nodes share."""
+        self.plain: dict[int, bool] = {}
+        """Whether style dictionaries are plain, by their identity."""
 
     def place(self, index: int, clip: Box, dx: float, dy: float) -> None:
         """Fill in the boxes of a document's nodes.
@@ -180,11 +195,29 @@ class _Layout:
         clips: list[_Clips] = []
         for node in document.nodes:
             above = clips[node.parent] if node.parent >= 0 else around
-            own = around.flow if _is_on_top(node) else above.of(node.styles.get("position", ""))
+            if node.box is None or self._is_plain(node.styles):
+                node.shown = intersect(node.box, above.flow)
+                clips.append(above)
+                continue
+            own = clip if _is_on_top(node) else above.of(node.styles.get("position", ""))
             node.shown = intersect(node.box, own)
-            clips.append(above.inside(node, own) if node.box is not None else above)
+            clips.append(above.inside(node, own))
+            if _scrolls(node):
+                document.scrollers.append(node)
+        for node in document.nodes if len(self.documents) > 1 else ():
             if node.content >= 0 and node.box is not None and node.shown is not None:
                 self.place(node.content, node.shown, node.box.x, node.box.y)
+
+    def _is_plain(self, styles: dict[str, str]) -> bool:
+        """Return whether a node with these styles neither clips nor is positioned, so that its children are visible where it is."""
+        found = self.plain.get(id(styles))
+        if found is None:
+            found = self.plain[id(styles)] = (
+                styles.get("position", "static") == "static"
+                and not _moves(styles)
+                and all(styles.get(key, "visible") == "visible" for key in ("overflow-x", "overflow-y"))
+            )
+        return found
 
     def _lay(self, document: Document, layout: dict[str, Any], dx: float, dy: float) -> None:
         for at, styles, text, (x, y, width, height) in zip(
@@ -217,16 +250,22 @@ class _Clips(NamedTuple):
 
     def inside(self, node: DomNode, own: Box | None) -> _Clips:
         """Return the parts for the children of a node that is itself visible in `own`."""
+        styles, moves = node.styles, _moves(node.styles)
         inner = node.shown if _clips(node) else own
-        styles = node.styles
-        moves = (
-            styles.get("transform", "none") != "none"
-            or styles.get("filter", "none") != "none"
-            or "transform" in styles.get("will-change", "")
-        )
         held = moves or styles.get("position", "static") != "static"
         outer = self.fixed if styles.get("position") == "fixed" else self.absolute
         return _Clips(inner, inner if held else outer, inner if moves else self.fixed)
+
+
+def _moves(styles: dict[str, str]) -> bool:
+    """Return whether an element with these styles contains fixed descendants too."""
+    drawn = styles.get("transform", "none") != "none" or styles.get("filter", "none") != "none"
+    return drawn or "transform" in styles.get("will-change", "")
+
+
+def _scrolls(node: DomNode) -> bool:
+    own = node.styles.get("overflow-x"), node.styles.get("overflow-y")
+    return node.name not in ("html", "body") and ("auto" in own or "scroll" in own)
 
 
 def _is_on_top(node: DomNode) -> bool:

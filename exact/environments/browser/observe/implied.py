@@ -20,6 +20,7 @@ _LABELLED = ("radio", "checkbox", "file")
 """Types of inputs that a click on their label changes."""
 _UNSHOWN_TEXT = ("script", "style", "noscript", "template", "title", "option", "textarea")
 _GENERATED = ("::before", "::after")
+_PLACED = frozenset((*_GENERATED, "input"))
 _OPERATED = ("button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "switch", "slider", "spinbutton", "tab", "menuitem")
 
 
@@ -27,11 +28,11 @@ def implied_nodes(document: Document, accessible: Mapping[int, Accessible]) -> d
     """Return accessibility nodes for what `accessible` lacks in a document, by backend id. Places inputs where their label is."""
     found: dict[int, Accessible] = {}
     hidden = [node for node in document.nodes if node.attributes and _is_hidden(node)]
-    for node in document.nodes:
+    for node in [each for each in document.nodes if each.name in _PLACED]:
         if node.name in _GENERATED:
             if _says(node, document) and _is_drawn(node, document) and not _is_below(node, hidden):
                 found[node.backend] = _accessible(node, document)
-        elif node.name == "input" and _is_left_to_label(node) and (label := _drawn_label(node, document)) is not None:
+        elif _is_left_to_label(node) and (label := _drawn_label(node, document)) is not None:
             node.box, node.shown, node.styles = label.box, label.shown, label.styles
             if not _is_listed(node, accessible):
                 found[node.backend] = _accessible(node, document)
@@ -98,7 +99,8 @@ def _revealed(root: DomNode, hidden: list[DomNode], document: Document, accessib
         return
     if not operated and "inert" not in root.attributes and _repeats(root, texts, document):
         return
-    yield from (node for node in nodes if node in texts or (node.kind == 1 and implied_role(node)))
+    said = {node.index for node in texts}
+    yield from (node for node in nodes if node.index in said or (node.kind == 1 and implied_role(node)))
 
 
 def _says(node: DomNode, document: Document) -> bool:
@@ -124,12 +126,10 @@ def _repeats(root: DomNode, texts: list[DomNode], document: Document) -> bool:
 
 def _drawn_label(node: DomNode, document: Document) -> DomNode | None:
     """Return the label of an input, or the part of it that is drawn, if a click on it reaches the input."""
-    own = node.attributes.get("id")
-    for label in document.nodes:
-        if label.name == "label" and (label.index < node.index < label.end or (own and label.attributes.get("for") == own)):
-            for part in document.nodes[label.index : label.end]:
-                if part.kind == 1 and part.box is not None and part.box.width > 0 and part.box.height > 0 and _is_drawn(part, document):
-                    return part
+    for label in document.labels(node):
+        for part in document.nodes[label.index : label.end]:
+            if part.kind == 1 and part.box is not None and part.box.width > 0 and part.box.height > 0 and _is_drawn(part, document):
+                return part
     return None
 
 

@@ -51,8 +51,7 @@ def implied_name(node: DomNode, document: Document, role: str) -> str:
     if node.name in ("input", "select", "textarea"):
         if own.get("type") in ("submit", "button", "reset") and own.get("value"):
             return flat(own["value"])
-        labels = [each for each in document.nodes if _labels(each, node)]
-        for label in labels:
+        for label in document.labels(node):
             if said := drawn_words(label, document) or _pictured(label, document):
                 return said
     said = next((flat(own[key]) for key in ("alt", "title", "placeholder") if own.get(key)), "")
@@ -99,11 +98,6 @@ def drawn_words(node: DomNode, document: Document, *, boxes: bool = True) -> str
         or each.name in ("::before", "::after")
     )
     return flat(" ".join(text for text in said if has_words(text)))
-
-
-def _labels(label: DomNode, node: DomNode) -> bool:
-    own = node.attributes.get("id")
-    return label.name == "label" and (label.index < node.index < label.end or bool(own and label.attributes.get("for") == own))
 
 
 def _pictured(label: DomNode, document: Document) -> str:

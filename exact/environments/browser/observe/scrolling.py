@@ -14,7 +14,6 @@ _STEPS = 8
 """Steps into which the size of a scroller is divided: what moves less counts as not scrolled."""
 _LEAST = 24.0
 """Least size of a step in CSS pixels."""
-_SCROLLS = ("auto", "scroll")
 
 
 def scroll_places(documents: Sequence[Document], config: BrowserConfig) -> tuple[ScrollPlace, ...]:
@@ -24,18 +23,15 @@ def scroll_places(documents: Sequence[Document], config: BrowserConfig) -> tuple
     for index, document in enumerate(documents):
         width, height = sizes.get(index, (0.0, 0.0))
         found.append((len(found), _steps(document.scroll[0], width), _steps(document.scroll[1], height)))
-        for node in document.nodes:
-            if node.content >= 0 and node.box is not None:
-                sizes[node.content] = (node.box.width, node.box.height)
-            if (box := node.box) is not None and _is_scroller(node):
+        for node in document.scrollers:
+            if (box := node.box) is not None:
                 right, down = _offset(node, box, document)
                 found.append((len(found), _steps(right, box.width), _steps(down, box.height)))
+        if len(documents) > 1:
+            sizes |= {
+                node.content: (node.box.width, node.box.height) for node in document.nodes if node.content >= 0 and node.box is not None
+            }
     return tuple(place for place in found if place[1] or place[2])
-
-
-def _is_scroller(node: DomNode) -> bool:
-    styles = node.styles
-    return node.name not in ("html", "body") and (styles.get("overflow-x") in _SCROLLS or styles.get("overflow-y") in _SCROLLS)
 
 
 def _offset(node: DomNode, box: Box, document: Document) -> tuple[float, float]:

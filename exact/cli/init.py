@@ -44,6 +44,7 @@ _QUESTION = """Where does the application run, and what undoes its side effects?
 )
 @click.option("--command", help="here: command that starts the application, run in FOLDER.")
 @click.option("--ready-url", help="here: address that answers once the application is ready. Default: the start page.")
+@click.option("--reads", multiple=True, metavar="PATH", help="here: file or folder outside FOLDER that the application needs. Repeatable.")
 @click.option("--reset", help="hooks: address or command that resets the application.")
 @click.option("--snapshot", help="hooks: address or command that saves the state as {name}.")
 @click.option("--restore", help="hooks: address or command that restores the state {name}.")
@@ -92,7 +93,9 @@ def _placed(answers: dict[str, Any], base: str) -> dict[str, Any]:
     """Return the part of the site file that says where the application runs."""
     if answers["where"] == "here":
         command = answers["command"] or _ask("Command that starts it, run in the folder", "--command")
-        return {"services": [{"command": _words(command, "--command"), "ready_url": answers["ready_url"] or answers["url"]}]}
+        service: dict[str, Any] = {"command": _words(command, "--command"), "ready_url": answers["ready_url"] or answers["url"]}
+        reads = [str(Path(each).expanduser().absolute()) for each in answers.get("reads") or ()]
+        return {"services": [{**service, "reads": reads} if reads else service]}
     if answers["where"] == "hooks":
         hooks = {
             name: _hook(answers[name] or _ask(f"Address or command for {name}", f"--{name}"), f"--{name}")

@@ -173,9 +173,13 @@ def _located(browser: dict[str, Any], where: Path) -> dict[str, Any]:
 
 
 def _placed(service: Service, where: Path) -> Service:
-    """Return the service with the site's folder as its default working folder."""
-    folder = str(where / service.folder) if service.folder != "/" else str(where)
-    return msgspec.structs.replace(service, folder=folder, reads=(str(where), *(str(where / each) for each in service.reads)))
+    """Return the service with the site's folder as its default working folder, and absolute paths. Raises UsageError for a missing one."""
+    folder = where / Path(service.folder).expanduser() if service.folder != "/" else where
+    reads = [where / Path(each).expanduser() for each in service.reads]
+    for path in reads if Path(service.folder).is_absolute() else (folder, *reads):  # an absolute one may be of another root
+        if not path.exists():
+            raise UsageError(f"the service `{' '.join(service.command)}` needs {path}, which does not exist: correct its folder or reads")
+    return msgspec.structs.replace(service, folder=str(folder), reads=tuple(dict.fromkeys(map(str, (where, *reads)))))
 
 
 def _yaml(path: Path) -> Any:

@@ -7,14 +7,11 @@ written to them, so states are reached by reset and replay, and simulations send
 from __future__ import annotations
 
 import asyncio
-import http.client
 import os
 import secrets
 import shutil
 import signal
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
@@ -24,6 +21,7 @@ from exact.config import BrowserConfig, SandboxConfig
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.factory import BrowserFactory
+from exact.environments.browser.fork.init_process import last_lines, unanswered
 from exact.environments.browser.launch.launch import launch
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.process import guest
@@ -65,7 +63,8 @@ async def open_served_site(
             browser = await stack.enter_async_context(launch(config, setup.hosts))
             yield BrowserFactory(browser, setup, config, isolated=False, evaluator=evaluator, outside=outside)
         else:
-            yield await stack.enter_async_context(_forking(config, setup, outside, evaluator, services=services, application=application))
+            inside = {"services": services, "application": application, "warn": warn}
+            yield await stack.enter_async_context(_forking(config, setup, outside, evaluator, **inside))
 
 
 @asynccontextmanager
@@ -136,7 +135,7 @@ async def _run_service(service: Service) -> AsyncIterator[None]:
     Raises EnvironmentFailure where it does not become ready.
     """
     name = " ".join(service.command)
-    if await asyncio.to_thread(_is_up, service.ready_url):
+    if not await asyncio.to_thread(unanswered, service.ready_url):
         raise EnvironmentFailure(f"another process answers at {service.ready_url}, where `{name}` should be started: end it first")
     with scratch("service") as folder:
         try:
@@ -154,7 +153,7 @@ async def _run_service(service: Service) -> AsyncIterator[None]:
         assert process.stdout is not None
         output = StderrReader(process.stdout, process.pid, None)
         try:
-            await _wait_until_ready(service, name, process)
+            await _wait_until_ready(service, name, process, output)
             yield
         finally:
             with suppress(ProcessLookupError):  # all its processes have ended
@@ -164,23 +163,16 @@ async def _run_service(service: Service) -> AsyncIterator[None]:
             await process.end()
 
 
-async def _wait_until_ready(service: Service, name: str, process: Child) -> None:
+async def _wait_until_ready(service: Service, name: str, process: Child, output: StderrReader) -> None:
+    reason = ""
     try:
         async with asyncio.timeout(service.seconds):
-            while not await asyncio.to_thread(_is_up, service.ready_url):
+            while reason := await asyncio.to_thread(unanswered, service.ready_url):
                 if process.returncode is not None:
-                    raise EnvironmentFailure(f"the service `{name}` ended with status {process.returncode} before it was ready")
+                    await output.end(_GRACE)
+                    ended = f"the service `{name}` ended with status {process.returncode} before it was ready"
+                    raise EnvironmentFailure(ended + last_lines(output.lines))
                 await asyncio.sleep(_POLL)
     except TimeoutError as error:
-        raise EnvironmentFailure(f"the service `{name}` did not answer at {service.ready_url} within {service.seconds:g} s") from error
-
-
-def _is_up(url: str) -> bool:
-    """Return whether a URL answers with a status below 500. No proxy is used: the service is on this machine."""
-    try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=5):
-            return True
-    except urllib.error.HTTPError as error:
-        return error.code < 500
-    except (OSError, http.client.HTTPException):
-        return False
+        late = f"the service `{name}` did not answer at {service.ready_url} within {service.seconds:g} s"
+        raise EnvironmentFailure(f"{late}{reason and f': {reason}'}{last_lines(output.lines)}") from error

@@ -37,15 +37,10 @@ class SandboxApplication(NamedTuple):
                 raise UsageError(f"sandbox.mounts: there is no {mount.target} to mount at: choose a path that exists, or give a root")
         return cls(root_folder(Path(config.root)) if config.root else None, config.mounts, config.env, _numbers(config.user))
 
-    @property
-    def plain(self) -> bool:
-        """Return whether it runs with the host's files and as root, without mounts."""
-        return self.root is None and not self.mounts and self.user == (0, 0)
-
-    def guest(self, *, reads: tuple[Path, ...], programs: tuple[Path, ...]) -> GuestSpec:
+    def guest(self, *, reads: tuple[Path, ...], programs: tuple[Path, ...], writable: tuple[Path, ...] = ()) -> GuestSpec:
         """Return the specification of a guest that is the application itself, without its command."""
         return GuestSpec(
-            args=(), env=self.env, reads=reads, programs=programs,
+            args=(), env=self.env, reads=reads, writable=writable, programs=programs,
             root=self.root, mounts=self.mounts, user=self.user, capable=self.root is not None,
         )  # fmt: skip
 

@@ -33,6 +33,8 @@ class GuestSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Environment variables, added to a fixed list of ours; other variables of ours are not passed on."""
     reads: tuple[Path, ...] = ()
     """Files and folders in home directories or other masked folders that it needs. They are read-only."""
+    writable: tuple[Path, ...] = ()
+    """The same, for files and folders that it may change. What it writes stays in the sandbox's memory."""
     programs: tuple[Path, ...] = ()
     """Executables, besides the first argument, that its images depend on: an image is not restored once one was replaced."""
     root: Path | None = None
@@ -70,7 +72,17 @@ def home_folders() -> tuple[str, ...]:
     """Return the home directories, which guests do not see."""
     folders = dict.fromkeys((Path("/home"), Path("/root"), Path.home()))
     found = [str(folder.resolve()) for folder in folders if folder.is_dir() and folder.resolve() != Path("/")]
-    return tuple(dict.fromkeys(each for each in found if not _inside(each, _MASKED)))
+    return tuple(each for each in dict.fromkeys(found) if each not in _MASKED)
+
+
+def masked_folders() -> tuple[str, ...]:
+    """Return the folders of the host that guests see empty, except for what their specification names."""
+    return (*_MASKED, *home_folders())
+
+
+def is_masked(path: Path) -> bool:
+    """Return whether a path lies in a masked folder, or is one."""
+    return _inside(str(path), masked_folders())
 
 
 def oci_configuration(guest: GuestSpec, ours: dict[str, str]) -> dict[str, Any]:
@@ -99,7 +111,7 @@ def make_mount_points(guest: GuestSpec) -> None:
     """Create the mount points that are missing in a guest's root, as the sandbox would. Raises EnvironmentFailure."""
     root = guest.root or guest.beside
     if root is not None:
-        for bound in [*(_file_mounts(guest) if guest.root else ()), *_declared_mounts(guest, "")]:
+        for bound in [*(_file_mounts(guest) if guest.root else ()), *_shown_beside(guest), *_declared_mounts(guest, "")]:
             make_mount_point(root, bound["destination"], Path(bound["source"]))
 
 
@@ -114,24 +126,44 @@ def _kernel_mounts(root: str) -> list[dict[str, Any]]:
 
 
 def _file_mounts(guest: GuestSpec) -> list[dict[str, Any]]:
-    """Return the mounts that hide host files, and those that show `reads` in hidden folders."""
-    reads = _outermost({str(path.resolve()) for path in guest.reads if os.access(path, os.R_OK)})
+    """Return the mounts that hide host files, and those that show `reads` and `writable` in hidden folders."""
     if guest.root is not None:
-        return [_bind(path) for path in reads]
-    masked = home_folders()
+        return _shown(guest)
     return [
         _mount("/run", "tmpfs"),
-        *(_mount(place, "tmpfs", "mode=1777") for place in ("/tmp", "/var/tmp")),
-        *(_mount(place, "tmpfs", "mode=0755") for place in masked),
-        *(_bind(path) for path in reads if _inside(path, (*_MASKED, *masked))),
+        *(_mount(place, "tmpfs", "mode=1777") for place in ("/tmp", "/var/tmp", "/run/lock")),
+        *(_mount(place, "tmpfs", "mode=0755") for place in home_folders()),
+        *(each for each in _shown(guest) if is_masked(Path(each["destination"]))),
     ]
+
+
+def _shown(guest: GuestSpec) -> list[dict[str, Any]]:
+    """Return the mounts of `reads` and `writable`, outer folders first."""
+    writable = _outermost(_readable(guest.writable))
+    reads = [path for path in _outermost(_readable(guest.reads)) if not _inside(path, writable)]
+    return [_bind(path, writable=path in writable) for path in sorted((*reads, *writable))]
+
+
+def _readable(paths: Iterable[Path]) -> set[str]:
+    return {str(path.resolve()) for path in paths if os.access(path, os.R_OK)}
 
 
 def _application_mounts(guest: GuestSpec) -> list[dict[str, Any]]:
     """Return the mounts of another root and those that the configuration declares."""
     if not guest.beside:
         return _declared_mounts(guest, "")
-    return [_bind(str(guest.beside), SECOND_ROOT, writable=True), *_kernel_mounts(SECOND_ROOT), *_declared_mounts(guest, SECOND_ROOT)]
+    shown = [{**each, "destination": SECOND_ROOT + each["destination"]} for each in _shown_beside(guest)]
+    return [
+        _bind(str(guest.beside), SECOND_ROOT, writable=True),
+        *_kernel_mounts(SECOND_ROOT),
+        *shown,
+        *_declared_mounts(guest, SECOND_ROOT),
+    ]
+
+
+def _shown_beside(guest: GuestSpec) -> list[dict[str, Any]]:
+    """Return the mounts of `writable` in the root beside."""
+    return _shown(GuestSpec(args=(), writable=guest.writable)) if guest.beside else []
 
 
 def _declared_mounts(guest: GuestSpec, root: str) -> list[dict[str, Any]]:

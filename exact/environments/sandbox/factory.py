@@ -230,18 +230,18 @@ async def sandboxed_factory(
 ) -> AsyncIterator[SandboxedFactory]:
     """Open a factory of environments that fork, for the time of the block.
 
-    In home directories and under /tmp a guest sees only its interpreter with its packages, the factory's file and `paths`, and `reads`,
-    all read-only. `inside`: another root, mounts, variables and user; in another root, the specification's interpreter is a path of that
-    root. `limit`: bytes of retained snapshots. `idle`: seconds after the last call after which an environment is paused. `log`: file that
-    the stderr of guests is appended to; by default it goes to the logger `exact.guest`. Raises EnvironmentFailure where there is no usable
-    runsc, or no such interpreter.
+    In home directories and under /tmp a guest sees only its interpreter with its packages and the factory's file, read-only, and `paths`
+    and `reads`, which it may change in its memory. `inside`: another root, mounts, variables and user; in another root, the
+    specification's interpreter is a path of that root. `limit`: bytes of retained snapshots. `idle`: seconds after the last call after
+    which an environment is paused. `log`: file that the stderr of guests is appended to; by default it goes to the logger `exact.guest`.
+    Raises EnvironmentFailure where there is no usable runsc, or no such interpreter.
     """
     inside = inside or SandboxConfig()
-    application, own = SandboxApplication.from_config(inside), [Path(guest.__file__), *([spec.file] if spec.file else [])]
-    reads = (*own, *spec.paths, *reads)
+    application, own = SandboxApplication.from_config(inside), (Path(guest.__file__), *([spec.file] if spec.file else []))
+    ours, theirs = own, (*spec.paths, *reads)
     if application.root is None:
         python = await inspect_python(spec.python, {**inside.env, **spec.env})
-        spec, reads = msgspec.structs.replace(spec, python=python.executable), (*python.folders, *reads)
+        spec, ours = msgspec.structs.replace(spec, python=python.executable), (*python.folders, *own)
     async with open_sandboxes(limit=limit, log=log) as sandboxes:
-        launcher = SandboxLauncher(sandboxes, template=application.guest(reads=reads, programs=tuple(own)))
+        launcher = SandboxLauncher(sandboxes, template=application.guest(reads=ours, writable=theirs, programs=own))
         yield SandboxedFactory(sandboxes, spec, launcher, timeouts=timeouts, actions=actions, idle=idle)

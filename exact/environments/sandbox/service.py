@@ -20,9 +20,9 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     env: dict[str, str] = {}
     """Environment variables."""
     folder: str = "/"
-    """Working directory."""
+    """Working directory. It may write there, as to everything that it sees: the writes stay in memory."""
     reads: tuple[str, ...] = ()
-    """Files and folders in home directories or under /tmp that it needs."""
+    """Further files and folders in home directories or under /tmp that it sees, besides those that `command` and `env` name."""
     stateless: bool = False
     """Whether no request changes its later responses. A reset then need not roll it back."""
 

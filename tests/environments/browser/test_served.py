@@ -9,7 +9,6 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -19,9 +18,9 @@ from pytest_httpserver import HTTPServer
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig
 from exact.environments.browser import BrowserFactory, PageSetup
-from exact.environments.browser.fork import init_process
 from exact.environments.browser.fork.factory import ForkingFactory
-from exact.environments.browser.served import _is_up, _run_service, open_served_site
+from exact.environments.browser.fork.init_process import unanswered
+from exact.environments.browser.served import _run_service, open_served_site
 from exact.environments.sandbox import Service, find_runsc
 from exact.errors import EnvironmentFailure
 from exact.task import Task
@@ -132,7 +131,8 @@ async def test_a_service_has_the_signals_of_one_that_is_started_by_hand(service:
     ("command", "why"),
     [
         (("/no/such/server",), "does not start: .*No such file"),
-        (("sh", "-c", "exit 7"), "ended with status 7 before it was ready"),
+        (("sh", "-c", "exit 7"), r"ended with status 7 before it was ready\n    \(it printed nothing\)"),
+        (("sh", "-c", "echo one; echo two >&2; exit 1"), r"ended with status 1 before it was ready\n    one\n    two"),
         (("sleep", "60"), r"did not answer at .* within 0.3 s"),
     ],
 )
@@ -173,16 +173,15 @@ async def test_the_readiness_check_of_a_service_uses_no_proxy(
     for name in ("no_proxy", "NO_PROXY", "REQUEST_METHOD"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("http_proxy", httpserver.url_for("/"))
-    assert not await asyncio.to_thread(_is_up, service.ready_url)
+    assert await asyncio.to_thread(unanswered, service.ready_url)
     monkeypatch.setenv("http_proxy", service.ready_url)
-    assert await asyncio.to_thread(_is_up, httpserver.url_for("/"))
+    assert not await asyncio.to_thread(unanswered, httpserver.url_for("/"))
 
 
-@pytest.mark.parametrize("answers", [_is_up, init_process.answers])
-async def test_a_port_that_speaks_something_else_is_not_ready(answers: Callable[[str], bool]) -> None:
+async def test_a_port_that_speaks_something_else_is_not_ready() -> None:
     async def junk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"\x15\x03\x01 no HTTP\r\n\r\n")
         writer.close()
 
     async with await asyncio.start_server(junk, "127.0.0.1", 0) as server:
-        assert not await asyncio.to_thread(answers, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+        assert "BadStatusLine" in await asyncio.to_thread(unanswered, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")

@@ -41,3 +41,14 @@ def test_files_that_a_guest_reads_are_bound_read_only_where_they_would_be_masked
 def test_a_home_that_is_the_root_masks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/")
     assert "/" not in home_folders()
+
+
+def test_what_a_guest_may_change_is_writable_in_memory_also_inside_what_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("shop/lib", "python/shop"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "link").symlink_to("shop")
+    reads, writable = (tmp_path / "shop" / "lib", tmp_path / "python"), (tmp_path / "link", tmp_path / "python" / "shop")
+    found = mounts(GuestSpec(args=("true",), reads=reads, writable=writable))
+    bound = {Path(where).relative_to(tmp_path).as_posix(): each["options"][1] for where, each in found.items() if each["type"] == "bind"}
+    assert bound == {"shop": "rw", "python": "ro", "python/shop": "rw"}

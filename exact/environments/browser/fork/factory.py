@@ -106,13 +106,15 @@ async def forking(
     evaluator: Evaluator | None = None,
     limit: int = LIMIT,
     idle: float = 5.0,
+    warn: Callable[[str], None] = lambda text: None,
 ) -> AsyncIterator[ForkingFactory]:
     """Open a factory of environments that fork, while the block runs.
 
     `application`: what the services run in, where that is not this machine's files. The browser stays outside of it.
     `outside`: the way to sites that are not in the sandbox. Without hooks for such a site it keeps what is done to it: the environments
     are not isolated then, and their snapshots are of the client. `recording`: where its answers are recorded, or replayed from.
-    `limit`: bytes of snapshots that are retained. `idle`: seconds after which an environment that is not used is paused.
+    `limit`: bytes of snapshots that are retained. `idle`: seconds after which an environment that is not used is paused. `warn` is called
+    with what a user should know of.
     Raises EnvironmentFailure where there is no usable runsc or no browser.
     """
     place = SandboxApplication.from_config(application or SandboxConfig())
@@ -120,7 +122,7 @@ async def forking(
         async with open_sandboxes(limit=limit) as sandboxes, start_driver() as playwright:
             store = ForkStore(
                 sandboxes, playwright, artifacts, setup, config,
-                services=services, application=place, outside=outside, recording=recording, idle=idle,
+                services=services, application=place, outside=outside, recording=recording, idle=idle, warn=warn,
             )  # fmt: skip
             try:
                 yield ForkingFactory(store, evaluator)

@@ -1,14 +1,15 @@
 """The first process in the sandbox of a browser environment: it starts the services, then Chromium, then relays bytes.
 
 It runs as a script of an interpreter that need not have `exact`: standard library only, Python 3.9 and later. Its one argument is a JSON
-object, `{"services": [...], "browser": [program, arguments...], "proxy_port": port}`. Chromium uses that port of the loopback as its SOCKS
-proxy; 0 means that there is none.
+object: `{"services": [...], "links": {path: target}, "masked": [folders...], "browser": [program, arguments...], "proxy_port": port}`.
+Chromium uses that port of the loopback as its SOCKS proxy; 0 means that there is none.
 
 Frames go over stdin and stdout: connection (4 bytes), length (4 bytes), little-endian, then that many bytes, at most 64 KiB. A connection
 begins with its first frame and ends with an empty one. Connection 0 is control, in JSON. Messages from the host: `hold` (send nothing until
 `go`, so that a checkpoint cuts no frame), `anew` (after a restore: drop the old connections and what was held back with them), `digest`
-(of a file in DOWNLOADS, which is deleted then). Messages to the host: `ready` with the path of Chromium's WebSocket, `held`, `failed`,
-`died`, `digest` with a file's name, size and SHA-256. Connection LINE outlives a restore.
+(of a file in DOWNLOADS, which is deleted then). Messages to the host: `made` with the files that services made in masked folders, `ready`
+with the path of Chromium's WebSocket, `held`, `failed`, `died`, `digest` with a file's name, size and SHA-256. Connection LINE outlives a
+restore.
 
 Connections at the proxy port have numbers from 2**31 and begin with `open` to the host, which speaks SOCKS on them. Neither side has more
 than WINDOW bytes of one in flight: the receiver acknowledges with `took` what it has handed on, so a connection that is not read blocks no
@@ -17,6 +18,7 @@ other.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import hashlib
 import http.client
@@ -32,7 +34,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any
 
@@ -43,6 +45,12 @@ LINE = OUTWARD - 1
 DOWNLOADS = "/tmp/exact-downloads"
 _POLL = 0.02
 """Seconds between two checks whether a service is ready."""
+_LAST_LINES, _LAST_CHARACTERS = 6, 400
+"""Lines of a service's output in messages, and characters of each."""
+_MADE, _WALKED = 200, 2000
+"""Most files that are reported, and most names that are looked at, of what services made in hidden folders."""
+_LISTENING = "0A"
+"""State of a listening socket in /proc/net/tcp."""
 
 
 class HostPipe:
@@ -164,6 +172,26 @@ class ProxyPort:
             end.begin()
 
 
+class ServiceOutput:
+    """What a service prints: it is passed on to the log, and its last lines are kept for messages."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._lines: collections.deque[str] = collections.deque(maxlen=4 * _LAST_LINES)
+        self._reading = threading.Thread(target=self._read, args=(stream,), daemon=True)
+        self._reading.start()
+
+    def last(self) -> str:
+        """Return the last lines in the form in which they end a message. Waits a moment for a service that has just ended."""
+        self._reading.join(1.0)
+        return last_lines(self._lines)
+
+    def _read(self, stream: IO[bytes]) -> None:
+        while line := stream.readline(FRAME):
+            with contextlib.suppress(OSError):
+                os.write(2, line)
+            self._lines.append(line.decode("utf-8", "replace"))
+
+
 class Supervisor:
     """Starts and watches the processes of the environment, and relays the connections to its browser."""
 
@@ -171,11 +199,16 @@ class Supervisor:
         self.out, self.proxy = out, ProxyPort(out)
         self.connections: dict[int, socket.socket] = {}
         self.names: dict[int, str] = {}
+        self.outputs: dict[int, ServiceOutput] = {}
         self.address, self.path = ("", 0), ""
 
     def begin(self, spec: dict[str, Any]) -> None:
+        for path, target in spec.get("links", {}).items():
+            make_link(path, target)
         for service in spec["services"]:
             self.serve(service)
+        if made := made_files(spec.get("masked", ())):
+            self.out.control(made=made)
         if spec.get("proxy_port"):
             self.proxy.listen(spec["proxy_port"])
         self.browse(spec["browser"])
@@ -189,16 +222,27 @@ class Supervisor:
         name = " ".join(service["command"])
         env = {**os.environ, **service["env"]}
         try:
-            process = subprocess.Popen(service["command"], env=env, stdin=subprocess.DEVNULL, stdout=2, preexec_fn=enter_service(service))
+            process = subprocess.Popen(
+                service["command"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                preexec_fn=enter_service(service),
+            )  # fmt: skip
         except subprocess.SubprocessError as error:
             raise RuntimeError(f"the service `{name}` cannot enter {service['folder']} as user {service['user']}") from error
+        except OSError as error:
+            raise RuntimeError(f"the service `{name}` does not start: {error}: is it hidden in the sandbox?") from error
+        assert process.stdout is not None
         self.names[process.pid] = name
-        end = time.monotonic() + service["seconds"]
-        while not answers(service["ready_url"]):
+        output = self.outputs[process.pid] = ServiceOutput(process.stdout)
+        end, before = time.monotonic() + service["seconds"], listening_ports()
+        while reason := unanswered(service["ready_url"]):
             if process.poll() is not None:
-                raise RuntimeError(f"the service `{name}` ended with status {process.returncode} before it was ready")
+                foreground = "" if process.returncode else " (a service stays in the foreground)"
+                ended = f"the service `{name}` ended with status {process.returncode} before it was ready{foreground}"
+                raise RuntimeError(ended + output.last())
             if time.monotonic() > end:
-                raise RuntimeError(f"the service `{name}` did not answer at {service['ready_url']} within {service['seconds']:g} s")
+                late = f"the service `{name}` did not answer at {service['ready_url']} within {service['seconds']:g} s: {reason}"
+                ports = ", ".join(map(str, sorted(listening_ports() - before)))
+                raise RuntimeError(f"{late}{ports and f'; it listens at port {ports}'}{output.last()}")
             time.sleep(_POLL)
 
     def browse(self, command: list[str]) -> None:
@@ -223,7 +267,10 @@ class Supervisor:
             except ChildProcessError:
                 return
             if pid in self.names:
-                self.out.control(died=self.names[pid], status=status)
+                last = self.outputs[pid].last() if pid in self.outputs else ""
+                self.out.control(
+                    died=self.names[pid], status=os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status), last=last
+                )
 
     def relay(self) -> None:
         while True:
@@ -317,14 +364,60 @@ def enter_service(service: dict[str, Any]) -> Callable[[], None]:
     return enter
 
 
-def answers(url: str) -> bool:
+def make_link(path: str, target: str) -> None:
+    """Make a symbolic link, with the folders that it lies in, unless there is something at its path."""
+    if not os.path.lexists(path):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).symlink_to(target)
+
+
+def made_files(folders: Iterable[str]) -> list[str]:
+    """Return files that services made in folders whose contents on the host are hidden, at most _MADE of them."""
+    found: list[str] = []
+    left = [folder for folder in folders if Path(folder).is_dir()]
+    seen = 0
+    while left and seen < _WALKED and len(found) < _MADE:
+        folder = left.pop()
+        device = os.lstat(folder).st_dev
+        for entry in os.scandir(folder):
+            seen += 1
+            if entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_dev == device:
+                left.append(entry.path)
+            elif entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_dev == device:
+                found.append(entry.path)
+    return found[:_MADE]
+
+
+def last_lines(lines: Iterable[str]) -> str:
+    """Return the last lines of a service's output, in the form in which they end a message."""
+    plain = (re.sub(r"\x1b\[[0-9;]*m|[^\x20-\x7e\xa0-\U0010ffff\t]", "", line) for line in lines)
+    found = [line.rstrip()[:_LAST_CHARACTERS] for line in plain if line.strip()][-_LAST_LINES:]
+    return "".join(f"\n    {line}" for line in found or ["(it printed nothing)"])
+
+
+def unanswered(url: str) -> str:
+    """Return why a URL does not answer with a status below 500; empty where it does. No proxy is used."""
     try:
-        with urllib.request.urlopen(url, timeout=5):
-            return True
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=5):
+            return ""
     except urllib.error.HTTPError as error:
-        return error.code < 500
-    except (OSError, http.client.HTTPException):
-        return False
+        return f"status {error.code}" if error.code >= 500 else ""
+    except urllib.error.URLError as error:
+        return str(error.reason)
+    except (OSError, http.client.HTTPException) as error:
+        return str(error) or type(error).__name__
+
+
+def listening_ports() -> set[int]:
+    """Return the TCP ports at which any process of the sandbox listens."""
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(OSError):
+            for line in Path(table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == _LISTENING:
+                    found.add(int(fields[1].rpartition(":")[2], 16))
+    return found
 
 
 def drain(stream: IO[bytes]) -> None:

@@ -53,6 +53,8 @@ class Relay:
         """Address of the browser's WebSocket; empty before `connect`."""
         self.path = ""
         """The part of the address that the browser chose."""
+        self.made: tuple[str, ...] = ()
+        """Files that the services made, as they started, in folders whose files on the host are hidden."""
         self._token = secrets.token_urlsafe(24)
         self._found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._held = asyncio.Event()
@@ -264,10 +266,12 @@ class Relay:
             answer = self._digests.get(message["digest"])
             if answer is not None and not answer.done():
                 answer.set_result((message["size"], message["sha256"]))
+        elif "made" in message:
+            self.made = tuple(map(str, message["made"]))
         elif "failed" in message:
             self._fail(message["failed"])
         elif "died" in message:
-            self._fail(f"{message['died']} ended with status {message['status']}")
+            self._fail(f"{message['died']} ended with status {message['status']}{message.get('last', '')}")
 
     def _check(self) -> None:
         if self.lost:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,8 @@ from exact.environments.browser.network.recording import Recording, recording_of
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.sandbox import GuestSpec, Sandbox, Sandboxes, Service, find_interpreter
 from exact.environments.sandbox.application import SandboxApplication
+from exact.environments.sandbox.bundle import masked_folders
+from exact.environments.sandbox.visible import hidden_links, visible_files
 from exact.environments.sites.site import Outside
 from exact.environments.sites.states import SiteClient, SiteStates
 from exact.errors import EnvironmentFailure
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 _PROXY_PORT = 1
 """Port of the sandbox's loopback that its browser uses as proxy; no service listens there."""
 
+_SECONDS = 120.0
+"""Seconds that a sandbox may take to start, besides its services."""
+
 
 _LOOPBACK = re.compile(r"(?:.+\.)?localhost|127\.[\d.]+|::1")
 """Host names that Chromium takes for the machine that it runs on."""
@@ -44,7 +49,7 @@ _LOOPBACK = re.compile(r"(?:.+\.)?localhost|127\.[\d.]+|::1")
 class ForkStore:
     """The snapshots of environments of one kind, and browsers made from them.
 
-    `idle`: seconds after which the sandbox of an environment that is not used is paused.
+    `idle`: seconds after which the sandbox of an environment that is not used is paused. `warn` is called with what a user should know.
     """
 
     def __init__(
@@ -60,12 +65,14 @@ class ForkStore:
         outside: Outside | None,
         recording: Recording | None,
         idle: float,
+        warn: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._sandboxes, self._playwright, self._artifacts = sandboxes, playwright, artifacts
         self.setup, self.config, self.outside, self.idle = setup, config, outside, idle
         self.states = SiteStates(outside.site) if outside and outside.site else None
         """The states of the site outside; None where it has no hooks to retain them."""
         self._services, self._application = tuple(services), application
+        self._warn = warn
         self._recording = recording or recording_of(config.recording)
         self._memos: dict[str, Memo] = {}
         self._connections: dict[str, ConnectionState] = {}
@@ -160,6 +167,7 @@ class ForkStore:
         sandbox = await self._sandboxes.start(self._guest())
         try:
             browser = await self._connect(sandbox, None)
+            self._warn_of_hidden_files(browser.relay.made)
             await browser.relay.hold()
             connection = browser.connection
             self._origin = (await self._sandboxes.checkpoint(sandbox, pinned=True)).id
@@ -170,6 +178,15 @@ class ForkStore:
             raise
         return browser
 
+    def _warn_of_hidden_files(self, made: Sequence[str]) -> None:
+        """Warn where services made files anew that exist on this machine: an application then begins without its data."""
+        if hidden := [path for path in made if "/.cache/" not in path and Path(path).is_file()]:
+            more = f" and {len(hidden) - 1} more" if len(hidden) > 1 else ""
+            self._warn(
+                f"the services began with a new {hidden[0]}{more}, because the sandbox hides the one of this machine:"
+                " name it, or its folder, in the service's `reads`"
+            )
+
     async def _connect(self, sandbox: Sandbox, connection: ConnectionState | None) -> ForkedBrowser:
         return await connect(
             self._playwright,
@@ -179,13 +196,19 @@ class ForkStore:
             hosts=self.outside.hosts if self.outside else None,
             recording=self._recording,
             dial=dial_through(self.config.proxy),
+            seconds=_SECONDS + (0.0 if connection else sum(service.seconds for service in self._services)),
         )
 
     def _guest(self) -> GuestSpec:
         executable, python, place = chromium_binary(find_browser().resolve()), find_interpreter(), self._application
         way_out = proxy_arguments(self.outside, self._inner_hosts(), _PROXY_PORT) if self.outside else ("--no-proxy-server",)
+        visible = [path for service in self._services for path in visible_files(service, own_root=place.root is not None)]
+        home = {} if place.root else {"HOME": str(Path.home())}
+        services = [{**msgspec.to_builtins(each), **place.service(), "env": {**home, **place.env, **each.env}} for each in self._services]
         spec = {
-            "services": [{**msgspec.to_builtins(each), **place.service(), "env": {**place.env, **each.env}} for each in self._services],
+            "services": services,
+            "links": hidden_links(visible),
+            "masked": [] if place.root else [folder for folder in masked_folders() if folder not in ("/run", "/dev/shm")],
             "browser": chromium_command(str(executable), self.config, self.setup.hosts, way_out),
             "proxy_port": _PROXY_PORT if self.outside else 0,
         }
@@ -193,11 +216,12 @@ class ForkStore:
         return GuestSpec(
             args=(str(python), "-I", "-S", init_process.__file__, json.dumps(spec)),
             env={"TZ": "UTC", "LANG": "C.UTF-8"},
-            reads=(*reads, *(Path(path) for service in self._services for path in service.reads)),
+            reads=reads,
+            writable=tuple(visible),
             programs=(executable,),
             beside=place.root,
             mounts=place.mounts,
-            capable=not place.plain,
+            capable=bool(self._services),
         )
 
     def _inner_hosts(self) -> tuple[str, ...]:

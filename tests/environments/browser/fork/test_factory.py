@@ -349,12 +349,25 @@ async def test_a_service_that_ends_breaks_the_environment_and_is_named(environme
     assert "Rows: none" in (await environment.reset(TASK)).text
 
 
+BROKEN = """if True:
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+    class Broken(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(500)
+    HTTPServer(("127.0.0.1", 9), Broken).serve_forever()
+"""
+
+
 @pytest.mark.parametrize(
     ("command", "seconds", "why"),
     [
         (("/no/such/server",), 5.0, "No such file or directory: '/no/such/server'"),
-        (("sh", "-c", "exit 7"), 5.0, "`sh -c exit 7` ended with status 7 before it was ready"),
-        (("sleep", "60"), 0.2, "`sleep 60` did not answer at http://127.0.0.1:9/ within 0.2 s"),
+        (("sh", "-c", "exit 7"), 5.0, "`sh -c exit 7` ended with status 7 before it was ready\n    (it printed nothing)"),
+        (("sh", "-c", "echo one; echo two >&2; exit 1"), 5.0, "status 1 before it was ready\n    one\n    two"),
+        (("sh", "-c", "echo gone; exit 0"), 5.0, "status 0 before it was ready (a service stays in the foreground)\n    gone"),
+        (("sleep", "60"), 0.2, "`sleep 60` did not answer at http://127.0.0.1:9/ within 0.2 s: [Errno 111] Connection refused"),
+        (("python3", "-m", "http.server", "8123"), 6.0, "it listens at port 8123"),
+        (("python3", "-c", BROKEN), 6.0, "within 6 s: status 500"),
     ],
 )
 async def test_a_service_that_does_not_start_is_named(runsc: str, command: tuple[str, ...], seconds: float, why: str) -> None:

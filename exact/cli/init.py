@@ -45,7 +45,7 @@ _QUESTION = """Where does the application run, and what undoes its side effects?
 @click.option("--command", help="here: command that starts the application, run in FOLDER.")
 @click.option("--ready-url", help="here: address that answers once the application is ready. Default: the start page.")
 @click.option("--reads", multiple=True, metavar="PATH", help="here: file or folder outside FOLDER that the application needs. Repeatable.")
-@click.option("--reset", help="hooks: address or command that resets the application.")
+@click.option("--reset", help="hooks, elsewhere: address or command that resets the application before each attempt.")
 @click.option("--snapshot", help="hooks: address or command that saves the state as {name}.")
 @click.option("--restore", help="hooks: address or command that restores the state {name}.")
 @click.option("--login", type=click.Choice(LOGIN), prompt="Log-in", default="none", help="Log-in method of an environment.")
@@ -102,7 +102,7 @@ def _placed(answers: dict[str, Any], base: str) -> dict[str, Any]:
             for name in ("reset", "snapshot", "restore")
         }
         return {"outside": {"site": {"base": base, **hooks}}}
-    return {}
+    return {"outside": {"site": {"reset": _hook(answers["reset"], "--reset")}}} if answers["reset"] else {}
 
 
 def _hook(text: str, option: str) -> dict[str, Any]:

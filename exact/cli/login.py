@@ -8,16 +8,21 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urljoin, urlsplit
 
 import click
+import msgspec
 
+from exact.config import LoginConfig
 from exact.errors import EnvironmentFailure, UsageError
 from exact.safety import is_web
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext
+    from playwright.async_api import Browser, BrowserContext, Page, StorageState
+
+_POLL = 0.1
+"""Seconds between two looks at the pages."""
 
 
 @click.command()
@@ -28,24 +33,62 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="File to save to. Default: the one that the site file names, else in ~/.config/exact/logins.",
 )
+@click.option(
+    "--proof",
+    metavar="TEXT",
+    help="Save as soon as the page shows a text or an element, such as '[link \"Log out\"]'. Default: login.proof of the site file.",
+)
 @click.option("--until", metavar="REGEX", help="Save as soon as the address matches. Default: save when you press Enter.")
-@click.option("--seconds", default=600.0, show_default=True, help="Seconds to wait for a matching address.")
+@click.option("--seconds", default=600.0, show_default=True, help="Seconds to wait for the proof, or for a matching address.")
 @click.option("--headless", is_flag=True, help="Show no window, for sites that log in without input.")
-def login(site: str, out: Path | None, until: str | None, seconds: float, headless: bool) -> int:
+def login(site: str, out: Path | None, proof: str | None, until: str | None, seconds: float, headless: bool) -> int:
     """Log in to SITE by hand and save its cookies and storage.
 
-    SITE is an address or a site file. Requests are neither restricted nor recorded, so that single sign-on works. The file is readable by
-    you alone (mode 0600) and must lie outside of any run. Refer to it in the site file: browser: {login: {state: FILE}}.
+    SITE is an address or a site file, whose log-in page (login.url) is opened. Requests are neither restricted nor recorded, so that single
+    sign-on works. Nothing is saved before the log-in is proven, nor a session without cookies and storage. The file is readable by you
+    alone (mode 0600) and must lie outside of any run. Refer to it in the site file: browser: {login: {state: FILE}}.
     """
     pattern = _compiled(until)
-    url, given = _target(site)
+    url, config, hosts, given = _target(site)
     path = (out or given or _default(url)).expanduser().absolute()
     _refuse_run(path)
-    if not pattern and not sys.stdin.isatty():
-        raise UsageError("no terminal to press Enter in: give the address after the log-in with --until")
-    asyncio.run(_login(url, path, pattern, seconds, headless))
+    sign = LoginSign(proof or ("" if pattern else config.proof), pattern, _compiled(config.expired or None), seconds)
+    if not sign.waits and not sys.stdin.isatty():
+        raise UsageError("no terminal to press Enter in: give what a logged-in page shows with --proof, or its address with --until")
+    asyncio.run(_login(urljoin(url, config.url), path, sign, hosts=hosts, headless=headless))
     click.echo(f"saved to {path}\nrefer to it in the site file: browser: {{login: {{state: {path}}}}}")
     return 0
+
+
+class LoginSign(NamedTuple):
+    """What shows that the log-in is done."""
+
+    proof: str
+    """Text or element that a logged-in page shows; empty if there is none."""
+    until: re.Pattern[str] | None
+    """Addresses of logged-in pages."""
+    expired: re.Pattern[str] | None
+    """Addresses of pages that are not logged in."""
+    seconds: float
+    """Seconds to wait for either."""
+
+    @property
+    def waits(self) -> bool:
+        """Return whether the log-in is noticed, so that no key need be pressed."""
+        return bool(self.proof or self.until)
+
+    @property
+    def words(self) -> str:
+        """Describe what is waited for."""
+        return f"no page showed {self.proof!r}" if self.proof else f"no address matched {self.until.pattern if self.until else ''!r}"
+
+    async def is_seen(self, page: Page) -> bool:
+        """Return whether a page shows it."""
+        from exact.environments.browser.proof import is_shown
+
+        if self.until and not self.until.search(page.url):
+            return False
+        return not self.proof or await is_shown(page, self.proof)
 
 
 def _compiled(until: str | None) -> re.Pattern[str] | None:
@@ -55,20 +98,22 @@ def _compiled(until: str | None) -> re.Pattern[str] | None:
         raise UsageError(f"invalid regular expression --until {until!r}: {error}") from error
 
 
-def _target(site: str) -> tuple[str, Path | None]:
-    """Return the address of a site, and the session file that its site file names, if any."""
+def _target(site: str) -> tuple[str, LoginConfig, dict[str, str], Path | None]:
+    """Return the address of a site, its log-in, its host names, and the session file that its site file names, if any."""
     if not site.endswith((".yaml", ".yml")):
         url = site if "://" in site else f"https://{site}"
         if not is_web(url):
             raise UsageError(f"invalid address {site!r}: write https://host")
-        return url, None
+        return url, LoginConfig(), {}, None
     from exact.benchmarks.own import read_site
 
     site_file = read_site(Path(site))
     if not is_web(site_file.url):
         raise UsageError(f"invalid url {site_file.url!r} in {site}: write https://host")
-    state = (site_file.browser.get("login") or {}).get("state", "")
-    return site_file.url, Path(site).absolute().parent / Path(state).expanduser() if state else None
+    config = msgspec.convert(site_file.browser.get("login") or {}, LoginConfig)
+    state = Path(site).absolute().parent / Path(config.state).expanduser() if config.state else None
+    hosts = {**site_file.hosts, **(site_file.outside.hosts if site_file.outside else {})}
+    return site_file.url, config, hosts, state
 
 
 def _default(url: str) -> Path:
@@ -83,7 +128,7 @@ def _refuse_run(path: Path) -> None:
             raise UsageError(f"{path} is in the run {folder}: save log-ins elsewhere")
 
 
-async def _login(url: str, path: Path, until: re.Pattern[str] | None, seconds: float, headless: bool) -> None:
+async def _login(url: str, path: Path, sign: LoginSign, *, hosts: dict[str, str], headless: bool) -> None:
     from playwright.async_api import Error
 
     from exact.environments.browser.launch.driver import start_driver
@@ -97,31 +142,54 @@ async def _login(url: str, path: Path, until: re.Pattern[str] | None, seconds: f
     async with start_driver() as playwright:
         try:
             browser = await playwright.chromium.launch(
-                executable_path=find_browser(not headless), headless=headless, args=chromium_arguments({})
+                executable_path=find_browser(not headless), headless=headless, args=chromium_arguments(hosts)
             )
             context = await browser.new_context(no_viewport=not headless)
             await (await context.new_page()).goto(url)
-            await _wait(browser, context, until, seconds)
-            state = await context.storage_state()
+            state = await _state_after(browser, context, sign)
             await browser.close()
         except Error as error:
             raise EnvironmentFailure(f"the browser was closed, or could not open {url}: {str(error).splitlines()[0]}") from error
+    if _is_empty(state):
+        raise EnvironmentFailure(
+            f"the log-in at {url} left neither cookies nor local storage: nothing was saved: log in by browser.login.script instead"
+        )
     write_private(path, json.dumps(state))
 
 
-async def _wait(browser: Browser, context: BrowserContext, until: re.Pattern[str] | None, seconds: float) -> None:
-    if not until:
-        click.echo("Log in in the window, then press Enter here.")
-        await asyncio.to_thread(sys.stdin.readline)
-        return
+async def _state_after(browser: Browser, context: BrowserContext, sign: LoginSign) -> StorageState:
+    """Return cookies and storage once the log-in is done. Raises EnvironmentFailure where it is not."""
+    if sign.waits:
+        return await _wait_for(sign, browser, context)
+    click.echo("Log in in the window, then press Enter here.")
+    await asyncio.to_thread(sys.stdin.readline)
+    pages = context.pages
+    if not pages:
+        raise EnvironmentFailure("the window was closed before the log-in: nothing was saved")
+    if sign.expired and all(sign.expired.search(page.url) for page in pages):
+        raise EnvironmentFailure(f"{pages[-1].url} is not logged in, by login.expired: nothing was saved")
+    return await context.storage_state()
+
+
+async def _wait_for(sign: LoginSign, browser: Browser, context: BrowserContext) -> StorageState:
+    """Wait until a page shows the sign and something is to be saved, which a page may store a moment later."""
+    click.echo("Log in in the window. It is closed, and the log-in saved, as soon as that is done.")
+    state: StorageState = {}
     try:
-        async with asyncio.timeout(seconds):
-            while not any(until.search(page.url) for page in context.pages):
+        async with asyncio.timeout(sign.seconds):
+            while not any([await sign.is_seen(page) for page in context.pages]) or _is_empty(state := await context.storage_state()):
                 if not browser.is_connected() or not context.pages:
                     raise EnvironmentFailure("the window was closed before the log-in: nothing was saved")
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(_POLL)
     except TimeoutError as error:
-        raise EnvironmentFailure(f"no address matched {until.pattern!r} within {seconds:g} s: nothing was saved") from error
+        if any([await sign.is_seen(page) for page in context.pages]):
+            return state
+        raise EnvironmentFailure(f"{sign.words} within {sign.seconds:g} s: nothing was saved") from error
+    return state
+
+
+def _is_empty(state: StorageState) -> bool:
+    return not state.get("cookies") and not any(each.get("localStorage") for each in state.get("origins", ()))
 
 
 def write_private(path: Path, text: str) -> None:

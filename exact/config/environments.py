@@ -74,8 +74,13 @@ class LoginConfig(Strict, frozen=True, kw_only=True):
     """Password of basic authentication."""
     certificate: CertificateConfig | None = None
     expired: str = ""
-    """Regular expression of addresses that show an expired log-in; status 401 of a page shows it too. At a task's start `script` renews
-    the log-in. Without one, or in the middle of a task, the environment has failed, which is never a score."""
+    """Regular expression of addresses that show an expired log-in; status 401 of a page shows it too."""
+    proof: str = ""
+    """Text or element (`[link "Log out"]`) that every page of the site shows while logged in, and none otherwise. The start page must show
+    it. Once a page lacks it, and the start page too or a password is asked for or refused, the log-in has expired.
+
+    `script`, or else `state`, renews an expired log-in: at a task's start and in the middle of it. Where neither can, the environment has
+    failed, which is never a score."""
 
 
 class BrowserConfig(Strict, frozen=True, kw_only=True):

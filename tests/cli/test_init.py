@@ -107,3 +107,37 @@ def test_a_log_in_is_not_saved_in_runs_and_says_when_it_did_not_happen(
     never = ["login", httpserver.url_for("/"), "--headless", "--until", "/home$", "--seconds", "0.3", "--out", inside]
     assert main(never) == 1 and "nothing was saved" in capsys.readouterr().err
     assert not Path(inside).exists()
+
+
+@pytest.fixture
+def token_site(httpserver: HTTPServer, tmp_path: Path) -> Path:
+    """A site file whose log-in page stores a token a while after it shows that the log-in is done."""
+    page = """<title>Sign in</title><p>Welcome, guest<script>setTimeout(() => {
+      document.querySelector('p').innerHTML = '<button>Log out</button>';
+      setTimeout(() => { if (location.search !== '?none') localStorage.token = 't1'; }, 300);
+    }, 300)</script>"""
+    httpserver.expect_request("/sign-in").respond_with_data(page, content_type="text/html")
+    httpserver.expect_request("/").respond_with_data("<title>Home</title>Welcome", content_type="text/html")
+    login = {"url": "/sign-in", "proof": '[button "Log out"]', "state": "login.json"}
+    (tmp_path / "site.yaml").write_text(json.dumps({"name": "s", "url": httpserver.url_for("/"), "browser": {"login": login}}))
+    return tmp_path / "site.yaml"
+
+
+def test_a_log_in_begins_at_the_log_in_page_and_is_saved_once_it_is_proven_and_stored(token_site: Path, executable: str) -> None:
+    assert main(["login", str(token_site), "--headless", "--seconds", "30"]) == 0
+    state = json.loads((token_site.parent / "login.json").read_text())
+    assert state["origins"][0]["localStorage"] == [{"name": "token", "value": "t1"}]
+
+
+def test_an_empty_or_unproven_log_in_is_not_saved(token_site: Path, executable: str, capsys: pytest.CaptureFixture[str]) -> None:
+    token_site.write_text(token_site.read_text().replace("/sign-in", "/sign-in?none"))
+    assert main(["login", str(token_site), "--headless", "--seconds", "2"]) == 1
+    assert "left neither cookies nor local storage: nothing was saved" in capsys.readouterr().err
+    assert main(["login", str(token_site), "--headless", "--seconds", "0.5", "--proof", "My account"]) == 1
+    assert "no page showed 'My account' within 0.5 s: nothing was saved" in capsys.readouterr().err
+    assert [path.name for path in token_site.parent.iterdir()] == ["site.yaml"]
+
+
+def test_a_reset_alone_is_written_for_a_site_that_runs_elsewhere() -> None:
+    site = yaml.safe_load(file_texts({**ANSWERS, "reset": "ctl reset"})["site.yaml"])
+    assert site["outside"] == {"site": {"reset": {"command": ["ctl", "reset"]}}}

@@ -15,7 +15,7 @@ from exact.config import BrowserConfig, Strict
 from exact.config.aliases import current
 from exact.environments.browser.task_config import browser_config_of
 from exact.environments.sandbox.service import Service
-from exact.environments.sites.site import Outside
+from exact.environments.sites.site import Outside, with_hooks
 from exact.errors import UsageError, unknown
 from exact.safety import origin
 from exact.task import Scalar, Task
@@ -73,7 +73,15 @@ def read_site(path: Path) -> SiteFile:
     data = _yaml(path)
     if not isinstance(data, dict):
         raise UsageError(f"{path} holds no mapping: see docs/own_application.md")
-    return _convert(path, data, SiteFile)
+    return _convert(path, _with_hooks(path, data), SiteFile)
+
+
+def _with_hooks(path: Path, data: dict[str, Any]) -> dict[str, Any]:
+    """Return a site's data with hooks written out. Their commands run in the file's folder."""
+    try:
+        return {**data, "outside": with_hooks(data["outside"], str(path.parent.absolute()))} if "outside" in data else data
+    except ValueError as error:
+        raise UsageError(f"{path}: outside: a hook's command cannot be read: {error}") from error
 
 
 def read(path: Path, pattern: str = "*") -> tuple[Task, ...]:
@@ -84,6 +92,8 @@ def read(path: Path, pattern: str = "*") -> tuple[Task, ...]:
     data = _yaml(path)
     if not isinstance(data, dict) or "tasks" not in data:
         return _fitting([(task.id.removeprefix("own/").partition("?")[0], task) for task in read_list(path)], pattern, path)
+    if isinstance(data.get("site"), dict):
+        data = {**data, "site": _with_hooks(path, data["site"])}
     file = _convert(path, data, _TaskFile)
     folder = path.parent
     where = folder if isinstance(file.site, SiteFile) else (folder / file.site).parent

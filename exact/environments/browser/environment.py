@@ -139,15 +139,41 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         if self.actions.is_final(action):
             self._terminated = True
             return Transition(observation=None, terminated=True)
-        before = self.interaction.seen
+        before, here = self.interaction.seen, self.tabs.present.page.url
         self.tabs.policy.begin_action()
         async with self._call(f"step {action.key}"):
             refused = await self._act(action)
             observed = await self.interaction.observe()
+            if not observed.terminated and await self.episode.login_has_expired(observed.observation.url):
+                observed, refused = await self._renew_login(action, before, here, observed)
             self._terminated = observed.terminated
-            if not observed.terminated:
-                self.episode.check_login(observed.observation.url)
         return self._transition(action, before, observed, refused)
+
+    async def _renew_login(self, action: Action, before: Observation | None, here: str, observed: Observed) -> tuple[Observed, PartialAction | None]:
+        """Log in again, return to the page before an action, and repeat the action where that page is as it was and nothing was sent.
+
+        `here`: address of the page before the action.
+
+        Return the observation, and why the action was not repeated. A simulated action that is not repeated is an EnvironmentFailure, which
+        a fresh environment mends: its outcome is still unknown. Raises EnvironmentFailure where the log-in cannot be renewed.
+        """
+        policy, url, ids = self.tabs.policy, observed.observation.url, self.observer.ids
+        effects = policy.take_effects()
+        assert before is not None
+        await self.episode.renew_login(url, here)
+        observed = await self.interaction.observe()
+        self.observer.ids = ids.moved(self.observer.ids, before.elements, observed.observation.elements)
+        observed = await self.interaction.observe(run=False)
+        policy.take_effects()  # those of the log-in
+        if observed.observation.fingerprint == before.fingerprint and not any(effect.is_write for effect in effects):
+            refused = await self._act(action)
+            observed, policy.unauthorized = await self.interaction.observe(), ""  # a page that this account may not see
+            return observed, refused
+        if self.episode.simulation:
+            raise EnvironmentFailure(f"the log-in expired during the task, at {url}, and was renewed: the action was not repeated")
+        for effect in effects:
+            policy.record(effect)
+        return observed, PartialAction("the log-in had expired and was renewed: its page was opened again, and the action was not repeated")
 
     async def _act(self, action: Action) -> PartialAction | None:
         """Carry out an action. Return why it broke off after a part of it was done; None if it did not."""

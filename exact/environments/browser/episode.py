@@ -180,9 +180,15 @@ class EpisodeSetup:
         call = self.tabs.present.evaluate(f"({self.setup.begin})({task.seed})", in_page=True)
         await (self.tabs.clock.run_while(call) if self.tabs.clock else call)
 
-    def check_login(self, url: str) -> None:
-        """Raise EnvironmentFailure where the page at `url` shows that the log-in has expired."""
-        self._authenticator.check(self._session, url)
+    async def login_has_expired(self, url: str) -> bool:
+        """Return whether the page at `url`, to which a step led, shows that the log-in has expired."""
+        return not self.tabs.dialogs.is_asked and await self._authenticator.has_expired(self._session, url)
+
+    async def renew_login(self, url: str, back: str) -> None:
+        """Log in again and open the page at `back`. `url`: where the expiry showed. Raises EnvironmentFailure."""
+        await self._authenticator.renew(self._session, url)
+        await self._clear_history()
+        await self._open(back)
 
     async def leave(self) -> None:
         """Close the browser context and write its trace. Never raises."""
@@ -246,10 +252,10 @@ class EpisodeSetup:
             await self._forget_login_pages()
         await self._open(task.start)
         tabs = self.tabs
-        if not tabs.dialogs.is_asked and await self._authenticator.renew(self._session, tabs.present.page.url):
+        if not tabs.dialogs.is_asked and await self._authenticator.renew_at_start(self._session, tabs.present.page.url):
             await self._forget_login_pages()
             await self._open(task.start)
-            if await self._authenticator.renew(self._session, url := tabs.present.page.url):
+            if await self._authenticator.renew_at_start(self._session, url := tabs.present.page.url):
                 raise EnvironmentFailure(f"nobody is logged in at {url} after the log-in script: check browser.login")
 
     async def _forget_login_pages(self) -> None:

@@ -18,6 +18,7 @@ from exact.config import LoginConfig
 from exact.environments.browser.act.grammar import resolve_names
 from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.page.tab import Tab
+from exact.environments.browser.proof import asks_for_password, is_in_answer, is_shown
 from exact.environments.sites.accounts import Login, value_of
 from exact.environments.sites.site import Account
 from exact.errors import ActionError, EnvironmentFailure, UsageError
@@ -31,6 +32,8 @@ State = dict[str, Any]
 """Cookies and storage as in Playwright's `storage_state`: `cookies`, and the `localStorage` of each of `origins`."""
 _COOKIE_KEYS = ("name", "value", "domain", "path", "expires", "httpOnly", "secure", "sameSite", "partitionKey")
 _BLANK_PAGE = "/exact-blank"
+_PROOF_SECONDS = 10.0
+"""Seconds that the proof may take to appear on a start page, and after a log-in."""
 
 
 class LoginSession(NamedTuple):
@@ -56,6 +59,8 @@ class Authenticator:
 
     def __init__(self) -> None:
         self._sessions: dict[str, State] = {}
+        self._asked: dict[tuple[str, str], bool] = {}
+        """Whether the server's answer for a start page holds the proof of an account, while logged in, by account and address."""
 
     def headers(self, config: LoginConfig) -> dict[str, str]:
         """Return the headers of requests to the task's origins. Raises UsageError where an environment variable is not set."""
@@ -84,29 +89,60 @@ class Authenticator:
             return True
         return False
 
-    async def renew(self, session: LoginSession, url: str) -> bool:
+    async def renew_at_start(self, session: LoginSession, url: str) -> bool:
         """Log in again where the start page at `url` shows that the log-in expired. Return whether that was done.
 
         Raises EnvironmentFailure where it fails.
         """
-        if not _expired(session, url):
+        if not _is_refused(session, url) and await _proves(session, 0.0 if await asks_for_password(session.tab()) else _PROOF_SECONDS):
+            await self._learn(session)
             return False
         self._sessions.pop(session.account, None)
         if not session.config.script:
-            way_out = f"renew {session.config.state} with `exact login`" if session.config.state else "check browser.login"
-            raise EnvironmentFailure(f"not logged in at {url}: {way_out}")
-        await session.context.clear_cookies()
-        await self._run_script(session)
+            raise EnvironmentFailure(f"not logged in at {url}: {_way_out(session.config)}")
+        await self._log_in_anew(session)
         return True
 
-    def check(self, session: LoginSession, url: str) -> None:
-        """Check the log-in after a step that led to `url`.
+    async def has_expired(self, session: LoginSession, url: str) -> bool:
+        """Return whether the page at `url`, to which a step led, shows that the log-in has expired."""
+        if _is_refused(session, url):
+            return True
+        config, tab = session.config, session.tab()
+        denied, tab.traffic.denied = tab.traffic.denied, ""
+        if not config.proof or origin(url) not in session.policy.task_origins or await _proves(session):
+            return False
+        if denied or url == urljoin(session.home, config.url or "?") or await asks_for_password(tab):
+            return True
+        if not self._asked.get((session.account, session.home)):
+            return False  # the site's scripts write the proof: what the server answers does not tell
+        return await is_in_answer(tab, session.home, config.proof) is False
 
-        Raises EnvironmentFailure where it has expired; a fresh environment logs in again.
-        """
-        if _expired(session, url):
-            self._sessions.pop(session.account, None)
-            raise EnvironmentFailure(f"the log-in expired during the task, at {url}")
+    async def renew(self, session: LoginSession, url: str) -> None:
+        """Log in again in the middle of a task, whose page is left for it. `url`: where the expiry showed. Raises EnvironmentFailure."""
+        self._sessions.pop(session.account, None)
+        if session.config.script:
+            await self._log_in_anew(session)
+            return
+        if not session.config.state:
+            raise EnvironmentFailure(f"the log-in expired during the task, at {url}: {_way_out(session.config)}")
+        await session.context.clear_cookies()
+        await _restore(session, await asyncio.to_thread(_read_state, Path(session.config.state)))
+        await session.open(session.home)
+        if _is_refused(session, session.tab().page.url) or not await _proves(session, _PROOF_SECONDS):
+            raise EnvironmentFailure(f"the log-in expired during the task, at {url}: {_way_out(session.config)}")
+
+    async def _learn(self, session: LoginSession) -> None:
+        """Learn once whether the server's answer for the start page holds the proof."""
+        key = session.account, session.home
+        if session.config.proof and key not in self._asked:
+            self._asked[key] = bool(await is_in_answer(session.tab(), session.home, session.config.proof))
+
+    async def _log_in_anew(self, session: LoginSession) -> None:
+        """Run the log-in script without what is left of an expired log-in."""
+        await session.context.clear_cookies()
+        if origin(session.tab().page.url) in session.policy.task_origins:
+            await session.tab().evaluate("localStorage.clear(); sessionStorage.clear()")
+        await self._run_script(session)
 
     async def _run_script(self, session: LoginSession) -> None:
         """Run the log-in script, whose writes are sent. Raises EnvironmentFailure with the step that failed."""
@@ -120,15 +156,29 @@ class Authenticator:
                 except ActionError as error:
                     raise EnvironmentFailure(f"the log-in script's step {number}, {text}, failed: {error}") from error
                 seen = await session.observe()
+            proven = await _proves(session, _PROOF_SECONDS)
         finally:
             session.policy.unrestricted_writes = False
-        if _expired(session, seen.url):
+        if not proven:
+            lacks = f"{seen.url}, which does not show {session.config.proof!r}"
+            raise EnvironmentFailure(f"not logged in after the log-in script, at {lacks}: check browser.login's secrets and proof")
+        if _is_refused(session, seen.url):
             raise EnvironmentFailure(f"not logged in after the log-in script, at {seen.url}: check browser.login.secrets")
-        if session.config.expired:  # otherwise an expired session could not be recognized
+        if session.config.expired or session.config.proof:  # otherwise an expired session could not be recognized
             self._sessions[session.account] = await _current_state(session)
 
 
-def _expired(session: LoginSession, url: str) -> bool:
+def _way_out(config: LoginConfig) -> str:
+    return f"renew {config.state} with `exact login`" if config.state else "check browser.login"
+
+
+async def _proves(session: LoginSession, seconds: float = 0.0) -> bool:
+    """Return whether the present page shows the proof, if there is one to show."""
+    return not session.config.proof or await is_shown(session.tab().page, session.config.proof, seconds=seconds)
+
+
+def _is_refused(session: LoginSession, url: str) -> bool:
+    """Return whether the address of a page, or its status, shows that the log-in has expired."""
     if session.config == LoginConfig():
         return False
     refused, session.policy.unauthorized = session.policy.unauthorized, ""

@@ -88,7 +88,7 @@ async def open_remote_site(
         if not obstacle:
             yield await stack.enter_async_context(_forking(config, PageSetup(), outside, evaluator))
             return
-        if outside.site:
+        if outside.site and outside.site.has_states:
             warn(f"the site's hooks are not used for search ({obstacle}): simulations send no writes")
         elif config.sandbox != "never":
             warn(f"the browser does not fork here ({obstacle}): what follows a write that was sent is judged without being tried")

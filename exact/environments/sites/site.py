@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import os
+import shlex
 import signal
 import urllib.error
 import urllib.request
@@ -12,6 +13,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -39,6 +41,8 @@ class Hook(_Declaration, frozen=True, kw_only=True):
 
     command: tuple[str, ...] = ()
     """Program and arguments, without a shell. Success is exit status 0."""
+    folder: str = ""
+    """Working directory of the command. Empty: that of this process; of a site file's hooks, the file's folder."""
     url: str = ""
     """Address of a request, instead of a command. Success is a status below 400."""
     method: str = "POST"
@@ -82,7 +86,9 @@ class Hook(_Declaration, frozen=True, kw_only=True):
     async def _run(self, role: str, values: dict[str, str]) -> str:
         program, *arguments = (_filled(each, values) for each in self.command)
         try:
-            process = await Child.start(program, *arguments, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True)
+            process = await Child.start(
+                program, *arguments, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, cwd=self.folder or None, start_new_session=True
+            )
         except OSError as error:
             raise EnvironmentFailure(f"the site's hook {role} does not start: {error}") from error
         try:
@@ -127,13 +133,17 @@ class Requests(_Declaration, frozen=True, kw_only=True):
 
 
 class Site(Requests, frozen=True, kw_only=True):
-    """An application outside the sandbox whose state can be saved and restored. With the browser's checkpoint that gives full fidelity."""
+    """An application outside the sandbox that can be reset.
 
-    base: str
-    """Address in tasks and pages, such as `http://shop.test`."""
+    Where its state can also be saved and restored, the environments have full fidelity, together with the browser's checkpoint. With
+    `reset` alone it is reset at the start of each attempt, and searching sends it no writes.
+    """
+
     reset: Hook
     """Hook that brings the application to the start of a task."""
-    snapshot: Hook
+    base: str = ""
+    """Address in tasks and pages, such as `http://shop.test`. With `reset` alone it may be empty."""
+    snapshot: Hook | None = None
     """Hook that saves the present state as `{name}` (lower-case letters, digits, `_`). `{base}`: address of the fork to save."""
     restore: Hook | None = None
     """Hook that restores `{name}`, any number of times."""
@@ -147,10 +157,17 @@ class Site(Requests, frozen=True, kw_only=True):
     """Hook that ends the fork at `{base}`."""
 
     def __post_init__(self) -> None:
-        if not origin(self.base):
+        if (self.base and not origin(self.base)) or (self.has_states and not self.base):
             raise ValueError(f"base {self.base!r} is not an address: write http://host")
-        if self.fork is None and self.restore is None:
-            raise ValueError("a site needs a hook restore, or fork")
+        if self.has_states and self.fork is None and self.restore is None:
+            raise ValueError("a site with a hook snapshot needs a hook restore, or fork")
+        if extra := [name for name in ("restore", "fork", "drop", "end") if getattr(self, name) and not self.has_states]:
+            raise ValueError(f"a site with a hook {extra[0]} needs a hook snapshot")
+
+    @property
+    def has_states(self) -> bool:
+        """Return whether its state can be saved and restored, so that a search may write to it."""
+        return self.snapshot is not None
 
 
 class Account(_Declaration, frozen=True, kw_only=True):
@@ -185,9 +202,25 @@ def declared_outside(task: Task) -> Outside | None:
     if text is None:
         return None
     try:
-        return msgspec.json.decode(str(text), type=Outside)
-    except msgspec.MsgspecError as error:
+        return msgspec.convert(with_hooks(msgspec.json.decode(str(text))), Outside)
+    except ValueError as error:
         raise UsageError(f"task {task.id} declares an invalid outside: {error}: see docs/design/environments.md") from error
+
+
+def with_hooks(outside: Any, folder: str = "") -> Any:
+    """Return plain data of an Outside in which each hook that is a text is written out: an address, or a command as in a shell.
+
+    `folder`: working directory of commands that name none.
+    """
+    site = outside.get("site") if isinstance(outside, dict) else None
+    if not isinstance(site, dict):
+        return outside
+    found = {}
+    for name, hook in site.items():
+        if isinstance(hook, str) and name in ("reset", "snapshot", "restore", "fork", "drop", "end"):
+            hook = {"url": hook.strip()} if "://" in hook.strip().partition(" ")[0] else {"command": shlex.split(hook)}
+        found[name] = {"folder": folder, **hook} if folder and isinstance(hook, dict) and "command" in hook else hook
+    return {**outside, "site": found}
 
 
 def _filled(text: str, values: dict[str, str]) -> str:

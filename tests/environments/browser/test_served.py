@@ -10,18 +10,21 @@ import socket
 import sys
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
 from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig
 from exact.environments.browser import BrowserFactory, PageSetup
 from exact.environments.browser.fork.factory import ForkingFactory
 from exact.environments.browser.fork.init_process import unanswered
-from exact.environments.browser.served import _run_service, open_served_site
+from exact.environments.browser.served import _run_service, open_remote_site, open_served_site
 from exact.environments.sandbox import Service, find_runsc
+from exact.environments.sites.site import Hook, Outside, Site
 from exact.errors import EnvironmentFailure
 from exact.task import Task
 from tests.processes import left, marked, pipes
@@ -184,4 +187,32 @@ async def test_a_port_that_speaks_something_else_is_not_ready() -> None:
         writer.close()
 
     async with await asyncio.start_server(junk, "127.0.0.1", 0) as server:
-        assert "BadStatusLine" in await asyncio.to_thread(unanswered, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+        assert "does not speak HTTP" in await asyncio.to_thread(unanswered, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+
+
+@pytest.mark.parametrize("sandbox", ["auto", "required"])
+async def test_a_site_with_a_reset_alone_is_reset_for_the_live_environment_and_written_to_by_no_other(
+    executable: str, httpserver: HTTPServer, sandbox: Literal["auto", "required"]
+) -> None:
+    if sandbox == "required":
+        try:
+            find_runsc()
+        except EnvironmentFailure as error:
+            pytest.skip(str(error))
+    done, said = list[str](), list[str]()
+
+    def answer(request: Request) -> Response:
+        done.append(f"{request.method} {request.path}")
+        return Response("<form method=post action=/write><button>Write</button></form>", content_type="text/html")
+
+    httpserver.expect_request(re.compile(".*")).respond_with_handler(answer)
+    start = Task(id="rows/add", instruction="Write.", start=httpserver.url_for("/"))
+    outside = Outside(site=Site(reset=Hook(url=httpserver.url_for("/reset"))))
+    config = msgspec.structs.replace(CONFIG, sandbox=sandbox)
+    async with open_remote_site(config, PageSetup(), outside, warn=said.append) as environments:
+        for simulation in (True, False):
+            async with environments.open(simulation=simulation) as environment:
+                assert not environment.capabilities.isolated
+                button = (await environment.reset(start)).elements[-1]
+                await environment.step(environment.actions.parse(f"click [{button.id}]"))
+    assert done == ["GET /", "POST /reset", "GET /", "POST /write"] and said == []

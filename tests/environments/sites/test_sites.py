@@ -119,12 +119,30 @@ def test_a_task_declares_the_outside_as_json() -> None:
         ({"host": {}}, "host"),
         ({"site": {"base": "shop", "reset": {"url": "a"}, "snapshot": {"url": "a"}, "fork": {"url": "a"}}}, "not an address"),
         ({"site": {"base": "http://a", "reset": {"url": "a"}, "snapshot": {"url": "a"}}}, "restore, or fork"),
+        ({"site": {"reset": {"url": "a"}, "snapshot": {"url": "a"}, "fork": {"url": "a"}}}, "not an address"),
+        ({"site": {"reset": {"url": "a"}, "restore": {"url": "a"}}}, "a hook restore needs a hook snapshot"),
+        ({"site": {"base": "http://a"}}, "reset"),
+        ({"site": {"reset": "sh 'a"}}, "No closing quotation"),
         ({"site": {"base": "http://a", "reset": {}, "snapshot": {"url": "a"}, "fork": {"url": "a"}}}, "either a command or a url"),
     ],
 )
 def test_an_invalid_declaration_is_named(outside: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError, match=f"task shop/1 declares an invalid outside: .*{words}"):
         declared_outside(task(json.dumps(outside)))
+
+
+@pytest.mark.parametrize(
+    ("reset", "hook"),
+    [
+        ("http://a/reset", Hook(url="http://a/reset")),
+        ("./reset.sh 'to start'", Hook(command=("./reset.sh", "to start"))),
+        ({"url": "http://a/reset", "method": "GET"}, Hook(url="http://a/reset", method="GET")),
+        ({"command": ["ctl", "reset"]}, Hook(command=("ctl", "reset"))),
+    ],
+)
+def test_a_site_has_a_reset_alone_as_an_address_or_a_command(reset: object, hook: Hook) -> None:
+    declared = declared_outside(task(json.dumps({"site": {"reset": reset}})))
+    assert declared is not None and declared.site == Site(reset=hook) and not declared.site.has_states
 
 
 @pytest.fixture

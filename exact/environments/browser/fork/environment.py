@@ -135,6 +135,13 @@ class ForkingEnvironment(BrowserEnvironment):
         """Origins of the site whose states are retained."""
         return origins(self._states.site.base) if self._states else None
 
+    async def before_episode(self) -> None:
+        """Reset a site whose states are not retained, for the live environment."""
+        site = self._store.outside.site if self._store.outside else None
+        if site and not self._states and not self.episode.simulation:
+            with self.tabs.timeouts.unlimited():
+                await site.reset.call("reset", base=site.base)
+
     async def before_context(self) -> None:
         """Replace the sandbox by a fresh one, unless it has not been used."""
         if self._used:

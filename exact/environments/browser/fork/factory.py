@@ -34,7 +34,7 @@ class ForkingFactory:
         self._accounts: Accounts | None = None
         outside = store.outside
         if outside and outside.accounts:
-            self._accounts = Accounts(outside.accounts, os.environ, shared=outside.site is not None)
+            self._accounts = Accounts(outside.accounts, os.environ, shared=store.states is not None)
 
     @asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[ForkingEnvironment]:

@@ -404,7 +404,9 @@ def unanswered(url: str) -> str:
         return f"status {error.code}" if error.code >= 500 else ""
     except urllib.error.URLError as error:
         return str(error.reason)
-    except (OSError, http.client.HTTPException) as error:
+    except http.client.HTTPException:
+        return "what answers does not speak HTTP"
+    except OSError as error:
         return str(error) or type(error).__name__
 
 

@@ -50,6 +50,8 @@ class Traffic:
         """Number of requests and navigations begun so far that are waited for."""
         self.documents = 0
         """Number of documents that the main frame has had."""
+        self.denied = ""
+        """The last address that was answered with status 401 or 403; the reader empties it."""
         self.status = 0
         """HTTP status of the last answer to a navigation of the main frame; 0 before one."""
         self._known = known or BackgroundRequests()
@@ -244,6 +246,8 @@ class Traffic:
             self._changed.set()
 
     def _response_received(self, event: Event) -> None:
+        if event["response"]["status"] in (401, 403):
+            self.denied = event["response"]["url"]
         request = self._requests.get(event["requestId"])
         if request:
             self._answer(request)

@@ -61,7 +61,7 @@ class LoginConfig(Strict, frozen=True, kw_only=True):
     state: str = ""
     """File with cookies and storage, as written by `exact login`. A later log-in by `script` does not change it."""
     url: str = ""
-    """Address where `script` begins. Empty: the task's start."""
+    """Address where `script` and `exact login` begin. Empty: the task's start."""
     script: tuple[str, ...] = ()
     """Actions, with elements named by role and name: `fill [textbox "User name"] "<user>"`."""
     secrets: dict[str, str] = {}

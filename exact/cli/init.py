@@ -26,7 +26,7 @@ GUARANTEES = ("resets alike", "elements can be acted on", "snapshots are states"
 WHERE, LOGIN = ("elsewhere", "here", "hooks"), ("none", "file", "script", "basic")
 _QUESTION = """Where does the application run, and what undoes its side effects?
   here: it is started with the browser and rolled back with it
-  hooks: elsewhere, with commands or addresses that reset it, save its state and restore it
+  hooks: elsewhere, with commands or addresses that reset it, save its state and restore it; or that only reset it
   elsewhere: side effects are permanent
 """
 
@@ -45,7 +45,7 @@ _QUESTION = """Where does the application run, and what undoes its side effects?
 @click.option("--command", help="here: command that starts the application, run in FOLDER.")
 @click.option("--ready-url", help="here: address that answers once the application is ready. Default: the start page.")
 @click.option("--reads", multiple=True, metavar="PATH", help="here: file or folder outside FOLDER that the application needs. Repeatable.")
-@click.option("--reset", help="hooks, elsewhere: address or command that resets the application before each attempt.")
+@click.option("--reset", help="hooks: address or command that resets the application. Alone, it does so before each attempt.")
 @click.option("--snapshot", help="hooks: address or command that saves the state as {name}.")
 @click.option("--restore", help="hooks: address or command that restores the state {name}.")
 @click.option("--login", type=click.Choice(LOGIN), prompt="Log-in", default="none", help="Log-in method of an environment.")
@@ -96,13 +96,15 @@ def _placed(answers: dict[str, Any], base: str) -> dict[str, Any]:
         service: dict[str, Any] = {"command": _words(command, "--command"), "ready_url": answers["ready_url"] or answers["url"]}
         reads = [str(Path(each).expanduser().absolute()) for each in answers.get("reads") or ()]
         return {"services": [{**service, "reads": reads} if reads else service]}
-    if answers["where"] == "hooks":
-        hooks = {
-            name: _hook(answers[name] or _ask(f"Address or command for {name}", f"--{name}"), f"--{name}")
-            for name in ("reset", "snapshot", "restore")
-        }
-        return {"outside": {"site": {"base": base, **hooks}}}
-    return {"outside": {"site": {"reset": _hook(answers["reset"], "--reset")}}} if answers["reset"] else {}
+    if answers["where"] != "hooks":
+        return {}
+    if answers["reset"] and not (answers["snapshot"] or answers["restore"]):
+        return {"outside": {"site": {"reset": _hook(answers["reset"], "--reset")}}}
+    hooks = {
+        name: _hook(answers[name] or _ask(f"Address or command for {name}", f"--{name}"), f"--{name}")
+        for name in ("reset", "snapshot", "restore")
+    }
+    return {"outside": {"site": {"base": base, **hooks}}}
 
 
 def _hook(text: str, option: str) -> dict[str, Any]:

@@ -139,5 +139,5 @@ def test_an_empty_or_unproven_log_in_is_not_saved(token_site: Path, executable: 
 
 
 def test_a_reset_alone_is_written_for_a_site_that_runs_elsewhere() -> None:
-    site = yaml.safe_load(file_texts({**ANSWERS, "reset": "ctl reset"})["site.yaml"])
+    site = yaml.safe_load(file_texts({**ANSWERS, "where": "hooks", "reset": "ctl reset"})["site.yaml"])
     assert site["outside"] == {"site": {"reset": {"command": ["ctl", "reset"]}}}

@@ -33,6 +33,10 @@ class Mean:
         self.processor += weight * (processor - self.processor)
 
 
+FADING = 0.9
+"""Share that is left, with each reset, of what one measurement of a return exceeds the assumption by."""
+
+
 class Costs:
     """Running means by operation, shared by all environments of one attempt."""
 
@@ -43,19 +47,34 @@ class Costs:
         """
         self._crowd = workers / (cores or os.cpu_count() or 1)
         self._means: dict[Operation, Mean] = {}
+        self._resets = 0
+        self._resets_before: dict[Operation, int] = {}
+        """Number of resets and openings before the last measurement of each operation."""
 
     def add(self, operation: Operation, seconds: float, processor: float = 0.0) -> None:
         """Add a measurement. `processor`: CPU seconds, 0 where unknown."""
         self._means.setdefault(operation, Mean()).add(max(0.0, seconds), max(0.0, processor))
+        self._resets += operation in ("reset", "open")
+        self._resets_before[operation] = self._resets
 
     def of(self, operation: Operation) -> float:
         """Return the seconds that an operation is expected to keep the search waiting.
 
-        That is its own duration, or, if it is more, its CPU time when every worker does the same on these cores.
+        That is its own duration, or, if it is more, its CPU time when every worker does the same on these cores. Measurements of a return
+        or a snapshot that are above what was assumed fade towards it with each reset since: one slow return on a busy machine is no reason
+        to replay for the rest of an attempt. Several fade more slowly than one.
         """
         mean = self._means.get(operation)
-        if mean is not None:
-            return max(mean.seconds, mean.processor * self._crowd)
+        if mean is None:
+            return self._assumed(operation)
+        measured = max(mean.seconds, mean.processor * self._crowd)
+        if operation not in UNMEASURED or measured <= (assumed := self._assumed(operation)):
+            return measured
+        resets = self._resets - self._resets_before[operation]
+        return assumed + (measured - assumed) * FADING ** (resets / min(mean.count, MEMORY))
+
+    def _assumed(self, operation: Operation) -> float:
+        """Return the seconds that are assumed before the first measurement."""
         if operation not in UNMEASURED:
             return 0.0
         return max(UNMEASURED[operation], OF_OPENING[operation] * self.of("open"))
@@ -70,4 +89,8 @@ class Costs:
 
         `returns`: expected number of returns to the state. `way`: seconds of the best route to it without the snapshot.
         """
-        return returns * (way - self.back) > self.of("snapshot")
+        return self.saved(returns, way) > 0
+
+    def saved(self, returns: float, way: float) -> float:
+        """Return the seconds that a snapshot is expected to save, less those that it costs; see `pays`."""
+        return returns * (way - self.back) - self.of("snapshot")

@@ -19,7 +19,7 @@ from exact.environments.restore.costs import Costs, Operation
 from exact.environments.restore.routes import RestoreRoute, RouteName, Start, find_routes
 from exact.environments.restore.snapshots import SnapshotStore, StatePath, StoredSnapshot
 from exact.environments.restore.verify import compare_states, state_key
-from exact.environments.restore.waypoint import Arrival, ArrivalMatch, Divergence, Waypoint
+from exact.environments.restore.waypoint import Arrival, ArrivalMatch, Divergence, PassedSnapshot, Waypoint
 from exact.errors import ActionError, BudgetExceeded, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
@@ -74,6 +74,8 @@ class Slot:
         self._environment: Environment | None = None
         self._path: StatePath | None = None
         self._steps = self._writes = 0
+        self._passed: list[PassedSnapshot] = []
+        """Snapshots that were taken on the way since the present arrival began."""
 
     @property
     def opened(self) -> bool:
@@ -107,6 +109,7 @@ class Slot:
         if self.is_at(path):
             return Arrival(route="reuse", match="exact")
         before, effects, tried = self._steps, list[SideEffect](), list[_RouteAttempt]()
+        self._passed = []
         refused: dict[RouteName, BudgetExceeded] = {}
         while (route := self._next(path, tried, refused, since)) is not None:
             try:
@@ -149,11 +152,12 @@ class Slot:
     async def snapshot_if_worth(self, returns: float) -> Snapshot | None:
         """Take a snapshot of the present state where it is possible and saves time. Return None where not.
 
-        `returns`: expected number of returns to the state.
+        `returns`: expected number of returns to the state. It is at least as often replayed again as it was replayed before.
         """
         environment, path = self._environment, self._path
         if environment is None or path is None or environment.capabilities.fidelity == "replay" or self._store.has(path):
             return None
+        returns = max(returns, self._store.replayed[path] - 1)
         return await self._snapshot(environment, path) if self._costs.pays(returns, self._return_seconds(path)) else None
 
     async def snapshot_if_written(self) -> Snapshot | None:
@@ -258,9 +262,9 @@ class Slot:
     async def _begin(self, route: RestoreRoute[StoredSnapshot], path: Sequence[Waypoint]) -> _RouteAttempt:
         """Bring the environment to the task's start."""
         means: Operation = "reset" if self.opened else "open"
-        began, before = self._clock(), self._processor()
+        began, before, process = self._clock(), self._processor(), self._process()
         observation = await (await self._open()).reset(self._task)
-        self._measure(means, began, before)
+        self._measure(means, began, before, renewed=process != self._process())
         self._writes = 0
         if observation.fingerprint != path[0].fingerprint:
             return _RouteAttempt(route, "another state after reset")
@@ -268,8 +272,13 @@ class Slot:
 
     async def _replay(self, begun: _RouteAttempt, path: Sequence[Waypoint], effects: list[SideEffect]) -> _RouteAttempt:
         """Replay the actions of a route from its start to the end of `path`."""
-        environment, reached = await self._open(), begun
-        for index in range(begun.route.start.at + 1, len(path)):
+        environment, reached, first = await self._open(), begun, begun.route.start.at
+        for index in range(first + (begun.route.start.means not in ("reset", "open")), len(path)):
+            self._store.replayed[tuple(path[: index + 1])] += 1
+        worth = self._worth_passing(environment, path, first)
+        for index in range(first + 1, len(path)):
+            if index - 1 == worth:
+                await self._snapshot_passed(environment, path, worth)
             action = path[index].action
             assert action is not None
             transition = await self._step(environment, action)
@@ -281,6 +290,28 @@ class Slot:
             reached = _RouteAttempt(begun.route, key=state_key(transition.observation))
         self._path = tuple(path)
         return reached
+
+    def _worth_passing(self, environment: Environment, path: Sequence[Waypoint], first: int) -> int:
+        """Return the waypoint before the end of a replay from `first` of which a snapshot saves most time; -1 where none saves enough.
+
+        A state is expected to be replayed as often again as it was before: then at most twice the time is lost that was lost by then.
+        Enough is as much as a snapshot costs: the estimate is rough, and the search may be about to end.
+        """
+        if environment.capabilities.fidelity == "replay":
+            return -1
+        best, most = -1, self._costs.of("snapshot")
+        for index in range(first, len(path) - 1):
+            here = tuple(path[: index + 1])
+            saved = self._costs.saved(self._store.replayed[here] - 1, self._return_seconds(here))
+            if saved > most and not self._store.has(here):
+                best, most = index, saved
+        return best
+
+    async def _snapshot_passed(self, environment: Environment, path: Sequence[Waypoint], index: int) -> None:
+        """Take a snapshot of a state on the way."""
+        began = self._clock()
+        if (snapshot := await self._snapshot(environment, tuple(path[: index + 1]))) is not None:
+            self._passed.append(PassedSnapshot(index, snapshot, self._clock() - began))
 
     async def _step(self, environment: Environment, action: Action) -> Transition:
         began, before = self._clock(), self._processor()
@@ -336,6 +367,7 @@ class Slot:
             effects=tuple(effects),
             reason=last.reason,
             failed=tuple(each.route.name for each in tried[:-1]),
+            snapshots=tuple(self._passed),
             divergence=divergence,
         )
 
@@ -369,6 +401,10 @@ class Slot:
         """
         used = self._processor()
         self._costs.add(operation, self._clock() - began, used if renewed or used < before else used - before)
+
+    def _process(self) -> object:
+        """Return what identifies the process of the present environment, if it tells: a reset may start another one."""
+        return getattr(self._environment, "pid", None)
 
     def _processor(self) -> float:
         """Return the CPU seconds that the present environment has used; 0 where it does not report them."""

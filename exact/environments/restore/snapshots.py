@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -33,6 +34,8 @@ class SnapshotStore:
         """States of which a snapshot is being taken now."""
         self.keys: dict[StatePath, str] = {}
         """Key of each state, as observed when an environment reached it first (see `verify.state_key`)."""
+        self.replayed: Counter[StatePath] = Counter()
+        """How often each state was passed or reached by a reset or a replay, for want of a snapshot."""
         self.written: set[StatePath] = set()
         """States that a write led to. Repeating the write may lead to another state."""
 

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from exact.action import Action
-from exact.environments.base import SideEffect, Transition
+from exact.environments.base import SideEffect, Snapshot, Transition
 from exact.environments.restore.routes import RouteName
 
 ArrivalMatch = Literal["exact", "equivalent", "drifted", "diverged"]
@@ -38,6 +38,16 @@ class Divergence(NamedTuple):
         return self.transition.observation.fingerprint if self.transition.observation else ""
 
 
+class PassedSnapshot(NamedTuple):
+    """A snapshot that was taken of a state on the way."""
+
+    waypoint: int
+    """Index of the state's waypoint."""
+    snapshot: Snapshot
+    seconds: float
+    """Seconds that it took."""
+
+
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     """Result of bringing an environment to a state."""
 
@@ -55,6 +65,8 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     """Why the last route did not arrive. Empty where it did."""
     failed: tuple[RouteName, ...] = ()
     """Routes that did not arrive, before the last."""
+    snapshots: tuple[PassedSnapshot, ...] = ()
+    """Snapshots that were taken on the way."""
     divergence: Divergence | None = None
     """Divergence, where the match is `diverged`."""
 

@@ -125,4 +125,5 @@ class Committer:
             return False
         slot.take_step_count()
         self._attempt.record(arrival_event(arrival, node=child.id, seconds=round(self._attempt.journal.now - began, 6)))
+        self._attempt.record_passed(arrival, child)
         return arrival.arrived

@@ -11,9 +11,10 @@ from exact.agents.agent import Agent
 from exact.config import Config
 from exact.context import Context, Reflection
 from exact.environments.base import EnvironmentFactory, Snapshot
+from exact.environments.restore import Arrival
 from exact.reflection.base import Kind, Memory
 from exact.runs.attempt.live import LiveEnvironment
-from exact.runs.attempt.observations import agent_context
+from exact.runs.attempt.observations import agent_context, ancestry
 from exact.runs.attempt.signal import Signal
 from exact.runs.journal import events as ev
 from exact.runs.journal.commands import Mailbox, mailbox
@@ -67,6 +68,11 @@ class AttemptContext:
         self.record(
             ev.SnapshotTaken(node=node.id, edge=edge, fidelity=snapshot.fidelity, bytes=retained, seconds=seconds, severed=snapshot.severed)
         )
+
+    def record_passed(self, arrival: Arrival, node: Node) -> None:
+        """Journal the snapshots that were taken on the way to a node."""
+        for passed in arrival.snapshots:
+            self.record_snapshot(passed.snapshot, ancestry(node)[passed.waypoint], since=self.journal.now - passed.seconds)
 
     def take_commands(self) -> None:
         """Journal and apply what viewers have sent since the last call. A command that cannot be done is journalled with the reason."""

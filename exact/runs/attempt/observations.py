@@ -31,14 +31,19 @@ def wrote(blobs: Blobs, node: Node, edge: int, effects: Sequence[SideEffect]) ->
     return action_label(node.edges[edge].action, blobs.get_observation(node.observation))
 
 
+def ancestry(node: Node) -> list[Node]:
+    """Return the states from the task's start to a node, both included."""
+    found, here = list[Node](), node
+    while True:
+        found.append(here)
+        if here.parent is None:
+            return found[::-1]
+        here = here.parent
+
+
 def waypoints(node: Node) -> list[Waypoint]:
     """Return the waypoints from the task's start to a node."""
-    found: list[Waypoint] = []
-    here: Node | None = node
-    while here is not None:
-        found.append(Waypoint(here.edge.action if here.edge else None, here.fingerprint))
-        here = here.parent
-    return found[::-1]
+    return [Waypoint(here.edge.action if here.edge else None, here.fingerprint) for here in ancestry(node)]
 
 
 def agent_context(state: AttemptState, blobs: Blobs, task: Task, node: Node, moment: AskMoment) -> Context:

@@ -99,3 +99,4 @@ class Prefetch:
                     seconds=seconds,
                 )
             )
+            self._attempt.record_passed(arrival, node)

@@ -15,7 +15,7 @@ from exact.environments.restore import Arrival, Divergence, Slot, Waypoint
 from exact.errors import ActionError, EnvironmentFailure
 from exact.runs.attempt.context import AttemptContext
 from exact.runs.attempt.live_snapshot import LiveSnapshots
-from exact.runs.attempt.observations import observed_fields, waypoints, wrote
+from exact.runs.attempt.observations import ancestry, observed_fields, waypoints, wrote
 from exact.runs.attempt.slots import Slots
 from exact.runs.journal import events as ev
 from exact.runs.journal.beyond import beyond, written
@@ -162,6 +162,7 @@ class Simulator:
                 prepared=prepared and arrival.route == "reuse",
             )
         )
+        self._attempt.record_passed(arrival, node)
         reserved.count("transitions", arrival.transitions)
         return met or (Failure(kind="drifted", reason=arrival.reason) if arrival.match == "drifted" else None)
 
@@ -201,7 +202,7 @@ class Simulator:
 def arrival_event(arrival: Arrival, *, diverged: Diverged | None = None, **more: Any) -> ev.Arrived:
     """Return the event of an arrival. `more`: the fields of the event that an Arrival does not have."""
     fields = msgspec.structs.asdict(arrival)
-    del fields["divergence"]
+    del fields["divergence"], fields["snapshots"]
     return ev.Arrived(diverged=diverged, **fields, **more)
 
 
@@ -222,13 +223,3 @@ def expected_returns(state: AttemptState, node: Node, edge: int) -> float:
 def mean_actions(state: AttemptState) -> float:
     """Return the mean number of times the search acted in a node, over the nodes acted in so far, with one node of 2 as a prior."""
     return (len(state.acted) + 2) / (len(state.acted_at) + 1)
-
-
-def ancestry(node: Node) -> list[Node]:
-    """Return the states from the task's start to a node, both included."""
-    found, here = list[Node](), node
-    while True:
-        found.append(here)
-        if here.parent is None:
-            return found[::-1]
-        here = here.parent

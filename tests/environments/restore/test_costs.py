@@ -79,3 +79,20 @@ def test_where_resets_are_quick_a_slow_opening_is_no_reason_to_keep_anything() -
     costs.add("open", 7.8)
     costs.add("reset", 0.3)
     assert not costs.pays(20, costs.of("reset"))
+
+
+def test_one_slow_return_is_tried_again_after_some_resets_and_several_after_more() -> None:
+    def resets_until_returns_are_expected_to_be_quicker(returns: int) -> int:
+        costs = Costs(cores=64)
+        costs.add("open", 9.5)
+        for _ in range(returns):
+            costs.add("fork", 11.0)
+        assert costs.of("fork") == pytest.approx(11.0)
+        for resets in range(100):
+            if costs.of("fork") < 8.0:
+                return resets
+            costs.add("reset", 8.0)
+        return 100
+
+    assert 3 <= resets_until_returns_are_expected_to_be_quicker(1) <= 6
+    assert 40 <= resets_until_returns_are_expected_to_be_quicker(10) <= 60

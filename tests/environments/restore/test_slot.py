@@ -12,7 +12,7 @@ import pytest
 from exact.action import Action
 from exact.budget import Budget
 from exact.environments.base import Capabilities, Transition
-from exact.environments.restore import Slot, SlotContent, Waypoint
+from exact.environments.restore import Costs, Slot, SlotContent, Waypoint
 from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
@@ -212,3 +212,27 @@ async def test_slots_exchange_their_environments() -> None:
 
 def _standing(slot: Slot) -> Any:
     return slot._stack, slot._environment, slot._path
+
+
+class Renewed(Typed):
+    """An environment whose reset replaces its process by another one, which then has used more CPU time than the one before."""
+
+    pid, processor = 1, 1.0
+
+    async def reset(self, task: Task) -> Observation:
+        self.pid, self.processor = self.pid + 1, self.processor + 0.5
+        return await super().reset(task)
+
+
+async def test_the_processor_time_of_a_reset_is_all_that_the_process_has_used_which_replaced_another() -> None:
+    class Renewing(EnvironmentFactory):
+        @asynccontextmanager
+        async def open(self, *, simulation: bool) -> AsyncIterator[Any]:
+            yield Renewed(self.shows, self.deterministic, self.log)
+
+    costs = Costs(workers=8, cores=1)
+    here = Slot(Renewing(), TASK, costs=costs)
+    await here.arrive(path("a"))
+    await here.arrive(path("b"))
+    assert costs.of("reset") == 8 * 2.0
+    await here.close()

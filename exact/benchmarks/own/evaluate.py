@@ -32,6 +32,8 @@ from exact.benchmarks.webarena.evaluate import EvaluatorContext, evaluate, evalu
 from exact.benchmarks.webarena.format import TaskFile, at, parse
 from exact.benchmarks.webarena.helpers import ON_PAGES
 from exact.benchmarks.webarena.judges import Judges, opener
+from exact.benchmarks.webarena.own_sites import check_resets, own_state
+from exact.benchmarks.webarena.resets import Resets
 from exact.benchmarks.webarena.variables import Addresses
 from exact.config import ModelsConfig
 from exact.environments.browser.environment import Evaluator
@@ -39,6 +41,7 @@ from exact.environments.browser.page.load import bounded_loads
 from exact.environments.browser.page.setup import geolocation_of
 from exact.environments.process.thread import run_in_thread
 from exact.environments.sandbox.service import Service
+from exact.environments.sites.site import Outside, Site
 from exact.errors import EvaluatorError, ExactError, UsageError
 from exact.models.base import ChatModel
 from exact.safety import is_web
@@ -82,6 +85,8 @@ def read_list(path: Path) -> tuple[Task, ...]:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    if isinstance(data, dict) and "task_id" in data:  # one task in a file, in WebArena's form
+        data = [data]
     if not isinstance(data, list) or not data:
         raise UsageError(f"{path} holds no list of tasks: write `- id: ...`, `goal: ...` and `url: ...`, or `site:` and `tasks:`")
     return distinct(path, [_task(path, number, item) for number, item in enumerate(data, 1)])
@@ -114,6 +119,8 @@ def evaluator(task: Task, models: ModelsConfig | None = None, chat: Callable[[st
 
 
 def _task(path: Path, number: int, item: object) -> Task:
+    if isinstance(item, dict) and "task_id" in item:
+        return _webarena_task(path, item)
     name = item.get("id", f"number {number}") if isinstance(item, dict) else f"number {number}"
     try:
         own = msgspec.convert(item, OwnTask)
@@ -139,6 +146,30 @@ def _task(path: Path, number: int, item: object) -> Task:
     with at(str(path)):
         geolocation_of(made)
     return made
+
+
+def _webarena_task(path: Path, item: dict[str, Any]) -> Task:
+    """Return the task of an entry in WebArena's form, at sites of the user's own. Raises UsageError that names file, task and field."""
+    file, addresses = parse(item, str(path)), Addresses("", os.environ)
+    resets, browser = Resets(addresses, os.environ), dict[str, Any]()
+    with at(f"{path}: task {file.task_id}"):
+        first, *others = map(addresses.fill, file.starts)
+        images = [addresses.fill(image) for image in file.images]
+        check_resets(file, resets, published=())
+        if state := own_state(file, (path.parent, Path()), published=()):
+            browser = {"login": {"state": str(state.absolute())}}
+        hooks = [hook for site in file.sites if file.require_reset and (hook := resets.hook(site))]
+        if len(hooks) > 1:
+            raise UsageError("`require_reset`: it names several sites, and one can be reset: give each its own task, or write `false`")
+    place = f"{file.geolocation.latitude} {file.geolocation.longitude}" if file.geolocation else ""
+    own = {"id": str(file.task_id), "goal": file.goal, "url": first, "tabs": others, "geolocation": place, "images": images}
+    made = _task(path, 0, {**own, "evaluate": item["eval"]})
+    metadata = dict(made.metadata)
+    if browser:
+        metadata["browser"] = json.dumps(browser)
+    if hooks:
+        metadata["outside"] = msgspec.json.encode(Outside(site=Site(reset=hooks[0]))).decode()
+    return msgspec.structs.replace(made, metadata=metadata)
 
 
 def kept(path: Path, name: str, said: str | dict[str, Any]) -> str:

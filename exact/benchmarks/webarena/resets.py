@@ -34,7 +34,7 @@ class Resets:
 
     def hook(self, site: str, seconds: float = LIMIT) -> Hook | None:
         """Return the hook of a site; None where its owner names none. Raises UsageError."""
-        variable = f"{self._addresses.variable(site)}_RESET"
+        variable = self.variable(site)
         said = self._environ.get(variable) or self._environ.get(f"{site.upper()}_RESET", "")
         if not said:
             return None
@@ -44,6 +44,10 @@ class Resets:
             return Hook(command=tuple(shlex.split(said)), seconds=seconds)
         except ValueError as error:
             raise UsageError(f"{variable} cannot be read as a command: {error}") from error
+
+    def variable(self, site: str) -> str:
+        """Return the variable that names a site's hook."""
+        return f"{self._addresses.variable(site)}_RESET"
 
     async def before(self, sites: Iterable[str], *, changes: bool) -> None:
         """Reset, before an attempt, those of its sites that it changes or that are not known to be clean. Raises EnvironmentFailure."""
@@ -67,7 +71,7 @@ class Resets:
                 raise EnvironmentFailure(f"the {LIMIT:g} s for the sites of a task are over")
             await hook.call("reset", base=self._addresses.of(site), name=site)
         except EnvironmentFailure as error:
-            raise EnvironmentFailure(f"{site} was not reset: {error}: see {self._addresses.variable(site)}_RESET") from error
+            raise EnvironmentFailure(f"{site} was not reset: {error}: see {self.variable(site)}") from error
 
     def _change(self, site: str) -> None:
         """Record that a site is about to be changed, by a value that no process has seen before. Raises EnvironmentFailure."""

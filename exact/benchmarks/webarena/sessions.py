@@ -85,6 +85,10 @@ class Sessions:
             if path := self._path(file):
                 write(path, state)
 
+    async def restore(self, context: BrowserContext, page: Page, path: Path) -> None:
+        """Restore a storage state file of a site whose log-in form is unknown. Raises EnvironmentFailure, UsageError."""
+        await self._put(context, page, read(path) or {}, str(path))
+
     async def _go_on(self, context: BrowserContext, page: Page, file: str, sites: Sequence[str]) -> bool:
         """Restore the known sessions of the sites; return whether there were any.
 

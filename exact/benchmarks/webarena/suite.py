@@ -15,6 +15,7 @@ from exact.benchmarks.webarena.evaluate import Check, EvaluatorContext, evaluate
 from exact.benchmarks.webarena.format import Dialect, TaskFile, at, read
 from exact.benchmarks.webarena.helpers import ON_PAGES
 from exact.benchmarks.webarena.judges import Judges, opener
+from exact.benchmarks.webarena.own_sites import check_resets, own_state
 from exact.benchmarks.webarena.resets import Resets
 from exact.benchmarks.webarena.sessions import Sessions
 from exact.benchmarks.webarena.shop import Shop
@@ -111,6 +112,8 @@ class WebArena:
             with at("`start_url`"):
                 first, *others = map(self.addresses.fill, file.starts)
             images, origins = self._images(file), self._origins(file)
+            check_resets(file, self.resets)
+            self._own_state(file)
         metadata: dict[str, Scalar] = {"sites": " ".join(file.sites), "template": str(file.intent_template_id)}
         if others:
             metadata["tabs"] = "\n".join(others)
@@ -151,8 +154,13 @@ class WebArena:
         judges.need(roles(file))
         if not beginning.simulation:
             await self.resets.before(file.sites, changes=file.require_reset)
+        if path := self._own_state(file):
+            await self.sessions.restore(beginning.context, beginning.page, path)
         if file.logged_in:
             await self.sessions.enter(beginning.context, beginning.page, file.storage_state or "", file.logged_in)
+
+    def _own_state(self, file: TaskFile) -> Path | None:
+        return own_state(file, (_folder(), self.path.parent, Path()))
 
     def _judges(self, stack: AsyncExitStack) -> Judges:
         """Return judges that are opened with the first question."""

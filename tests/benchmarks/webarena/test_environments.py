@@ -319,3 +319,22 @@ async def test_the_browser_says_it_is_where_the_task_says(browser: Browser, http
         assert "40.44 -79.99" in seen.text
         with pytest.raises(UsageError, match="write `latitude longitude`"):
             await environment.reset(Task(id="test/place", instruction="", start=start, metadata={"geolocation": "here"}))
+
+
+async def test_a_task_at_a_site_of_ones_own_begins_logged_in_by_its_storage_state(
+    httpserver: HTTPServer, executable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(request: Request) -> Response:
+        return Response(f"Hello {request.cookies.get('session', 'stranger')}", content_type="text/html")
+
+    httpserver.expect_request("/").respond_with_handler(answer)
+    monkeypatch.setenv("WIKI", f"http://localhost:{httpserver.port}")
+    cookie = {"name": "session", "value": "ann", "domain": "localhost", "path": "/", "expires": -1, "sameSite": "Lax"}
+    (tmp_path / "wiki_state.json").write_text(json.dumps({"cookies": [cookie], "origins": []}))
+    judged = {"eval_types": ["url_match"], "reference_url": "__WIKI__", "reference_answers": None, "program_html": None}
+    plain = {"task_id": 1, "sites": ["wiki"], "require_login": True, "geolocation": None, "require_reset": False, "intent": "Look."}
+    item = {**plain, "start_url": "__WIKI__/", "storage_state": "./.auth/wiki_state.json", "eval": judged}
+    (tmp_path / "tasks.json").write_text(json.dumps([item]))
+    wiki = WebArena(path=tmp_path / "tasks.json")
+    async with wiki.environments(BrowserConfig(screenshots=False)) as opened, opened.open(simulation=True) as environment:
+        assert "Hello ann" in (await environment.reset(wiki.task("webarena/1"))).text

@@ -51,6 +51,9 @@ class SideEffect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     write: bool | None = None
     """Whether a request counts as a write of the agent. None: by its method. False: a page sends it by itself, or a site declares it
     harmless, or it is never sent, at a commit neither. True: a GET that writes."""
+    late: bool = False
+    """Whether an earlier action caused it, whose step had ended by then: a form that saves itself a while after it was filled in. In the
+    state of an attempt it belongs to that action."""
 
     @property
     def is_write(self) -> bool:
@@ -59,9 +62,9 @@ class SideEffect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_blocked(self) -> bool:
-        """Return whether a write was blocked that a commit sends, so that its result is unknown."""
+        """Return whether a write of this step was blocked that a commit sends, so that its result is unknown."""
         unsafe = bool(self.method) and self.method not in SAFE_METHODS
-        return self.kind == "blocked" and (unsafe if self.write is None else self.write)
+        return self.kind == "blocked" and not self.late and (unsafe if self.write is None else self.write)
 
 
 REPORTED_INFO = ("refused", "download", "unsettled", "moved", "holds")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -11,12 +12,13 @@ import msgspec
 
 from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
-from exact.environments.base import Capabilities, Snapshot, Transition
+from exact.environments.base import Capabilities, SideEffect, Snapshot, Transition
 from exact.environments.browser.act.partial import Ineffective, PartialAction
 from exact.environments.browser.episode import EpisodeSetup
 from exact.environments.browser.evaluation import evaluate_on
 from exact.environments.browser.hooks import EpisodeHooks
 from exact.environments.browser.interaction import Observed
+from exact.environments.browser.late import marked_late, told_apart
 from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.observe.describe import held_text, moved_elements
 from exact.environments.browser.page.setup import PageSetup
@@ -67,6 +69,8 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         )
         self.tabs, self.observer, self.interaction = self.episode.tabs, self.episode.observer, self.episode.interaction
         self._evaluator, self._terminated = evaluator, True
+        self._late: tuple[SideEffect, ...] = ()
+        """Side effects of earlier actions that no transition reports yet."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -136,10 +140,11 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             raise ActionError("the episode is over: reset first")
         if action.name not in self.actions.verbs:
             raise ActionError(f"unknown action {action}: valid: {', '.join(self.actions.verbs)}")
+        self._late += marked_late(self.tabs.policy.take_effects())
         if self.actions.is_final(action):
             self._terminated = True
-            return Transition(observation=None, terminated=True)
-        before, here = self.interaction.seen, self.tabs.present.page.url
+            return Transition(observation=None, terminated=True, effects=self._take_late())
+        before, here, began = self.interaction.seen, self.tabs.present.page.url, time.time()
         self.tabs.policy.begin_action()
         async with self._call(f"step {action.key}"):
             refused = await self._act(action)
@@ -147,9 +152,20 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             if not observed.terminated and await self.episode.login_has_expired(observed.observation.url):
                 observed, refused = await self._renew_login(action, before, here, observed)
             self._terminated = observed.terminated
-        return self._transition(action, before, observed, refused)
+            effects = self.tabs.policy.take_effects()
+            if not self.tabs.dialogs.is_asked:
+                effects = await told_apart(effects, self.tabs.window.tabs, began)
+        effects = (*self._take_late(), *map(self.episode.secrets.effect, effects))
+        return self._transition(action, before, observed, refused, effects)
 
-    async def _renew_login(self, action: Action, before: Observation | None, here: str, observed: Observed) -> tuple[Observed, PartialAction | None]:
+    def _take_late(self) -> tuple[SideEffect, ...]:
+        """Return the side effects that earlier actions had after their steps."""
+        late, self._late = self._late, ()
+        return tuple(map(self.episode.secrets.effect, late))
+
+    async def _renew_login(
+        self, action: Action, before: Observation | None, here: str, observed: Observed
+    ) -> tuple[Observed, PartialAction | None]:
         """Log in again, return to the page before an action, and repeat the action where that page is as it was and nothing was sent.
 
         `here`: address of the page before the action.
@@ -166,6 +182,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         observed = await self.interaction.observe(run=False)
         policy.take_effects()  # those of the log-in
         if observed.observation.fingerprint == before.fingerprint and not any(effect.is_write for effect in effects):
+            policy.begin_action()
             refused = await self._act(action)
             observed, policy.unauthorized = await self.interaction.observe(), ""  # a page that this account may not see
             return observed, refused
@@ -186,17 +203,25 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             raise ActionError(hide(str(error))) from error.__cause__
         return None
 
-    def _transition(self, action: Action, before: Observation | None, observed: Observed, refused: PartialAction | None) -> Transition:
+    def _transition(
+        self,
+        action: Action,
+        before: Observation | None,
+        observed: Observed,
+        refused: PartialAction | None,
+        effects: tuple[SideEffect, ...],
+    ) -> Transition:
         """Describe what a step led to. `refused`: why the action broke off.
 
         Raises ActionError where the action broke off, or its download was stopped, and nothing else came of it.
         """
         secrets, observation = self.episode.secrets, observed.observation
-        effects = tuple(secrets.effect(effect) for effect in self.tabs.policy.take_effects())
+        own = [effect for effect in effects if not effect.late]
         comparable = not observed.unsettled and not (observed.terminated or self.tabs.clock) and before is not None
         same = comparable and before is not None and before.fingerprint == observation.fingerprint
         ineffective = isinstance(refused, Ineffective) and before is not None and before.fingerprint == observation.fingerprint
-        if refused and (same or ineffective) and not effects:
+        if refused and (same or ineffective) and not own:
+            self._late = effects
             raise ActionError(str(refused))
         info = self._unsettled(observed.unsettled)
         if refused and not isinstance(refused, Ineffective):
@@ -208,7 +233,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             info["moved"] = found
         if stopped := self.tabs.downloads.refused:
             self.tabs.downloads.refused, stopped = "", secrets.mask(stopped)
-            if same and len(effects) == 1:
+            if same and len(own) == 1:
                 raise ActionError(stopped)
             info["download"] = stopped
         return Transition(
@@ -278,6 +303,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
     def _begin(self, observed: Observed) -> Observation:
         """Let an episode begin, without the side effects of its preparation."""
         self.tabs.policy.take_effects()
+        self._late = ()
         self._terminated = False
         return observed.observation
 

@@ -33,7 +33,7 @@ class Mean:
         self.processor += weight * (processor - self.processor)
 
 
-FADING = 0.9
+FADING = 0.8
 """Share that is left, with each reset, of what one measurement of a return exceeds the assumption by."""
 
 
@@ -71,7 +71,8 @@ class Costs:
         if operation not in UNMEASURED or measured <= (assumed := self._assumed(operation)):
             return measured
         resets = self._resets - self._resets_before[operation]
-        return assumed + (measured - assumed) * FADING ** (resets / min(mean.count, MEMORY))
+        left: float = FADING ** (resets / min(mean.count, MEMORY))
+        return assumed + (measured - assumed) * left
 
     def _assumed(self, operation: Operation) -> float:
         """Return the seconds that are assumed before the first measurement."""

@@ -26,7 +26,7 @@ def observed_fields(transition: Transition, blobs: Blobs) -> dict[str, Any]:
 
 def wrote(blobs: Blobs, node: Node, edge: int, effects: Sequence[SideEffect]) -> str:
     """Return the label of an action that wrote, or that would have if it had not been blocked; empty for another."""
-    if not any(effect.is_write or effect.is_blocked for effect in effects):
+    if not any((effect.is_write and not effect.late) or effect.is_blocked for effect in effects):
         return ""
     return action_label(node.edges[edge].action, blobs.get_observation(node.observation))
 

@@ -5,13 +5,14 @@ A running attempt changes this state by the same `apply` that reads a journal ba
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from exact.budget import Budget
 from exact.config import Config, SearchConfig
+from exact.environments.base import SideEffect
 from exact.errors import JournalError
 from exact.runs.journal import events as ev
 from exact.runs.journal.beyond import beyond
@@ -24,6 +25,8 @@ from exact.search.rules.afford import Replans
 from exact.search.rules.outage import reopen_outages
 from exact.search.tree import Node, Tree, is_noop
 from exact.search.work import Work
+
+StepEvent = TypeVar("StepEvent", ev.Acted, ev.Committed)
 
 
 class AskMoment(NamedTuple):
@@ -236,7 +239,7 @@ class AttemptState:
         """Apply an event that cost something; False where it is no such event."""
         match event:
             case ev.Acted():
-                self.acted[event.node, event.edge] = event
+                self.acted[event.node, event.edge] = self._attributed(event, event.node)
                 self.acted_at.add(event.node)
                 self.scope(event.selection).spend("transitions")
             case ev.RolledStep():
@@ -355,9 +358,34 @@ class AttemptState:
         self._budgets.close(selection)
         self._moments.pop(selection, None)
 
+    def _attributed(self, event: StepEvent, node: int) -> StepEvent:
+        """Return a step at a node without the side effects that an earlier one caused. They are added to the step that led to the node.
+
+        At the task's start there is none: then they stay with the event, marked as late.
+        """
+        late = [effect for effect in event.effects if effect.late]
+        if late and node in self.effects:
+            if isinstance(event, ev.Committed) or isinstance(self.effects[node], ev.Acted):  # else a repeated commit reports its own again
+                self._add_late(node, late)
+            return msgspec.structs.replace(event, effects=tuple(effect for effect in event.effects if not effect.late))
+        return event
+
+    def _add_late(self, node: int, late: Sequence[SideEffect]) -> None:
+        """Add side effects to the step that led to a node, each once: every environment that repeats the step reports them."""
+        earlier = self.effects[node]
+        known = {(effect.kind, effect.method, effect.url) for effect in earlier.effects if effect.late}
+        more = [effect for effect in late if (effect.kind, effect.method, effect.url) not in known]
+        amended = msgspec.structs.replace(earlier, effects=(*earlier.effects, *more))
+        self.effects[node] = amended
+        if isinstance(amended, ev.Acted):
+            self.acted[amended.node, amended.edge] = amended
+        else:
+            self.committed = [amended if step is earlier else step for step in self.committed]
+
     def _committed(self, event: ev.Committed) -> None:
         rest = self.decided.decision.edges[1:] if self.decided else ()
         self.decided, self.plan = None, ()
+        event = self._attributed(event, self.tree.root.id)
         self.committed.append(event)
         self.budget.spend("actions")
         self.budget.spend("transitions", int(not event.promoted))

@@ -94,5 +94,5 @@ def test_one_slow_return_is_tried_again_after_some_resets_and_several_after_more
             costs.add("reset", 8.0)
         return 100
 
-    assert 3 <= resets_until_returns_are_expected_to_be_quicker(1) <= 6
-    assert 40 <= resets_until_returns_are_expected_to_be_quicker(10) <= 60
+    assert 2 <= resets_until_returns_are_expected_to_be_quicker(1) <= 4
+    assert 20 <= resets_until_returns_are_expected_to_be_quicker(10) <= 30

@@ -1,4 +1,4 @@
-// Returns a point at which an element is hit, as {x, y, way, rank, frame, place, mutations, before}; {option: true} for an option of a closed
+// Returns a point at which an element is hit, as {x, y, way, rank, frame, place, before}; {option: true} for an option of a closed
 // drop-down; {refused: reason} where the element cannot be clicked. `this` is the element or text node. It is scrolled into view where it
 // has to be, in each way in turn until nothing covers it; `from` is the number of the first way, 0 for no scrolling. `all` tries more points
 // before it is scrolled, `covered` accepts a point where something else lies on top. `before` holds the scroll positions from before, for
@@ -50,8 +50,8 @@ async function aim(from, all, covered) {
     const found = choose(all || way > 0);
     if (!found || covered && way === 0 && !within([found.x, found.y])) continue;
     if (before) await new Promise(next => { requestAnimationFrame(next); setTimeout(next, 100); });  // the page hears of it
-    globalThis.exactAim = {node};
-    return {...found, way, place: JSON.stringify(boxes()[0]), mutations: globalThis.exact?.mutations, before};
+    globalThis.exactAim = {node, element, nearest, chain, hitAt, rank, words, boxes};
+    return {...found, way, place: JSON.stringify(boxes()[0]), before};
   }
   if (getComputedStyle(element).visibility !== 'visible') return {refused: 'is not shown', before};
   if (!over || over === element || over.contains(element)) return {refused: 'cannot be brought into view', before};

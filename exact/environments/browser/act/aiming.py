@@ -34,7 +34,7 @@ class Target(NamedTuple):
     @property
     def seen(self) -> tuple[object, ...]:
         """The arguments of arm.js."""
-        return tuple(self.found.get(each) for each in ("x", "y", "rank", "place", "mutations"))
+        return tuple(self.found.get(each) for each in ("x", "y", "rank", "place"))
 
 
 class _Frame(NamedTuple):

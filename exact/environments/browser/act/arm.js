@@ -1,19 +1,18 @@
-// Guards the next press: lets it through only where it hits the element that aim.js found. `x`, `y`, `rank`, `place` and `mutations` are what
-// aim.js returned. A page that changed when the pointer came gets a frame to finish. Returns {missed: reason} where the point no longer hits
-// the element, and nothing is guarded then. disarm.js ends the guard.
-async function arm(x, y, accepted, place, mutations) {
-  const node = globalThis.exactAim?.node;
+// Guards the next press: lets it through only where it hits the element that aim.js found. `x`, `y`, `rank` and `place` are what aim.js
+// returned. An element that moved when the pointer came gets a frame to come to rest. Returns {missed: reason} where the point no longer
+// hits the element, and nothing is guarded then. disarm.js ends the guard.
+async function arm(x, y, accepted, place) {
+  const {node, element, nearest, chain, hitAt, rank, words, boxes} = globalThis.exactAim ?? {};
   if (!node?.isConnected) return {missed: 'has vanished while it was pointed at'};
-  //= hits
-  //= boxes
   const moved = () => JSON.stringify(boxes()[0]) !== place;
   const accepts = hit => rank(hit) <= accepted;
-  if (moved() || mutations !== globalThis.exact?.mutations) await new Promise(next => { requestAnimationFrame(next); setTimeout(next, 100); });
+  if (moved()) await new Promise(next => { requestAnimationFrame(next); setTimeout(next, 100); });
   const hit = hitAt(x, y);
-  if (!accepts(hit)) return {missed: `is covered by ${words(hit)} while it is pointed at`};
-  const state = globalThis.exactAim = {node, over: '', slipped: false};
+  const away = !hit || chain(element).includes(hit);
+  if (!accepts(hit)) return {missed: away ? 'moves away when it is pointed at' : `is covered by ${words(hit)} while it is pointed at`};
+  const state = globalThis.exactGuard = {over: '', slipped: false};
   let pressed = false;
-  state.guard = event => {
+  state.lets = event => {
     const found = () => [event.composedPath()[0], hitAt(event.clientX, event.clientY)];
     if (event.type === 'pointerdown') {
       pressed = found().some(accepts);

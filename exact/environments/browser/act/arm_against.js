@@ -1,7 +1,7 @@
 // Guards a frame in which no press is meant: stops every press until disarm.js, which names where it was.
 function armAgainst() {
-  const state = globalThis.exactAim = {over: '', slipped: false};
-  state.guard = () => { state.over = 'a frame'; return false; };
+  const state = globalThis.exactGuard = {over: '', slipped: false};
+  state.lets = () => { state.over = 'a frame'; return false; };
   //= listen
   return {};
 }

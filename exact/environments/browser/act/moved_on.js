@@ -1,8 +1,6 @@
 // Returns whether the element that aim.js found has moved away from the point (x, y). `rank` and `place` are what aim.js returned.
 function movedOn(x, y, accepted, place) {
-  const node = globalThis.exactAim?.node;
+  const {node, hitAt, rank, boxes} = globalThis.exactAim ?? {};
   if (!node?.isConnected) return false;
-  //= hits
-  //= boxes
   return boxes().length > 0 && JSON.stringify(boxes()[0]) !== place && !(rank(hitAt(x, y)) <= accepted);
 }

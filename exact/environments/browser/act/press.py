@@ -64,7 +64,7 @@ async def hover_element(context: ActionContext, id: str) -> Target | None:
                 return None
             aims.pointed = True
             await move_pointer(context, target.x, target.y)
-            if not await _ask_page(context, target.frame, "act/moved_on", *target.seen[:4]):
+            if not await _ask_page(context, target.frame, "act/moved_on", *target.seen):
                 return target
     raise PartialAction(f"[{id}] moves away whenever it is pointed at")
 

@@ -152,6 +152,20 @@ async def test_a_press_that_lands_in_a_frame_on_top_is_stopped(visit: Visit) -> 
         assert "is covered by <iframe>" in step.info["refused"] and await env.page.title() == "Test"
 
 
+async def test_not_even_a_listener_on_the_window_hears_of_a_press_beside_the_element(visit: Visit) -> None:
+    listen = """<script>for (const each of ['pointerdown', 'mousedown', 'click'])
+    addEventListener(each, e => document.title += ' ' + e.target.textContent, true)</script>"""
+    async with visit(listen + MOVING["hovering puts something above it"].replace("document.title='hit'", "")) as (env, seen):
+        assert (await look(env, f"click [{find(seen, 'Go').id}]")).title == "Test Go Go Go"
+
+
+async def test_a_click_that_is_lost_as_the_page_moves_under_it_says_so(visit: Visit) -> None:
+    page = f"<input autofocus onblur='e.hidden = false'><p id=e hidden style='height:90px'>Too short</p>{GO}"
+    async with visit(page) as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Go').id}]")
+        assert "moved away while it was pressed" in step.info["refused"] and await env.page.title() == "Test"
+
+
 async def test_a_link_in_a_disabled_group_of_fields_is_clicked(visit: Visit) -> None:
     async with visit("<fieldset disabled><a href=#x onclick=\"document.title='hit'\">Go</a></fieldset>") as (env, seen):
         assert (await look(env, f"click [{find(seen, 'Go', 'link').id}]")).title == "hit"

@@ -160,7 +160,7 @@ async def own_pages(bench: Bench, address: str, quick: bool) -> None:
         for number in range(1 if quick else len(pages)):
             name = f"{kind.replace(' ', '-')}-{number}"
             await bench.page(
-                kind, name, Task(id=f"clicks/{name}", instruction="Look.", start=f"http://{address}/{name}.html"), 1 if quick else 4
+                kind, name, Task(id=f"clicks/{name}", instruction="Look.", start=f"http://{address}/{name}.html"), 1 if quick else 5
             )
 
 
@@ -187,7 +187,7 @@ async def measure(quick: bool) -> tuple[list[Pair], Noise]:
         async with suite.environments(CONFIG) as environments, environments.open(simulation=False) as environment:
             bench = Bench(environment, noise)
             for task in tasks[: 2 if quick else None]:
-                await bench.page(name, task.id if name == "miniwob" else task.start, task, 1 if quick else 7)
+                await bench.page(name, task.id if name == "miniwob" else task.start, task, 1 if quick else 7 if name == "miniwob" else 5)
             pairs += bench.pairs
     return pairs, noise
 

@@ -7,11 +7,11 @@ const contents = at => {
   return drawn(range.getClientRects());
 };
 const mapped = () => {  // an area: around its coordinates, then all of its image
-  const name = element.closest('map')?.name;
-  const image = [...element.getRootNode().querySelectorAll('[usemap]')].find(each => each.useMap === `#${name}` && each.getClientRects().length);
+  const map = element.closest('map'), names = [`#${map?.name}`, `#${map?.id}`];
+  const image = [...element.getRootNode().querySelectorAll('[usemap]')].find(each => names.includes(each.useMap) && each.getClientRects().length);
   if (!image) return [];
   const box = image.getBoundingClientRect(), scale = box.width / image.offsetWidth || 1, far = element.coords.split(/[\s,]+/).filter(Boolean).map(Number);
-  const ring = element.shape === 'circle' ? [far[0] - far[2], far[1] - far[2], far[0] + far[2], far[1] + far[2]] : far;
+  const ring = /^circ/i.test(element.shape) ? [far[0] - far[2], far[1] - far[2], far[0] + far[2], far[1] + far[2]] : far;
   const [xs, ys] = [0, 1].map(axis => ring.filter((_, i) => i % 2 === axis));
   const [x, y, right, bottom] = [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)];
   const around = new DOMRect(box.left + x * scale, box.top + y * scale, (right - x) * scale, (bottom - y) * scale);
@@ -41,7 +41,7 @@ const grid = (each, parts) => Array.from({length: parts * parts}, (_, i) =>
 const line = () => {  // points on the outlines of shapes, which may be all that is painted of them
   if (!element.ownerSVGElement) return [];
   const shapes = element.getTotalLength ? [element] : [...element.querySelectorAll('path, line, polyline, polygon, rect, circle, ellipse')];
-  return shapes.slice(0, 8).flatMap(shape => {
+  return shapes.filter(each => each.getClientRects().length && each.getTotalLength() > 0).slice(0, 8).flatMap(shape => {
     const length = shape.getTotalLength(), matrix = shape.getScreenCTM();
     return [8, 4, 12, 2, 6, 10, 14, 1, 3, 5, 7, 9, 11, 13, 15].map(part => shape.getPointAtLength(length * part / 16).matrixTransform(matrix));
   }).map(({x, y}) => [x, y]);

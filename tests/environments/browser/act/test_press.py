@@ -140,7 +140,7 @@ async def test_nothing_else_is_pressed_where_the_element_cannot_be(visit: Visit,
         try:
             step = await do(env, f"click [{find(seen, 'Go').id}]")
         except ActionError as error:
-            assert "cover" in str(error) or "moved" in str(error)
+            assert "cover" in str(error) or "move" in str(error)
         else:
             assert step.observation is not None and step.observation.title != "wrong" and "refused" in step.info
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
 from exact.environments.browser.act.context import ActionContext
-from exact.environments.browser.act.elements import accepted, call_on, locate
+from exact.environments.browser.act.elements import accepted, call_on, is_vanished, locate
 from exact.environments.browser.act.frames import Point, Projection
 from exact.environments.browser.act.partial import PartialAction
 from exact.environments.browser.page.ids import NodeLocation
@@ -62,7 +62,7 @@ class Aiming:
         is no such point.
         """
         location, had = locate(self.context, id), len(self.moved)
-        frames, way, refused = await self._frames(location), 0, ""
+        frames, way, refused = await self._frames(id, location), 0, ""
         while way < _WAYS:
             if way and frames and len(self.moved) == had:
                 for frame in frames:
@@ -82,13 +82,20 @@ class Aiming:
             for id, location, before in reversed(self.moved):
                 await call_on(self.context, id, location, script("act/scroll_back"), before)
 
-    async def _frames(self, location: NodeLocation) -> list[_Frame]:
-        """Return the frames around a node, from the inside out."""
-        frames, id = list[_Frame](), location.frame
-        while id != self.context.tab.main_frame:
-            outer, owner = await self.context.tab.owner(id)
-            frames.append(_Frame(id, NodeLocation(location.tab, location.document, owner, outer)))
-            id = outer
+    async def _frames(self, id: str, location: NodeLocation) -> list[_Frame]:
+        """Return the frames around the node of an element, from the inside out. Raises ActionError where one has vanished."""
+        from playwright.async_api import Error
+
+        frames, frame = list[_Frame](), location.frame
+        while frame != self.context.tab.main_frame:
+            try:
+                outer, owner = await self.context.tab.owner(frame)
+            except Error as error:
+                if not is_vanished(error):
+                    raise
+                raise ActionError(f"[{id}] has vanished with its frame: name an id from the present observation") from error
+            frames.append(_Frame(frame, NodeLocation(location.tab, location.document, owner, outer)))
+            frame = outer
         return frames
 
     async def _outward(self, id: str, frames: Sequence[_Frame], own: Point, covered: bool) -> tuple[Point, str]:

@@ -306,9 +306,12 @@ class RequestInterceptor:
 def page_request(event: Event) -> PageRequest:
     """Return the request of a CDP Fetch.requestPaused."""
     request = event["request"]
-    document, body = event["resourceType"] == "Document", request_body(request)
+    kind, body = event["resourceType"], request_body(request)
     fields = () if request["method"] in SAFE_METHODS else field_names(request)
-    return PageRequest(request["method"], request["url"], body, fields, event["frameId"], _header(request, "referer"), document)
+    referrer = _header(request, "referer")
+    return PageRequest(
+        request["method"], request["url"], body, fields, event["frameId"], referrer, kind == "Document", is_beacon=kind == "Ping"
+    )
 
 
 def _header(request: dict[str, Any], name: str) -> str:

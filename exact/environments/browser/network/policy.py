@@ -2,7 +2,8 @@
 
 While a search explores, no write is sent to a site that keeps it. What a page sends by itself is told from what an action caused: requests
 before the first action of an episode, requests of a document that came with the step and that nobody acted in, and requests that a page
-repeats while nobody acts. Their kind is learned (see harmless.py), and counts as no write of the agent from then on.
+repeats while nobody acts. Their kind is learned (see harmless.py), and counts as no write of the agent from then on. A beacon of a page
+that is left does not count either.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class PageRequest(NamedTuple):
     """Address of the document that sent it; empty where the page does not tell."""
     is_document: bool = False
     """Whether it is a navigation."""
+    is_beacon: bool = False
+    """Whether no answer to it reaches the page, as with `navigator.sendBeacon`."""
 
 
 class RequestDecision(NamedTuple):
@@ -92,6 +95,10 @@ class RequestPolicy:
         """Whether the agent has acted in this episode, and whether an action is under way."""
         self._documents: dict[str, str] = {}
         """Addresses of the documents that came since the last action began, by frame."""
+        self._left: set[str] = set()
+        """Frames whose document was asked to leave since the last action began."""
+        self._caused: set[str] = set()
+        """Kinds of requests that were blocked while an action was under way: a page may try them again when nobody acts."""
         self._idle: Counter[str] = Counter()
         """Kinds of requests since the last action ended."""
         self.allowed, self.frames = tuple(allowed), frames
@@ -143,6 +150,7 @@ class RequestPolicy:
         """Note that an action begins. `resumed`: the episode goes on from a snapshot, so an action may have been taken before."""
         self._acted, self._acting = True, not resumed
         self._documents.clear()
+        self._left.clear()
         self._idle.clear()
 
     def document_came(self, frame: str, url: str) -> None:
@@ -192,28 +200,35 @@ class RequestPolicy:
         method, url = request.method, request.url
         unsafe, found = method not in SAFE_METHODS, origin(url)
         nature = "read" if self.unrestricted_writes else self._harmless.nature(method, url, request.body)
+        if request.is_document:
+            self._left.add(request.frame)
+        elif nature == "write" and found in self.allowed:
+            self._learn(request, with_document=with_document)
+            if request.is_beacon and request.frame in self._left:
+                nature = "harmless"  # a page that is left reports or saves a draft
         if refused := refusal(url, self.allowed):
             return RequestDecision(refused, _effect(request, "blocked", detail=refused, write=False if unsafe else None))
         if nature == "read":
             return RequestDecision()
         write = False if nature == "harmless" else None if unsafe else True
-        if nature == "write":
-            self._learn(request, with_document=with_document)
         if found in self.allowed and found not in self.writable:
-            why = "a log-out while exploring" if write else "a write while exploring"
+            why = "a write while exploring"
             return RequestDecision(why, _effect(request, "blocked", detail=why, write=write), nature == "harmless")
         return RequestDecision(effect=_effect(request, "request", reach="sandbox" if self.is_inside(url) else "outside", write=write))
 
     def _learn(self, request: PageRequest, *, with_document: bool) -> None:
         """Learn the kind of a write that no action caused."""
-        if not self._learns or request.is_document:
+        if not self._learns:
             return
         kind = self._kind(request)
         document = self._documents.get(request.frame)
-        by_itself = not self._acted or with_document or (document is not None and request.referrer.partition("#")[0] == document)
+        new = with_document or (document is not None and _is_of(request.referrer, document))
+        by_itself = not self._acted or new
         if not self._acting:
             self._idle[kind] += 1
-        if by_itself or self._idle[kind] > 1:
+        elif not by_itself and origin(request.url) not in self.writable:
+            self._caused.add(kind)
+        if by_itself or (self._idle[kind] > 1 and kind not in self._caused):
             self._harmless.learn(kind)
 
     def _kind(self, request: PageRequest) -> str:
@@ -223,6 +238,11 @@ class RequestPolicy:
         """Return the content security policy that restricts what CDP's Fetch does not see: WebSockets and WebTransport."""
         sockets = [o.replace("http", "ws", 1) for o in self.writable if o.startswith("http")]
         return " ".join(("connect-src http: https: data: blob: filesystem:", *sockets))
+
+
+def _is_of(referrer: str, document: str) -> bool:
+    """Return whether a document may have sent a request with a referrer, which its policy may cut or leave out."""
+    return referrer.partition("#")[0] in ("", document, f"{origin(document)}/")
 
 
 def _effect(request: PageRequest, kind: Literal["request", "blocked"], **more: Any) -> SideEffect:

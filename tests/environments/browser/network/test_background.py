@@ -31,7 +31,7 @@ def accept(server: HTTPServer, *paths: str) -> None:
 
 async def test_telemetry_on_a_timer_is_none_of_the_agents_writes(visit: Visit, httpserver: HTTPServer) -> None:
     page = """<button onclick="this.textContent = 'Gone'">Go</button>
-    <script>let n = 0; setInterval(() => navigator.sendBeacon('/telemetry', `tick=${++n}`), 50)</script>"""
+    <script>let n = 0; const tick = () => navigator.sendBeacon('/telemetry', `tick=${++n}`); tick(); setInterval(tick, 50)</script>"""
     async with visit(page, simulation=True) as (env, seen):
         step = await do(env, f"click [{find(seen, 'Go').id}]")
         assert not writes(step) and find(step.observation, "Gone")
@@ -82,3 +82,13 @@ async def test_links_that_write_are_not_followed_while_searching(visit: Visit, h
         assert writes(step) == ["item?delete=3"] and step.observation is not None
         assert writes(await do(env, f"click [{find(step.observation, 'Log out').id}]")) == ["logout"]
         assert [request.path for request, _ in httpserver.log[1:]] == ([] if simulation else ["/item", "/logout"])
+
+
+async def test_a_draft_saved_by_a_page_that_is_left_does_not_end_the_search_there(visit: Visit, httpserver: HTTPServer) -> None:
+    page = """<a href=/two>Next</a><button onclick="navigator.sendBeacon('/vote', 'up')">Vote</button>
+    <script>addEventListener('pagehide', () => navigator.sendBeacon('/draft', 'text=a'))</script>"""
+    httpserver.expect_request("/two").respond_with_data("<title>Two</title><p>Second", content_type="text/html")
+    async with visit(page, simulation=True) as (env, seen):
+        assert writes(await do(env, f"click [{find(seen, 'Vote').id}]")) == ["vote"]
+        step = await do(env, f"click [{find(seen, 'Next').id}]")
+        assert not writes(step) and find(step.observation, "Second") and not posted(httpserver)

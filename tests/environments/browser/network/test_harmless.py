@@ -122,6 +122,17 @@ def test_what_a_page_repeats_while_nobody_acts_is_learned_and_what_comes_late_on
     assert counts(subject, post("/ping", json.dumps({"n": 4, "event": "purchase"}))), "it says that it does something else"
 
 
+@pytest.mark.parametrize("sends", [True, False])
+def test_a_blocked_request_that_is_tried_again_stays_the_agents(sends: bool) -> None:
+    subject = policy(sends=sends)
+    subject.begin_action()
+    assert counts(subject, post("/save", "text=a"))
+    for _ in range(3):
+        subject.decide(post("/save", "text=a"))
+    subject.begin_action()
+    assert counts(subject, post("/save", "text=b")) is not sends, "where it was sent, nothing is tried again"
+
+
 def test_what_a_new_document_sends_by_itself_is_no_write_of_the_agent() -> None:
     subject = policy()
     subject.begin_action()
@@ -129,6 +140,24 @@ def test_what_a_new_document_sends_by_itself_is_no_write_of_the_agent() -> None:
     assert not counts(subject, post("/views", frame="F", referrer=f"{SITE}/list"))
     subject.begin_action()
     assert counts(subject, post("/save", frame="F", referrer=f"{SITE}/list")), "then somebody acted in it"
+
+
+@pytest.mark.parametrize("referrer", ["", f"{SITE}/", f"{SITE}/list"])
+def test_a_document_may_tell_less_of_its_address(referrer: str) -> None:
+    subject = policy()
+    subject.begin_action()
+    subject.document_came("F", f"{SITE}/list")
+    assert not counts(subject, post("/views", frame="F", referrer=referrer))
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_beacon_of_a_page_that_is_left_is_no_write_of_the_agent(leaves: bool) -> None:
+    subject = policy()
+    subject.begin_action()
+    if leaves:
+        subject.decide(PageRequest("GET", f"{SITE}/list", frame="F", is_document=True))
+    beacon = post("/draft", frame="F", referrer=f"{SITE}/edit", is_beacon=True)
+    assert subject.decide(beacon).refused and counts(subject, beacon) is not leaves
 
 
 def test_a_form_that_sends_itself_is_never_learned() -> None:

@@ -54,6 +54,26 @@ async def test_after_a_write_the_rest_of_the_task_is_solved(algorithm: str, fide
     assert not [event for event in events if isinstance(event, ev.Acted) and any(effect.is_write for effect in event.effects)]
 
 
+SETTINGS: tuple[dict[str, object], ...] = (
+    {"revisit": "repeat", "backup": "max", "discount": 0.97},
+    {"first_play": "zero", "c": 1.0, "evaluations": 3},
+    {"final": "visits", "subtree": True},
+    {"final": "max_robust", "collision": "resample", "workers": 3},
+    {"commit": "plan", "expansion": "speculative", "workers": 3},
+    {"early": True, "reevaluations": 4, "evaluations": 3},
+)
+
+
+@pytest.mark.parametrize("fidelity", FIDELITY)
+@pytest.mark.parametrize("search", SETTINGS, ids=str)
+async def test_no_setting_keeps_the_search_from_going_on(
+    search: dict[str, object], fidelity: Literal["full", "replay"], tmp_path: Path
+) -> None:
+    environments = ToyFactory(wiki(), isolated=False, fidelity=fidelity)
+    (line,) = await toy_runner(tmp_path, environments, settings("mcts", **search)).run()
+    assert (line.score, line.failures, len(environments.counts.writes)) == (1.0, 0, 3)
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 async def test_where_nothing_can_be_forked_what_follows_a_write_is_judged_unseen(workers: int, tmp_path: Path) -> None:
     states = []

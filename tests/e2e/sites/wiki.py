@@ -1,6 +1,6 @@
 """A wiki on the host, for tests: it logs each request that writes, and its pages send some by themselves.
 
-A form token is valid once and in the next request only. Typing saves a draft, each page posts preferences, a timer posts telemetry, items
+A form token is valid once. Typing saves a draft, each page posts preferences, a timer posts telemetry, items
 come by a GraphQL query, and a link logs out by GET.
 """
 

@@ -18,7 +18,7 @@ _WAYS = 5
 """Number of ways in which aim.js scrolls."""
 
 
-class Target(NamedTuple):
+class AimPoint(NamedTuple):
     """A point at which an element is hit."""
 
     x: float
@@ -55,7 +55,7 @@ class Aiming:
         self.pointed = False
         """Whether the pointer was moved, which a page may have seen."""
 
-    async def aim(self, id: str, *, all: bool = False, covered: bool = False) -> Target | None:
+    async def aim(self, id: str, *, all: bool = False, covered: bool = False) -> AimPoint | None:
         """Return a point at which an element is hit, after scrolling it into view; None for an option of a closed drop-down.
 
         `all`: try all points before scrolling. `covered`: accept a point where something else lies on top. Raises ActionError where there
@@ -72,7 +72,7 @@ class Aiming:
                 return None
             point, refused = await self._outward(id, frames, (found["x"], found["y"]), covered)
             if not refused:
-                return Target(*point, location.frame, found, len(self.moved) > had)
+                return AimPoint(*point, location.frame, found, len(self.moved) > had)
             way = found["way"] + 1
         raise ActionError(f"[{id}] {refused}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exact.environments.browser.act.aiming import Target, aiming
+from exact.environments.browser.act.aiming import AimPoint, aiming
 from exact.environments.browser.act.context import ActionContext
 from exact.environments.browser.act.frames import Point
 from exact.environments.browser.act.press import press, settled_aim
@@ -13,11 +13,11 @@ async def drag_element(context: ActionContext, one: str, other: str) -> None:
     """Drag an element onto another, which may be covered. Raises ActionError where both are not in view together."""
     mouse = context.tab.page.mouse  # Playwright's, which also drags draggable elements
 
-    async def take(target: Target) -> None:
+    async def take(target: AimPoint) -> None:
         await mouse.move(target.x, target.y)
         await mouse.down()
 
-    async def let_go(_: Target) -> None:
+    async def let_go(_: AimPoint) -> None:
         await mouse.up()
 
     async with aiming(context) as aims:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from exact.environments.browser.act.aiming import Aiming, Target, aiming
+from exact.environments.browser.act.aiming import Aiming, AimPoint, aiming
 from exact.environments.browser.act.context import ActionContext
 from exact.environments.browser.act.elements import is_vanished
 from exact.environments.browser.act.partial import PartialAction
@@ -20,7 +20,7 @@ _MOST_AIMS = 6
 _WAIT_LIMIT = 1.0
 """Seconds for which requests are waited for that scrolling or pointing started."""
 
-Act = Callable[[Target], Awaitable[None]]
+Act = Callable[[AimPoint], Awaitable[None]]
 """Does something with the mouse at a point."""
 
 
@@ -41,7 +41,7 @@ async def click_element(context: ActionContext, id: str, *, button: Button = "le
     """
     slipped = False
 
-    async def click(target: Target) -> None:
+    async def click(target: AimPoint) -> None:
         await click_mouse(context.tab.cdp, target.x, target.y, button=button, count=count)
 
     async with aiming(context) as aims:
@@ -53,7 +53,7 @@ async def click_element(context: ActionContext, id: str, *, button: Button = "le
     return True
 
 
-async def hover_element(context: ActionContext, id: str) -> Target | None:
+async def hover_element(context: ActionContext, id: str) -> AimPoint | None:
     """Move the pointer over an element, and after it where that moves the element. Return where it is.
 
     None for an option of a closed drop-down.
@@ -69,13 +69,13 @@ async def hover_element(context: ActionContext, id: str) -> Target | None:
     raise PartialAction(f"[{id}] moves away whenever it is pointed at")
 
 
-async def press(aims: Aiming, id: str, target: Target, act: Act, undo: Act | None = None) -> bool:
+async def press(aims: Aiming, id: str, target: AimPoint, act: Act, undo: Act | None = None) -> bool:
     """Point at an element and let `act` press there; aim again where something else came under the pointer first.
 
     `undo`: releases what `act` leaves pressed, where that was stopped. Return whether the element moved away before the release. Raises
     ActionError where nothing was pressed.
     """
-    found: Target | None = target
+    found: AimPoint | None = target
     verdict = Verdict("cannot be clicked")
     for _ in range(_MOST_AIMS):
         if found is None:
@@ -93,7 +93,7 @@ async def press(aims: Aiming, id: str, target: Target, act: Act, undo: Act | Non
     raise ActionError(f"[{id}] {verdict.missed}")
 
 
-async def settled_aim(aims: Aiming, id: str, *, covered: bool = False) -> Target | None:
+async def settled_aim(aims: Aiming, id: str, *, covered: bool = False) -> AimPoint | None:
     """Return a point at which an element is hit, once what scrolling it into view started has come; None as `aim` does."""
     target = await aims.aim(id, covered=covered)
     for _ in range(_MOST_AIMS):
@@ -104,7 +104,7 @@ async def settled_aim(aims: Aiming, id: str, *, covered: bool = False) -> Target
     return target
 
 
-async def _point(aims: Aiming, target: Target) -> Verdict:
+async def _point(aims: Aiming, target: AimPoint) -> Verdict:
     """Move the pointer to a target and guard the next press. Return why the target is missed by now, if it is; nothing is guarded then."""
     aims.pointed = True
     await move_mouse(aims.context.tab.cdp, target.x, target.y)
@@ -129,7 +129,7 @@ async def _requests(context: ActionContext) -> None:
                 await context.tab.traffic.idle()
 
 
-async def _arm(context: ActionContext, target: Target) -> Verdict:
+async def _arm(context: ActionContext, target: AimPoint) -> Verdict:
     """Guard the next press in all frames, unless the element is not hit even now."""
     others = _others(context, target)
     await asyncio.gather(*(_ask_page(context, frame, "act/arm_against") for frame in others))
@@ -141,7 +141,7 @@ async def _arm(context: ActionContext, target: Target) -> Verdict:
     return Verdict(str(answer.get("missed", "")))
 
 
-async def _disarm(context: ActionContext, target: Target, *, keep: bool = False) -> Verdict:
+async def _disarm(context: ActionContext, target: AimPoint, *, keep: bool = False) -> Verdict:
     """Ask the guards what became of a press, and end them unless they are to be kept."""
     frames = [target.frame, *_others(context, target)]
     answers = await asyncio.gather(*(_ask_page(context, frame, "act/disarm", keep) for frame in frames))
@@ -150,7 +150,7 @@ async def _disarm(context: ActionContext, target: Target, *, keep: bool = False)
     return Verdict(f"is covered by {over} when it is pressed" if over else "", any(answer["slipped"] for answer in found))
 
 
-def _others(context: ActionContext, target: Target) -> list[str]:
+def _others(context: ActionContext, target: AimPoint) -> list[str]:
     """Return the frames in which a press would be wrong."""
     return [] if target.found.get("frame") else [frame for frame in context.tab.frames if frame != target.frame]
 

@@ -6,6 +6,7 @@ drawn in SVG, are elements too (`generic`, `graphics-symbol`), named by text, ti
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -119,7 +120,10 @@ class _Tree:
             role = str(found.get("role", {}).get("value", ""))
             name = flat(str(found.get("name", {}).get("value", "")))
             if node.kind == 3 or role == "StaticText":
-                return _Draft(node, document, "StaticText", name, holder, depth) if name else None
+                drawn_only = around is not None and around.name and _is_icon(name)
+                return _Draft(node, document, "StaticText", name, holder, depth) if name and not drawn_only else None
+            if _is_icon(name):
+                name = flat(str(found.get("description", {}).get("value", ""))) or name
             if "contenteditable" in node.attributes and role in _WRAPPERS:
                 role = "textbox"
             if role not in _WRAPPERS:
@@ -271,6 +275,11 @@ def _label(node: DomNode, document: Document, role: str) -> str:
         shape = {3: "triangle", 4: "quadrilateral", 5: "pentagon", 6: "hexagon"}.get(_corners(node), "polygon")
     paint = colour_word(node.styles.get("fill", "")) or colour_word(node.styles.get("stroke", ""))
     return " ".join(filter(None, (paint, shape, said or _words(node, document))))
+
+
+def _is_icon(name: str) -> bool:
+    """Return whether a text consists of private characters, which icon fonts draw as pictures and which say nothing."""
+    return not name.isascii() and all(unicodedata.category(each) == "Co" or each.isspace() for each in name)
 
 
 def _looks(node: DomNode, document: Document) -> str:

@@ -141,3 +141,19 @@ async def test_half_a_surrogate_pair_in_a_page_can_be_written_down(visit: Visit)
     async with visit(page) as (_, seen):
         assert "a\ufffd" in seen.text
         msgspec.json.encode(seen)
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<a href=/x title=revert><span>&#xf0e2;</span></a>", '[1] link "revert"'),
+        ("<button title='Delete page'>&#xf1f8;</button>", '[1] button "Delete page"'),
+        ("<style>i::before{content:'\\f013'}</style><a href=/x title=Settings><i></i></a>", '[1] link "Settings"'),
+        ("<a href=/x aria-label=Print title=Paper>&#xf02f;</a>", '[1] link "Print"'),
+        ("<button title='All of it'>&#xf1f8; Delete</button>", '[1] button "\uf1f8 Delete"'),
+        ("<button>&#xf1f8;</button>", '[1] button "\uf1f8"'),
+    ],
+)
+async def test_an_icon_that_says_nothing_gives_way_to_the_title(visit: Visit, page: str, text: str) -> None:
+    async with visit(page) as (_, seen):
+        assert seen.text == text

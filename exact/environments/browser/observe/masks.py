@@ -1,7 +1,8 @@
 """Masks for the volatile parts of a state, which differ between two observations of it and so cannot identify it.
 
 Carets, DOM attributes (such as MiniWoB's `data-tampered`) and hidden fields with CSRF tokens are in no fingerprint, because they are not
-in the accessibility tree. Masked here are clocks, ages and tokens in addresses; what a user's patterns match; and what was learned.
+in the accessibility tree. Masked here are clocks, ages, the time that it took to make a page, and tokens in addresses; what a user's
+patterns match; and what was learned.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from exact.task import Task
 CLOCK = r"\b\d{1,2}:\d\d:\d\d(?:\.\d+)?(?:\s?[AaPp]\.?[Mm]\b)?"
 """Times with seconds. Users choose among times without seconds, so those identify states."""
 AGE = r"(?i:\b(?:\d+|an?) (?:second|sec|minute|min)s? ago\b|\bjust now\b)"
+DURATION = r"\b\d+(?:\.\d+)?\s?(?:ms|milliseconds?)\b|(?i:\b(?:in|within|took) \d+\.\d+\s?(?:s|secs?|seconds?)\b)"
+"""Times that pages say it took to make them: milliseconds, and fractions of seconds."""
 TOKENS = r"(?i)^(?:_|ts|timestamp|nonce|cachebust(?:er)?|(?:.*[_-])?(?:csrf|xsrf)(?:[_-].*)?|csrfmiddlewaretoken|authenticity_token)$"
 """Names of volatile parameters in an address."""
 PLACEHOLDER = "\N{HORIZONTAL ELLIPSIS}"
-_KNOWN = re.compile(f"{CLOCK}|{AGE}")
+_KNOWN = re.compile(f"{CLOCK}|{AGE}|{DURATION}")
 _TOKENS = re.compile(TOKENS)
 _CHOSEN = re.compile("button|link|option|radio|checkbox|switch|tab|treeitem|(grid)?cell|menuitem(radio|checkbox)?")
 """Roles that users choose by name."""

@@ -310,7 +310,15 @@ def page_request(event: Event) -> PageRequest:
     fields = () if request["method"] in SAFE_METHODS else field_names(request)
     referrer = _header(request, "referer")
     return PageRequest(
-        request["method"], request["url"], body, fields, event["frameId"], referrer, kind == "Document", is_beacon=kind == "Ping"
+        request["method"],
+        request["url"],
+        body,
+        fields,
+        event["frameId"],
+        referrer,
+        kind == "Document",
+        is_beacon=kind == "Ping",
+        is_report=kind == "CSPViolationReport",
     )
 
 

@@ -40,6 +40,8 @@ class PageRequest(NamedTuple):
     """Whether it is a navigation."""
     is_beacon: bool = False
     """Whether no answer to it reaches the page, as with `navigator.sendBeacon`."""
+    is_report: bool = False
+    """Whether the browser reports a violation of the page's content security policy, which neither the page nor the agent does."""
 
 
 class RequestDecision(NamedTuple):
@@ -202,6 +204,8 @@ class RequestPolicy:
         nature = "read" if self.unrestricted_writes else self._harmless.nature(method, url, request.body)
         if request.is_document:
             self._left.add(request.frame)
+        elif nature == "write" and request.is_report:
+            nature = "harmless"
         elif nature == "write" and found in self.allowed:
             self._learn(request, with_document=with_document)
             if request.is_beacon and request.frame in self._left:

@@ -92,3 +92,20 @@ async def test_a_draft_saved_by_a_page_that_is_left_does_not_end_the_search_ther
         assert writes(await do(env, f"click [{find(seen, 'Vote').id}]")) == ["vote"]
         step = await do(env, f"click [{find(seen, 'Next').id}]")
         assert not writes(step) and find(step.observation, "Second") and not posted(httpserver)
+
+
+@pytest.mark.parametrize("header", ["Content-Security-Policy", "Content-Security-Policy-Report-Only"])
+@pytest.mark.parametrize("violation", ["<b style='color:red'>Shown</b>", "<b>Shown</b><img src=/x.png>"])
+async def test_a_report_of_a_policy_violation_is_none_of_the_agents_writes(
+    visit: Visit, httpserver: HTTPServer, header: str, violation: str
+) -> None:
+    script = f"go.onclick = () => {{ said.innerHTML = `{violation}`; go.remove() }}"
+    httpserver.expect_request("/script.js").respond_with_data(script, content_type="text/javascript")
+    page = "<title>Two</title><button id=go>Go</button><p id=said></p><script src=/script.js></script>"
+    policy = {header: "style-src 'self'; img-src 'none'; report-uri /reports"}
+    httpserver.expect_request("/two").respond_with_data(page, content_type="text/html", headers=policy)
+    async with visit("<a href=/two>Next</a>", simulation=True) as (env, seen):
+        seen = (await do(env, f"click [{find(seen, 'Next').id}]")).observation
+        step = await do(env, f"click [{find(seen, 'Go').id}]")
+        assert [effect.kind for effect in step.effects if effect.url.endswith("/reports")] == ["blocked"], "it was sent by that action"
+        assert not writes(step) and find(step.observation, "Shown") and not posted(httpserver)

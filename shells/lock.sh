@@ -30,6 +30,7 @@ compile constraints/extras.txt --group pyproject.toml:extras --constraints const
 beyond constraints/run.txt run test
 for name in parity extras; do beyond "$work/test" test "$name"; done
 compile constraints/sites.txt constraints/sites.in "$@"
+compile constraints/moin.txt constraints/moin.in "$@"
 compile constraints/webarena.txt constraints/webarena.in "$@"
 compile "$work/alone" --no-deps constraints/webarena-alone.in "$@" # the dependencies of these two are gigabytes that their evaluators do not need
 cat "$work/alone" >>constraints/webarena.txt

@@ -1,0 +1,75 @@
+"""bench/third_party.py: what its scripted model answers, and one task where the application is installed."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from exact.benchmarks.own import read
+from exact.models.scripted import Question
+
+BENCH = Path(__file__).parents[1] / "bench"
+PAGE = 'URL: http://127.0.0.1:1/Tomatos\n[1] link "Logout"\n[2] link "Rename"\n[3] link "History"\n'
+FORM = 'URL: http://127.0.0.1:1/+rename/Tomatos\n[4] heading "Rename \'Tomatos\'"\n[5] textbox "Target"{value}\n[6] button "OK"\n'
+
+
+def loaded(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(BENCH))
+    spec = importlib.util.spec_from_file_location(name.replace("/", "_"), BENCH / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def question(observation: str, *, judge: bool = False, more: str = "") -> Question:
+    goal = "Rename the page Tomatos to Tomatoes."
+    text = f"⟦goal 1⟧\n{goal}\n⟦/goal 1⟧\n{more}⟦observation 2⟧\n{observation}⟦/observation 2⟧"
+    return Question(messages=(("system", "Verdict: C" if judge else "Action: click [3]"), ("user", text)))
+
+
+def test_the_model_knows_the_next_step_and_proposes_others_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    ways = loaded("_moin/ways", monkeypatch)
+    said = [ways.answers(question(PAGE), sample).rpartition("Action: ")[2] for sample in range(3)]
+    assert said == ["click [2]", "click [3]", "click [1]"]
+    assert ways.answers(question(FORM.format(value="")), 0).endswith('Action: fill [5] "Tomatoes"')
+    assert ways.answers(question(FORM.format(value=' value="Tomatoes"')), 0).endswith("Action: click [6]")
+
+
+@pytest.mark.parametrize(
+    ("observation", "more", "grade"),
+    [
+        (FORM.format(value=""), "", "C"),
+        (FORM.format(value=' value="Tomatoes"'), "", "B"),
+        (PAGE.replace("Tomatos", "Tomatoes"), "", "A"),
+        (PAGE, "The attempt has ended", "E"),
+        (PAGE.replace("Tomatos", "Tomatoes"), "The attempt has ended", "A"),
+        ("URL: http://127.0.0.1:1/+login\n", "", "E"),
+    ],
+)
+def test_the_model_grades_states_by_how_far_they_are(monkeypatch: pytest.MonkeyPatch, observation: str, more: str, grade: str) -> None:
+    ways = loaded("_moin/ways", monkeypatch)
+    assert ways.answers(question(observation, judge=True, more=more), 0).endswith(f"Verdict: {grade}")
+
+
+def test_each_task_has_a_way_and_an_evaluator(monkeypatch: pytest.MonkeyPatch) -> None:
+    ways, monkey = loaded("_moin/ways", monkeypatch), monkeypatch
+    monkey.setenv("MOIN_PASSWORD", "secret")
+    tasks = read(BENCH / "_moin" / "tasks.yaml")
+    assert len(tasks) == 10 and all(ways.way(task.instruction) for task in tasks)
+
+
+def test_a_task_is_solved_on_the_application(monkeypatch: pytest.MonkeyPatch, executable: str, tmp_path: Path) -> None:
+    bench = loaded("third_party", monkeypatch)
+    if not bench.interpreter().exists():
+        pytest.skip(f"MoinMoin is not installed: there is no {bench.interpreter()}")
+    out = tmp_path / "out.json"
+    command = [sys.executable, str(BENCH / "third_party.py"), "--quick", "--agent", "react", "--json", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert all(each["met"] for each in json.loads(out.read_text())["figures"].values()), done.stdout

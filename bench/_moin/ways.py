@@ -125,10 +125,11 @@ def wrong(seen: str) -> list[str]:
 
 def answers(question: Question, sample: int) -> str:
     """Answer a question of the policy, the value function or the reflection."""
-    system, text = question.messages[0][1], question.messages[-1][1]
+    system = question.messages[0][1]
+    text = next((said for _, said in question.messages[1:] if block(said, "goal")), "")  # what follows it says why an answer cannot be read
     if "Lesson:" in system:
         return "Real: It led elsewhere.\nLesson: When a form is shown, fill it before leaving, because leaving loses it."
-    if not block(text, "goal"):  # what is expected of a step, for a reflection
+    if not text:  # what is expected of a step, for a reflection
         return "It leads a step further."
     steps, seen = way(block(text, "goal")), block(text, "observation")
     left, right = next_step(steps, seen)
@@ -145,5 +146,12 @@ def grade(text: str, seen: str, left: int, right: str) -> str:
     if "has ended" in text:
         return "A" if left == 0 else "E"
     if "was not carried out" in text:
-        return ("B" if left == 1 else "C") if right and right.split("]")[0] in last else "E"
+        return ("B" if left == 1 else "C") if right and _label(right, seen) in last else "E"
     return "E" if left < 0 else "A" if left == 0 else "B" if left == 1 else "C" if left < len(way(block(text, "goal"))) - 1 else "D"
+
+
+def _label(action: str, seen: str) -> str:
+    """Return how the steps of a prompt name an action on an element: by its role and name."""
+    verb, _, rest = action.partition(" [")
+    named = {id: f'{verb} {role} "{name}"' for id, role, name in ELEMENT.findall(seen)}
+    return named.get(rest.partition("]")[0], action)

@@ -78,8 +78,7 @@ def test_a_task_is_solved_on_the_application(monkeypatch: pytest.MonkeyPatch, ex
 @pytest.mark.parametrize(("step", "grade"), [('click button "OK"', "B"), ('click link "Logout"', "E")])
 def test_the_model_grades_a_step_that_was_not_carried_out(monkeypatch: pytest.MonkeyPatch, step: str, grade: str) -> None:
     ways = loaded("_moin/ways", monkeypatch)
-    more = (
-        f"⟦steps 3⟧\n1. {step} -- not carried out yet\n   thought: Now.\n⟦/steps 3⟧\nThe last of these steps was not carried out, because\n"
-    )
+    taken = f"⟦steps 3⟧\n1. {step} -- not carried out yet\n   thought: Now.\n⟦/steps 3⟧\n"
+    more = f"{taken}The last of these steps was not carried out, and it has ended nothing.\n"
     page = FORM.format(value=' value="Tomatoes"') + '[7] link "Logout"\n'
     assert ways.answers(question(page, judge=True, more=more), 0).endswith(f"Verdict: {grade}")

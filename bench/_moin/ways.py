@@ -119,6 +119,8 @@ def next_step(steps: list[Step], seen: str) -> tuple[int, str]:
 
 def wrong(seen: str) -> list[str]:
     """Return wrong actions in a state."""
+    if "asks whether it may be left" in seen:
+        return ["dismiss"]
     ids = {name: id for id, _, name in reversed(ELEMENT.findall(seen))}
     return [f"click [{ids[name]}]" for name in WRONG if name in ids] or ["go_back"]
 
@@ -143,7 +145,7 @@ def grade(text: str, seen: str, left: int, right: str) -> str:
     """Return the grade of a state, of an end, or of a step that was not carried out."""
     taken = block(text, "steps").strip().splitlines() or [""]
     last = next((line for line in reversed(taken) if re.match(r"\d+\. ", line)), "")
-    if "has ended" in text:
+    if "The attempt has ended" in text:
         return "A" if left == 0 else "E"
     if "was not carried out" in text:
         return ("B" if left == 1 else "C") if right and _label(right, seen) in last else "E"

@@ -94,7 +94,8 @@ class Authenticator:
 
         Raises EnvironmentFailure where it fails.
         """
-        if not _is_refused(session, url) and await _proves(session, 0.0 if await asks_for_password(session.tab()) else _PROOF_SECONDS):
+        seconds = 0.0 if not session.config.proof or await asks_for_password(session.tab()) else _PROOF_SECONDS
+        if not _is_refused(session, url) and await _proves(session, seconds):
             await self._learn(session)
             return False
         self._sessions.pop(session.account, None)

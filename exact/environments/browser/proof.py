@@ -41,17 +41,26 @@ async def is_shown(page: Page, proof: str, *, seconds: float = 0.0) -> bool:
 
 async def is_in_answer(tab: Tab, url: str, proof: str) -> bool | None:
     """Return whether the HTML that a server answers with holds a proof. None where it cannot be asked from the present page."""
+    from playwright.async_api import Error
+
     try:
         text = await tab.evaluate(script_call("page/fetch_text", url))
-    except EnvironmentFailure:  # the page's own policy forbids it, or the server does not answer
+    except (EnvironmentFailure, Error):  # the page's own policy forbids it, the server does not answer, or the page is being replaced
         return None
     words = words_of(proof)
     return words in text or html.escape(words) in text
 
 
 async def asks_for_password(tab: Tab) -> bool:
-    """Return whether a page shows a field for a password."""
-    return bool(await tab.evaluate(script_call("page/asks_for_password")))
+    """Return whether a page shows a field for a password. A page that is being replaced shows none."""
+    from playwright.async_api import Error
+
+    try:
+        return bool(await tab.evaluate(script_call("page/asks_for_password")))
+    except Error as error:
+        if not tab.is_navigation_error(error):
+            raise
+        return False
 
 
 def words_of(proof: str) -> str:

@@ -135,8 +135,8 @@ def _other_limit(takes: ModelCapabilities, body: Mapping[str, Any], param: str, 
     sent, other = LIMITS if LIMITS[0] in body else LIMITS[::-1]
     if sent not in body or takes.limit == sent:
         return None
-    told = re.search(rf"(?<!\w){other}(?!\w)", message) is not None
-    return other if told or (_named(sent, param, message) and _UNKNOWN.search(message)) else None
+    is_named = re.search(rf"(?<!\w){other}(?!\w)", message) is not None
+    return other if is_named or (_named(sent, param, message) and _UNKNOWN.search(message)) else None
 
 
 def _named(field: str, param: str, message: str) -> bool:

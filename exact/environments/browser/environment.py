@@ -18,7 +18,7 @@ from exact.environments.browser.episode import EpisodeSetup
 from exact.environments.browser.evaluation import evaluate_on
 from exact.environments.browser.hooks import EpisodeHooks
 from exact.environments.browser.interaction import Observed
-from exact.environments.browser.late import marked_late, told_apart
+from exact.environments.browser.late import mark_late_of_timers, marked_late
 from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.observe.describe import held_text, moved_elements
 from exact.environments.browser.page.setup import PageSetup
@@ -154,7 +154,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             self._terminated = observed.terminated
             effects = self.tabs.policy.take_effects()
             if not self.tabs.dialogs.is_asked:
-                effects = await told_apart(effects, self.tabs.window.tabs, began)
+                effects = await mark_late_of_timers(effects, self.tabs.window.tabs, began)
         effects = (*self._take_late(), *map(self.episode.secrets.effect, effects))
         return self._transition(action, before, observed, refused, effects)
 

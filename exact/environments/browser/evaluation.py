@@ -19,20 +19,20 @@ _END = 5.0
 """Seconds that an evaluator has to end once it is cancelled."""
 
 
-async def evaluate_on(tabs: Tabs, verdict: Awaitable[T]) -> T:
+async def evaluate_on(tabs: Tabs, evaluation: Awaitable[T]) -> T:
     """Return the result of an evaluator that works on the tabs of an environment, or on others that it opens beside them.
 
     Dialogs are answered meanwhile: pages are left that ask before they are, and nothing is confirmed on behalf of the agent. Raises
     EnvironmentFailure where a page does not answer, or the evaluator does not end.
     """
     loop = asyncio.get_running_loop()
-    work, end, watches = asyncio.ensure_future(verdict), loop.time() + EVALUATION_SECONDS, dict[Tab, _Watch]()
+    work, end, watches = asyncio.ensure_future(evaluation), loop.time() + EVALUATION_SECONDS, dict[Tab, _Watch]()
     try:
         with tabs.dialogs.leaving():
             await tabs.dialogs.answer_open()
             while not (await asyncio.wait({work}, timeout=_EVERY))[0]:
                 if loop.time() > end:
-                    raise EnvironmentFailure(f"evaluate: there was no verdict within {EVALUATION_SECONDS:g} s")
+                    raise EnvironmentFailure(f"evaluate: no score came within {EVALUATION_SECONDS:g} s")
                 for tab in tabs.window.tabs:
                     watches.setdefault(tab, _Watch(tab)).check(tabs.timeouts.seconds)
             return work.result()

@@ -19,10 +19,10 @@ def marked_late(effects: Sequence[SideEffect]) -> tuple[SideEffect, ...]:
     return tuple(msgspec.structs.replace(effect, late=True) for effect in effects)
 
 
-async def told_apart(effects: Sequence[SideEffect], tabs: Sequence[Tab], began: float) -> tuple[SideEffect, ...]:
-    """Return the side effects since a step began, with those marked late that a timer of before sent.
+async def mark_late_of_timers(effects: Sequence[SideEffect], tabs: Sequence[Tab], began: float) -> tuple[SideEffect, ...]:
+    """Return the side effects since a step began. Those that an earlier timer sent are marked late.
 
-    `began`: when the step began, in seconds since 1970. A document that was left meanwhile cannot be asked: its requests count as those of
+    `began`: when the step began, in seconds since 1970. A document that was left meanwhile cannot be asked. Its requests count as those of
     the step.
     """
     from playwright.async_api import Error

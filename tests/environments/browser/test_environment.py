@@ -288,7 +288,7 @@ async def test_a_late_evaluation_by_a_model_is_waited_for_and_a_missing_one_is_n
         if seconds < 600:
             assert (await env.evaluate(NOTHING)).value == 1
         else:
-            with pytest.raises(EnvironmentFailure, match="no verdict within 600 s"):
+            with pytest.raises(EnvironmentFailure, match="no score came within 600 s"):
                 await env.evaluate(NOTHING)
 
 

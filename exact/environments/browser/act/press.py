@@ -24,7 +24,7 @@ Act = Callable[[AimPoint], Awaitable[None]]
 """Does something with the mouse at a point."""
 
 
-class Verdict(NamedTuple):
+class PressResult(NamedTuple):
     """What became of a press."""
 
     missed: str = ""
@@ -76,21 +76,21 @@ async def press(aims: Aiming, id: str, target: AimPoint, act: Act, undo: Act | N
     ActionError where nothing was pressed.
     """
     found: AimPoint | None = target
-    verdict = Verdict("cannot be clicked")
+    result = PressResult("cannot be clicked")
     for _ in range(_MOST_AIMS):
         if found is None:
             break
-        if not (verdict := await _point(aims, found)).missed:
+        if not (result := await _point(aims, found)).missed:
             await act(found)
-            verdict = await _disarm(aims.context, found, keep=undo is not None)
+            result = await _disarm(aims.context, found, keep=undo is not None)
             if undo:
-                if verdict.missed:
+                if result.missed:
                     await undo(found)
                 await _disarm(aims.context, found)
-            if not verdict.missed:
-                return verdict.slipped
+            if not result.missed:
+                return result.slipped
         found = await settled_aim(aims, id)
-    raise ActionError(f"[{id}] {verdict.missed}")
+    raise ActionError(f"[{id}] {result.missed}")
 
 
 async def settled_aim(aims: Aiming, id: str, *, covered: bool = False) -> AimPoint | None:
@@ -104,15 +104,15 @@ async def settled_aim(aims: Aiming, id: str, *, covered: bool = False) -> AimPoi
     return target
 
 
-async def _point(aims: Aiming, target: AimPoint) -> Verdict:
+async def _point(aims: Aiming, target: AimPoint) -> PressResult:
     """Move the pointer to a target and guard the next press. Return why the target is missed by now, if it is; nothing is guarded then."""
     aims.pointed = True
     await move_mouse(aims.context.tab.cdp, target.x, target.y)
-    verdict = await _arm(aims.context, target)
+    result = await _arm(aims.context, target)
     if not aims.context.tab.traffic.is_idle:  # a picture that pointing loads has no size before, and may move the rest
         await _requests(aims.context)
-        verdict = await _arm(aims.context, target)
-    return verdict
+        result = await _arm(aims.context, target)
+    return result
 
 
 async def move_pointer(context: ActionContext, x: float, y: float) -> None:
@@ -129,7 +129,7 @@ async def _requests(context: ActionContext) -> None:
                 await context.tab.traffic.idle()
 
 
-async def _arm(context: ActionContext, target: AimPoint) -> Verdict:
+async def _arm(context: ActionContext, target: AimPoint) -> PressResult:
     """Guard the next press in all frames, unless the element is not hit even now."""
     others = _others(context, target)
     await asyncio.gather(*(_ask_page(context, frame, "act/arm_against") for frame in others))
@@ -138,16 +138,16 @@ async def _arm(context: ActionContext, target: AimPoint) -> Verdict:
         raise ActionError("the page was left while it was pointed at: name an id from the present observation")
     if answer.get("missed"):
         await _disarm(context, target)
-    return Verdict(str(answer.get("missed", "")))
+    return PressResult(str(answer.get("missed", "")))
 
 
-async def _disarm(context: ActionContext, target: AimPoint, *, keep: bool = False) -> Verdict:
+async def _disarm(context: ActionContext, target: AimPoint, *, keep: bool = False) -> PressResult:
     """Ask the guards what became of a press, and end them unless they are to be kept."""
     frames = [target.frame, *_others(context, target)]
     answers = await asyncio.gather(*(_ask_page(context, frame, "act/disarm", keep) for frame in frames))
     found = [answer for answer in answers if answer]
     over = next((answer["over"] for answer in found if answer["over"]), "")
-    return Verdict(f"is covered by {over} when it is pressed" if over else "", any(answer["slipped"] for answer in found))
+    return PressResult(f"is covered by {over} when it is pressed" if over else "", any(answer["slipped"] for answer in found))
 
 
 def _others(context: ActionContext, target: AimPoint) -> list[str]:

@@ -20,7 +20,7 @@ _TYPED = ("textbox", "searchbox", "spinbutton", "combobox")
 _BULLET = "\N{BULLET}"
 """Character that a password is shown as."""
 _MOST_HELD = 80
-"""Characters of a field's content that are told."""
+"""Most characters of a field's content that a step reports."""
 _MOVED_PIXELS, _MOST_MOVED = 3, 5
 """CSS pixels from which an element counts as moved, and the most elements that are named."""
 

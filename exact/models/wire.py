@@ -14,7 +14,7 @@ from exact.models.providers import ModelCapabilities
 SEEDS = 2**31
 """Upper bound of seeds, exclusive. Every server takes seeds in [0, SEEDS)."""
 
-_SPOKEN = frozenset({"text", "output_text", None})
+_SPOKEN = ("text", "output_text", None)
 """Types of parts of an answer that belong to its text."""
 _FINISHES = {
     **dict.fromkeys(("length", "max_tokens", "model_length", "max_output_tokens"), "length"),
@@ -132,8 +132,7 @@ def _text(content: object) -> str:
     """Return a text, or the texts of a list of parts. Parts of reasoning are left out."""
     if isinstance(content, str):
         return content
-    parts = [part for part in _list(content) if isinstance(part, str | dict)]
-    texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str) or part.get("type") in _SPOKEN]
+    texts = [part.get("text") if isinstance(part, dict) and part.get("type") in _SPOKEN else part for part in _list(content)]
     return "".join(text for text in texts if isinstance(text, str))
 
 
@@ -216,5 +215,5 @@ def _list(value: object) -> list[Any]:
 
 
 def _whole(value: object, default: int = 0) -> int:
-    """Return a number as a whole one; the default where it is none."""
-    return int(value) if isinstance(value, int | float) and abs(value) < 2**53 else default
+    """Return a count as a whole number; the default where it is none."""
+    return int(value) if isinstance(value, int | float) and 0 <= value < 2**53 else default

@@ -1,6 +1,8 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from exact.models.base import Usage
 from exact.models.wire import MalformedAnswer, answer, classified, embedded
@@ -99,3 +101,26 @@ def test_vectors_that_are_no_numbers_are_malformed(raw):
 
 def test_vectors_without_an_index_stay_in_order():
     assert embedded('{"data": [{"embedding": [1, 2]}, {"embedding": [3.5]}], "usage": null}').vectors == ((1.0, 2.0), (3.5,))
+
+
+FIELDS = (
+    *("choices", "message", "content", "text", "type", "index", "usage", "prompt_tokens", "completion_tokens", "logprobs", "token"),
+    *("logprob", "id", "data", "embedding", "probs", "finish_reason", "model", "prompt_tokens_details", "cached_tokens", "token_ids"),
+)  # fmt: skip
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False) | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(ANYTHING)
+@pytest.mark.parametrize("read_any", [answer, classified, embedded])
+def test_any_json_is_an_answer_with_counts_or_malformed(read_any, data):
+    choice = {"message": data, "index": data, "logprobs": {"content": [data]}, "finish_reason": data, "token_ids": data}
+    for body in (data, {"choices": [data], "usage": data, "data": [data]}, {"choices": [choice], "usage": data}):
+        try:
+            usage = read_any(json.dumps(body)).usage
+        except MalformedAnswer:
+            continue
+        assert usage.output_tokens >= 0 and 0 <= usage.cached_tokens <= usage.input_tokens

@@ -173,7 +173,7 @@ def _opened(environment: str, task_id: str | None, sandbox: bool) -> AbstractAsy
     try:
         factory = getattr(importlib.import_module(module), name)()
     except (ImportError, AttributeError) as error:
-        raise UsageError(f"{environment}: {error}") from error
+        raise UsageError(f"{environment}: {error}: run this in the module's folder, and name a factory that the module has") from error
     return factory if isinstance(factory, AbstractAsyncContextManager) else nullcontext(factory)
 
 

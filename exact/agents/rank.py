@@ -10,9 +10,9 @@ from exact.agents.parse import parse_preference
 from exact.agents.request import chat_request, draw_key, view_state
 from exact.config import ValueConfig
 from exact.context import Context
-from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.models.together import all_results
+from exact.prompts.ask import ask
 from exact.prompts.library import render_prompt
 from exact.reflection.record import action_label
 from exact.views.view import CHARACTERS

@@ -12,9 +12,9 @@ import msgspec
 
 from exact.context import Context, Reflection
 from exact.errors import AnswerError
-from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.models.reasoning import final_answer
+from exact.prompts.ask import ask
 from exact.prompts.library import render_prompt
 from exact.reflection.base import Kind, Surprise
 from exact.reflection.record import WORDS, action_label, clipped, reflection_record

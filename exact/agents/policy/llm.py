@@ -15,8 +15,8 @@ from exact.agents.request import state_request
 from exact.config import PolicyConfig
 from exact.context import Context, Proposal
 from exact.errors import UsageError
-from exact.models.ask import ask, read
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling
+from exact.prompts.ask import ask, read
 
 WeightedAction = tuple[ParsedAction, float]
 

@@ -18,9 +18,9 @@ from exact.agents.request import state_request
 from exact.agents.value.samples import Order, ValueSample, aggregate, sample_until_precise
 from exact.config import ValueConfig
 from exact.context import Argument, Context, Evaluation
-from exact.models.ask import ask
 from exact.models.base import ChatModel, Sampling
 from exact.models.together import all_results
+from exact.prompts.ask import ask
 
 Side = Literal["for", "against"]
 ORDERS: tuple[Order, Order] = ("for first", "against first")

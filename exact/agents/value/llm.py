@@ -14,8 +14,8 @@ from exact.agents.siblings import view_siblings
 from exact.agents.value.samples import ValueSample, aggregate, sample_until_precise
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
-from exact.models.ask import ask
 from exact.models.base import ChatModel, Sampling
+from exact.prompts.ask import ask
 
 
 class LLMValue:

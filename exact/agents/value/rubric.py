@@ -13,8 +13,8 @@ from exact.agents.request import state_request
 from exact.agents.value.samples import ValueSample, aggregate, sample_until_precise
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
-from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Sampling
+from exact.prompts.ask import ask
 from exact.prompts.library import render_macro
 from exact.reflection.record import action_label
 

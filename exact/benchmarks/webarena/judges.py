@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from exact.config import ModelsConfig
 from exact.errors import AnswerError, UsageError
-from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Image, Message, Sampling, Text
+from exact.prompts.ask import ask
 from exact.prompts.fence import fence
 
 ROLE, VISION = "evaluator", "evaluator.vision"

@@ -11,6 +11,7 @@ import msgspec
 from exact.errors import ActionError, AnswerError, ModelError
 from exact.models.base import ChatModel, ChatRequest, Choice, Message, Text
 from exact.models.wire import SEEDS
+from exact.prompts.fence import fence
 
 ATTEMPTS = 3
 """Attempts at one question: the first, and two with the parse error."""
@@ -81,9 +82,12 @@ def _parsed(choice: Choice, parse: Callable[[str], T], limit: int) -> T:
 
 
 def _with_error(request: ChatRequest, shown: str, error: str) -> tuple[Message, ...]:
-    """Return the question, followed by the answer that did not parse and the error, if there is one."""
+    """Return the question, followed by the answer that did not parse and the error, if there is one.
+
+    The error stands in a fence, for it may repeat the page's words: names of elements, a message of the environment.
+    """
     if not error:
         return request.messages
     said = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
-    again = f"That cannot be used: {error}\nAnswer again, in the form that was asked for."
+    again = f"That cannot be used:\n{fence(error, 'error')}\nAnswer again, in the form that was asked for."
     return (*request.messages, Message("assistant", (Text(said or "(nothing)"),)), Message("user", (Text(again),)))

@@ -17,6 +17,7 @@ from exact.runs.journal import events as ev
 from exact.runs.journal.state import fold
 from exact.runs.journal.store import ResultLine
 from exact.search.base import Failure
+from exact.search.rules.unjudged import UNJUDGED, is_unjudged
 from tests.runs.test_outage import ALL, LOOKING
 from tests.runs.test_resume import journal
 from tests.runs.toys import config, toy_runner
@@ -81,11 +82,14 @@ async def test_a_policy_that_is_not_read_any_more_keeps_what_was_done(tmp_path: 
 
 
 @pytest.mark.parametrize("name", LOOKING)
-async def test_nothing_is_committed_when_no_evaluation_of_the_proposals_is_readable(name: str, tmp_path: Path) -> None:
-    rooted = name not in ("greedy", "flat_halving", "abmcts", "best_of_n")
-    environment = bandit(3, rewards=(1.0, 1.0, 1.0))
-    line = await attempt(tmp_path, name, environment, "value", lambda call: unread(call) if call > rooted else None)
-    assert (line.status, line.score, line.actions) == ("scored", 0.0, 0) and UNREAD in line.reason
+async def test_the_likeliest_action_is_committed_when_no_evaluation_is_readable(name: str, tmp_path: Path) -> None:
+    """The agent acts as without a search; the unreadable judge costs no attempt."""
+    environment = bandit(3, rewards=(0.0, 1.0, 1.0))
+    line = await attempt(tmp_path, name, environment, "value", unread)
+    assert (line.status, line.actions, line.missing) == ("scored", 1, "")
+    (decided,) = [event.decision for event in journal(tmp_path) if isinstance(event, ev.Decided)]
+    assert decided.reason == UNJUDGED
+    assert decided.edges == (max(decided.alternatives, key=lambda each: (each.prior, -each.edge)).edge,)
 
 
 async def test_where_one_action_could_be_judged_there_is_a_choice(tmp_path: Path) -> None:
@@ -96,12 +100,12 @@ async def test_where_one_action_could_be_judged_there_is_a_choice(tmp_path: Path
 async def test_where_a_model_was_out_as_well_there_is_no_score_and_only_that_is_made_good(tmp_path: Path) -> None:
     """Of three actions the judge's answer is unreadable for two, and missing for the third."""
     environment, out = bandit(3, rewards=(0.0, 0.0, 1.0)), ModelError("503")
-    line = await attempt(tmp_path, "greedy", environment, "value", lambda call: unread(call) if call <= 6 else out)
+    line = await attempt(tmp_path, "greedy", environment, "value", lambda call: unread(call) if call <= 2 else out)
     assert (line.status, line.score, line.missing, line.reason) == ("failed", None, "model", "503")
     line = await attempt(tmp_path, "greedy", environment, "value", lambda call: None)
     assert (line.status, line.score) == ("scored", 1.0)
-    closed = [edge.closed.partition(":")[0] for edge in fold(settings("greedy"), journal(tmp_path)).tree.nodes[0].edges]  # type: ignore[arg-type]
-    assert closed == ["answer", "answer", ""]
+    edges = fold(settings("greedy"), journal(tmp_path)).tree.nodes[0].edges  # type: ignore[arg-type]
+    assert [is_unjudged(edge.child) for edge in edges if edge.child] == [True, True, False] and not any(edge.closed for edge in edges)
 
 
 async def test_a_journal_from_before_in_which_it_was_an_outage_is_gone_on_with(tmp_path: Path) -> None:

@@ -33,11 +33,11 @@ class Committer:
         """
         if is_stopped_unsearched(self._state):
             return stopped
-        if broken := outage(self._state.tree.root):
+        if broken := outage(self._state.tree):
             kind, _, reason = broken.partition(": ")
             error = (ModelError if kind == "model" else EnvironmentFailure)(reason)
             raise error.final() if reason in self._state.lasting_failures else error
-        if said := unreadable(self._state.tree.root):
+        if said := unreadable(self._state.tree):
             return f"the agent's answers cannot be parsed: {said}"
         try:
             decision = self._state.algorithm.decide(self._state.tree)

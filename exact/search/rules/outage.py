@@ -7,7 +7,8 @@ fault and stay closed.
 from __future__ import annotations
 
 from exact.search.rules.exhaust import reopen
-from exact.search.tree import Node, Tree, is_noop
+from exact.search.rules.unjudged import knows_nothing
+from exact.search.tree import Tree, is_noop
 from exact.search.work import Work
 
 KINDS = ("model", "environment")
@@ -16,31 +17,32 @@ ANSWER = "answer"
 """First word of the reason of a closing by an unreadable answer."""
 
 
-def outage(root: Node) -> str:
-    """Return why nothing is known of any action of a root, if the infrastructure is to blame: the reason of a closing, kind first.
+def outage(tree: Tree) -> str:
+    """Return why nothing is known of any action of the root, if the infrastructure is to blame: the reason of a closing, kind first.
 
-    Empty if something is known, or if there is another reason. An action that changes nothing tells nothing.
+    Empty if something is known, or if there is another reason. An action that changes nothing tells nothing, nor do states whose
+    evaluations could not be read.
     """
-    return next((closed for closed in _closed_by_failure(root) if _kind(closed) in KINDS), "")
+    return next((closed for closed in _closed_by_failure(tree) if _kind(closed) in KINDS), "")
 
 
-def unreadable(root: Node) -> str:
-    """Return why nothing is known of any action of a root, if only unreadable answers are to blame: the error of one of them.
+def unreadable(tree: Tree) -> str:
+    """Return why nothing is known of any action of the root, if only unreadable answers are to blame: the error of one of them.
 
     Empty too if an action that was proposed may be committed all the same: it was not tried, or it changed nothing that can be seen.
     """
-    if any(not edge.futile and (not edge.closed or is_noop(edge)) for edge in root.edges):
+    if any(not edge.futile and (not edge.closed or is_noop(edge)) for edge in tree.root.edges):
         return ""
-    broken = _closed_by_failure(root)
-    return broken[0].partition(": ")[2] if broken and not outage(root) else ""
+    broken = _closed_by_failure(tree)
+    return broken[0].partition(": ")[2] if broken and not outage(tree) else ""
 
 
-def _closed_by_failure(root: Node) -> list[str]:
+def _closed_by_failure(tree: Tree) -> list[str]:
     """Return why the root, or every tried action of it, was closed, if no reason is a property of the actions and nothing is known."""
-    tried = [edge for edge in root.edges if not edge.futile and not is_noop(edge)]
-    if any(edge.visits for edge in tried):
+    tried = [edge for edge in tree.root.edges if not edge.futile and not is_noop(edge)]
+    if any(edge.visits for edge in tried) and not knows_nothing(tree):
         return []
-    closed = [root.closed] if _is_broken(root.closed) else [edge.closed for edge in tried]
+    closed = [tree.root.closed] if _is_broken(tree.root.closed) else [edge.closed for edge in tried if not edge.visits]
     return closed if all(map(_is_broken, closed)) else []
 
 

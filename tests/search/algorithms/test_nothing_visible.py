@@ -49,5 +49,5 @@ def test_it_is_committed_though_the_policy_cannot_name_another(name: str) -> Non
 
     run = Harness(ONLY, algorithm(made(name)), fault)
     run.search()
-    assert unreadable(run.tree.root) == ""
+    assert unreadable(run.tree) == ""
     assert run.commit() == "pick"

@@ -39,7 +39,7 @@ def broken(need: Need) -> Harness:
 def test_states_exhausted_by_an_outage_are_searched_again_with_renewed_iterations(need: Need) -> None:
     run = broken(need)
     on, took = run.tree.root.edges[0], run.tree.iterations
-    assert on.closed.startswith("exhausted") and not on.settled and not outage(run.tree.root)
+    assert on.closed.startswith("exhausted") and not on.settled and not outage(run.tree)
     reopen_outages(run.algorithm, run.tree)  # type: ignore[arg-type]
     assert not on.closed and run.tree.iterations == took and run.tree.allowed == 30 + 2
     run.fault = lambda selection, need: None
@@ -57,10 +57,10 @@ def test_actions_pruned_since_stay_closed() -> None:
 
 
 def test_a_choice_exists_with_some_knowledge_or_for_another_reason() -> None:
-    assert outage(broken("step").tree.root) == ""
+    assert outage(broken("step").tree) == ""
     refused = Harness(two_arms(), MCTS(iterations=9, k=2), lambda selection, need: failed("drifted") if need == "step" else None)
     refused.search()
-    assert outage(refused.tree.root) == ""
+    assert outage(refused.tree) == ""
     down = Harness(two_arms(), MCTS(iterations=9, k=2), lambda selection, need: failed("environment") if need == "step" else None)
     down.search()
-    assert outage(down.tree.root) == "environment: broke"
+    assert outage(down.tree) == "environment: broke"

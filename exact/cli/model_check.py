@@ -13,6 +13,7 @@ import msgspec
 from exact.config import ModelConfig
 from exact.errors import ModelError
 from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Image, Message, Sampling, Text
+from exact.models.wire import NO_PICTURES
 
 _ASKED = 2
 _WORDS = 'Answer with this JSON object and nothing else, filled in: {"colour": "<colour of the picture, or none>"}'
@@ -108,7 +109,7 @@ def _report(model: ChatModel, answer: ChatAnswer, image: bool, seconds: float) -
         n=_ASKED if isinstance(json.loads(answer.raw), dict) else 1,
         logprobs=first.logprobs is not None,
         token_ids=first.token_ids is not None,
-        images=seen if image else "refused",
+        images="refused" if not image or NO_PICTURES in answer.notes else seen,
         json=_is_json(first.text),
         seconds=seconds,
         input_price=price.input if price else None,

@@ -21,6 +21,8 @@ _FINISHES = {
     **dict.fromkeys(("content_filter", "safety", "content_filtered", "prohibited_content", "blocklist", "sensitive"), "content_filter"),
 }
 """Servers' words for how an answer ended, in lower case, and the API's own."""
+NO_PICTURES = "pictures"
+"""Note of an answer to a request whose pictures were left out."""
 _NO_PICTURE = Text("[A picture stood here; this model takes none.]")
 
 
@@ -67,7 +69,7 @@ def question(request: ChatRequest, model: str, takes: ModelCapabilities) -> tupl
 def _messages(messages: tuple[Message, ...], takes: ModelCapabilities, notes: list[str]) -> list[dict[str, Any]]:
     if takes.images is False and any(isinstance(part, Image) for message in messages for part in message.parts):
         messages = tuple(Message(m.role, tuple(_NO_PICTURE if isinstance(part, Image) else part for part in m.parts)) for m in messages)
-        notes.append("pictures")
+        notes.append(NO_PICTURES)
     if takes.system is False:
         messages = _without_system(messages)
     return [_message(message) for message in messages]

@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from exact import errors
-from exact.errors import ActionError, AnswerError, BudgetExceeded, ExactError, InfrastructureError, ModelError, UsageError, unknown
+from exact.errors import (
+    ActionError,
+    AnswerError,
+    BudgetExceeded,
+    ExactError,
+    InfrastructureError,
+    ModelError,
+    PromptRefused,
+    UsageError,
+    unknown,
+)
 from exact.search.tree import SearchError
 
 
@@ -17,8 +27,9 @@ def test_wrong_usage_ends_with_2_and_anything_else_with_1() -> None:
 
 def test_only_failures_of_the_machinery_are_infrastructure() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, InfrastructureError)]
-    assert {kind.__name__ for kind in kinds} == {"InfrastructureError", "EnvironmentFailure", "ModelError", "AnswerError", "JournalError"}
-    assert issubclass(AnswerError, ModelError)
+    failures = {"InfrastructureError", "EnvironmentFailure", "ModelError", "AnswerError", "PromptRefused", "JournalError"}
+    assert {kind.__name__ for kind in kinds} == failures
+    assert issubclass(AnswerError, ModelError) and issubclass(PromptRefused, AnswerError)
     assert not any(issubclass(kind, InfrastructureError) for kind in (ActionError, UsageError, BudgetExceeded, SearchError))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import click
 
 from exact.counted import counted
-from exact.report.model.text import inert, one_line
 from exact.runs.journal.store import ResultLine
 
 ANSWER_LINES, REASON_LINES = 4, 2
@@ -47,6 +46,8 @@ def details(line: ResultLine, *, report: str = "") -> Iterator[str]:
     Text of pages and models is made inert and cut. An empty answer that solved the task is left out. `report`: the place that holds all
     of it.
     """
+    from exact.report.model.text import one_line
+
     if line.answer is not None and (line.answer.strip() or line.score != 1):
         yield from _labelled("answer", line.answer, ANSWER_LINES, report)
     if line.score_reason and line.score != 1:
@@ -57,6 +58,8 @@ def details(line: ResultLine, *, report: str = "") -> Iterator[str]:
 
 def _labelled(label: str, text: str, most: int, place: str) -> Iterator[str]:
     """Yield a text in at most `most` lines, the first of them after a label."""
+    from exact.report.model.text import inert
+
     lines = [inert(line, _LINE) for line in text.strip().splitlines() if line.strip()] or ["(empty)"]
     shown, rest = lines[:most], len(lines) - most
     yield f"    {label}: {shown[0]}"

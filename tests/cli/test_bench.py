@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import pytest
@@ -77,7 +78,7 @@ def test_a_benchmark_is_made_of_tasks_of_one_s_own(httpserver: HTTPServer, tmp_p
     assert main(["rescore", out, "--task", "own/*"]) == 0
     assert "= react own/judged?seed=3: 1 -> 1" in capsys.readouterr().out
     page = (tmp_path / "bench" / "index.html").read_text()
-    links = re.findall(r'href="(agents/[^"]*)"', page)
+    links = [unquote(link) for link in re.findall(r'href="(agents/[^"]*)"', page)]
     assert len(links) == 6 and all((tmp_path / "bench" / link).exists() for link in links), "two agents and four attempts"
     assert page.count("Click &#34;There&#34;") == 2, "the texts of the tasks"
 

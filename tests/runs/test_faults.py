@@ -185,7 +185,7 @@ async def test_the_tokens_of_a_call_that_failed_in_the_end_are_counted(tmp_path:
     def faults(question: Question, times: int) -> Fault | None:
         if question.n > 1:
             return AtMost(1)
-        return Status(400, WORDS) if (question.seed or 0) % 2 and "Verdict" in question.messages[0][1] else None
+        return Status(404, WORDS) if (question.seed or 0) % 2 and "Verdict" in question.messages[0][1] else None
 
     line, events, server = await run(tmp_path / "run", faults)
     lost = [event for event in events if isinstance(event, ev.Unaccounted)]

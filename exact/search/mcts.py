@@ -107,7 +107,7 @@ class MCTS(Work):
             found = self._walk(tree)
             if found is not None:
                 return self._resample(tree) if isinstance(found, Wait) else found
-        return self._finish(tree, counted(tree.iterations, "iteration"))
+        return self._first_proposals(tree) or self._finish(tree, counted(tree.iterations, "iteration"))
 
     def decide(self, tree: Tree) -> Decision:
         """Return the final choice. An action that could not be searched wins if it clearly promises more than every searched one."""
@@ -270,18 +270,28 @@ class MCTS(Work):
         """Return Done once nothing is in flight."""
         return Wait() if tree.open else Done(reason)
 
+    def _first_proposals(self, tree: Tree) -> Selection | Wait | None:
+        """Return the root's proposals if it has none: without them no action can be committed. They take no iteration."""
+        root = tree.root
+        if root.expansions:
+            return None
+        return Wait() if root.pending else self._propose(tree, [], root)
+
     def _stopped(self, tree: Tree) -> Selection | Done | Wait | None:
-        """Return Done if the search can stop early, or the evaluation that is needed to know. None: it goes on."""
+        """Return Done if the search can stop early, or the evaluation that is needed to know. None: it goes on.
+
+        Work in flight is waited for: it is paid for, and a confirmation may change the decision.
+        """
         if self.think is not None and (reason := clear_choice(tree, self.think)):
             return self._finish(tree, reason)
         if self.enough is not None:
             if confirmed_end(tree, self.enough) is not None:
-                return Done("an end was good enough, and confirmed")
-            if (end := unconfirmed_end(tree, self.enough)) is not None:
+                return self._finish(tree, "an end was good enough, and confirmed")
+            if tree.iterations + tree.root.in_flight < tree.allowed and (end := unconfirmed_end(tree, self.enough)) is not None:
                 return self.select_state(tree, self._path(tree, end), end, "value", draw=end.evaluations, confirms=True)
         left = max(0, tree.allowed - tree.iterations)  # failures in flight may overdraw it
         if self.early and tree.root.visited and self.final.settled(tree, tree.root, left):
-            return Done("the decision can no longer change")
+            return self._finish(tree, "the decision can no longer change")
         return None
 
     def _path(self, tree: Tree, node: Node) -> Path:

@@ -173,7 +173,7 @@ class Work:
         stepping = work.selection.edge is not None
         reserve(work.path, None if stepping else work.target, -1)
         if work.target is not None:
-            work.target.pending = False
+            work.target.pending = any(other.target is work.target for other in tree.open.values())
 
     def _stepped(self, tree: Tree, work: Open, result: Stepped) -> None:
         """Add the new state to the tree. It needs an evaluation unless it merges with a known state."""
@@ -258,7 +258,8 @@ class Work:
             node.expansions += 1  # the policy has nothing to add; its earlier proposals remain
         elif self._gives_up(node, failure):
             node.closed = f"{failure.kind}: {failure.reason}"
-            charged = "value" in work.left or "value" not in work.selection.needs  # otherwise it was counted on its evaluation
+            uncounted = "value" in work.left or "value" not in work.selection.needs  # otherwise it was counted on its evaluation
+            charged = uncounted and tree.iterations < tree.allowed
             tree.iterations += charged
             edge_there = work.path[-1][1] if work.path else None
             if edge_there is not None:

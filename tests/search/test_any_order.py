@@ -15,6 +15,7 @@ from exact.search.algorithms.react import React
 from exact.search.base import Compared, Done, Need, Selection, Stepped, Valued
 from exact.search.mcts import MCTS
 from exact.search.registry import algorithm
+from exact.search.rules.schedule import progressive
 from exact.search.tree import SearchError
 from exact.search.work import Work
 from tests.search.harness import Harness, check, check_idle, failed
@@ -43,6 +44,7 @@ class Crowd:
         self.run, self.dice, self.workers, self.trouble = run, dice, workers, trouble
         self.open: list[tuple[Selection, list[Need]]] = []
         self.values: list[float] = []
+        self.judged: set[tuple[int, int]] = set()
 
     def search(self) -> Done:
         """Search until done, and check the tree after each move."""
@@ -74,11 +76,20 @@ class Crowd:
             result = self.run.result(selection, needs.pop(0))
             if isinstance(result, Valued):
                 self.values.append(result.evaluation.value)
+                self.judge(selection)
             if isinstance(result, Compared):
                 self.values.extend(result.scores)
             self.run.tell(selection, result)
             if needs and not self.run.is_noop(selection):
                 self.open.append((selection, needs))
+
+    def judge(self, selection: Selection) -> None:
+        """Check that no state is evaluated twice with the same draw: a seeded model or a cache would give the same answer twice."""
+        target = self.run.tree.open[selection.id].target
+        assert target is not None
+        judged = (target.id, selection.draw)
+        assert judged not in self.judged, f"node {target.id} with draw {selection.draw}"
+        self.judged.add(judged)
 
     def commit(self) -> bool:
         """Decide and act; False where nothing can be committed. Now and then the environment refuses or surprises."""
@@ -87,6 +98,7 @@ class Crowd:
             edge = algorithm.decide(tree).edges[0]
         except SearchError:
             assert all(edge.futile for edge in tree.root.edges)
+            assert tree.root.expansions or tree.root.closed or self.trouble, "there was no action to choose from"
             return False
         assert not tree.root.edges[edge].futile
         seen = self.run.step(tree.root, tree.root.edges[edge])
@@ -102,6 +114,8 @@ class Crowd:
 LOOKAHEADS = ("best_first", "best_of_n", "beam", "tot_bfs", "tot_bfs vote", "tot_dfs")
 SAMPLING = ("gumbel", "gumbel visits", "flat_halving", "abmcts")
 """Those that draw, or halve."""
+NAMES = ("mcts", "greedy", "react", *LOOKAHEADS, *SAMPLING)
+TROUBLES, CONSTANTS = (0.0, 0.1, 0.5), (0.0, 0.5, 5.0)
 
 
 def any_of(name: str, dice: random.Random, c: float) -> Work:
@@ -133,18 +147,30 @@ def any_of(name: str, dice: random.Random, c: float) -> Work:
             expansion=dice.choice(["lazy", "eager"]),
             collision=dice.choice(["mask", "resample"]),
             merging=dice.choice(["none", "noop", "siblings", "full"]),
+            enough=None if name == "flat_halving" else dice.choice([None, 0.5]),
             options={"halving": "visits", "scale": 1.0} if "visits" in name else {},
         )
         made = algorithm(config)
         assert isinstance(made, Work)
         return made
-    return {"mcts": MCTS(iterations=iterations, k=3, c=c, depth=depth), "greedy": Greedy(k=3), "react": React()}[name]
+    if name == "mcts":
+        return MCTS(
+            iterations=iterations,
+            k=3,
+            c=c,
+            depth=depth,
+            evaluations=dice.randint(1, 3),
+            enough=dice.choice([None, 0.5]),
+            early=dice.random() < 0.3,
+            expansion=dice.choice(["lazy", "eager", "speculative"]),
+            collision=dice.choice(["mask", "wait", "resample"]),
+            widening=dice.choice([None, progressive(1.0, 0.5)]),
+        )
+    return {"greedy": Greedy(k=3), "react": React()}[name]
 
 
-@pytest.mark.parametrize("name", ["mcts", "greedy", "react", *LOOKAHEADS, *SAMPLING])
-@settings(max_examples=150, deadline=None)
-@given(seed=st.integers(0, 2**32), workers=st.integers(1, 6), trouble=st.sampled_from([0.0, 0.1, 0.5]), c=st.sampled_from([0.0, 0.5, 5.0]))
-def test_the_counts_hold_and_the_search_ends(name: str, seed: int, workers: int, trouble: float, c: float) -> None:
+def whole_search(name: str, seed: int, workers: int, trouble: float, c: float) -> None:
+    """Search and commit up to five times in an environment at random, and check all that holds of every search."""
     dice = random.Random(seed)
     run = Harness(any_environment(dice), any_of(name, dice, c))
     crowd = Crowd(run, dice, workers=workers, trouble=trouble)
@@ -152,10 +178,17 @@ def test_the_counts_hold_and_the_search_ends(name: str, seed: int, workers: int,
         crowd.search()
         check_idle(run.tree)
         if name not in ("greedy", "react"):
-            assert run.tree.iterations <= run.tree.allowed
+            assert run.tree.iterations <= run.tree.allowed, "more iterations than were granted"
         if not crowd.commit() or run.tree.root.terminated:
             break
     check_idle(run.tree)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 2**32), workers=st.integers(1, 6), trouble=st.sampled_from(TROUBLES), c=st.sampled_from(CONSTANTS))
+def test_the_counts_hold_and_the_search_ends(name: str, seed: int, workers: int, trouble: float, c: float) -> None:
+    whole_search(name, seed, workers, trouble, c)
 
 
 @pytest.mark.parametrize("name", ["mcts", *SAMPLING])

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make .venv, install exact into it, and find a browser. Running it again changes nothing that is up to date.
-# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--parity] [--extras] [--sites] [--desktop] [--browsergym]
+# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp]
 #   --no-test     omit the packages that only tests need
 #   --sandbox     find or fetch gVisor's runsc, which forkable environments need
 #   --webarena    install WebArena's and VisualWebArena's task files and evaluators in .bench/venvs/webarena (500 MB)
@@ -10,6 +10,7 @@
 #   --desktop     install the packages of the desktop and its five tasks with apt-get
 #   --browsergym  install BrowserGym and WebArena's environment (300 MB) in $XDG_CACHE_HOME/exact/browsergym
 #                 (~/.cache/exact/browsergym); EXACT_BROWSERGYM names the Python of another virtual environment
+#   --llamacpp    install llama.cpp's server and the weights of a small model in .bench/venvs/llamacpp (230 MB)
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -25,7 +26,7 @@ has_all() {
   for name in "$@"; do has "$name" || return 1; done
 }
 
-wanted="test" sandbox="" webarena="" parity="" extras="" sites="" desktop="" browsergym=""
+wanted="test" sandbox="" webarena="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp=""
 for option in "$@"; do
   case "$option" in
     --no-test) wanted="run" ;;
@@ -36,7 +37,11 @@ for option in "$@"; do
     --sites) sites="yes" ;;
     --desktop) desktop="yes" ;;
     --browsergym) browsergym="yes" ;;
-    *) echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--parity] [--extras] [--sites] [--desktop] [--browsergym]" >&2 && exit 2 ;;
+    --llamacpp) llamacpp="yes" ;;
+    *)
+      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp]" >&2
+      exit 2
+      ;;
   esac
 done
 
@@ -146,6 +151,7 @@ apart() { # a separate virtual environment for constraints/NAME.txt, which lists
 }
 [ -z "$webarena" ] || apart webarena "the evaluators of WebArena and VisualWebArena"
 [ -z "$sites" ] || apart sites "Trac and Wagtail"
+[ -z "$llamacpp" ] || apart llamacpp "llama.cpp's server and a small model"
 
 driver() { # succeeds if Playwright's driver starts, else prints the reason
   .venv/bin/python -c 'import sys; from exact.environments.browser.launch.driver import driver_fault; sys.exit(driver_fault() or 0)' 2>&1

@@ -131,6 +131,17 @@ def test_the_peers_of_the_parity_tests_are_installed_where_asked_for_and_once(pl
     ]  # fmt: skip
 
 
+def test_the_local_model_is_installed_without_dependencies_in_a_virtual_environment_of_its_own(place: Place) -> None:
+    place.put("python3", PYTHON_WITH_BROWSER)
+    place.put("uv", UV)
+    place.set_up()
+    for _ in range(2):
+        done = place.set_up("--llamacpp")
+        assert done.returncode == 0, done.stderr
+    (install,) = place.installs[2:]
+    assert "--no-deps --require-hashes -r constraints/llamacpp.txt --python .bench/venvs/llamacpp/bin/python" in install
+
+
 def test_the_task_files_of_webarena_have_a_virtual_environment_of_their_own(place: Place) -> None:
     place.put("python3", PYTHON_WITH_BROWSER)
     place.put("uv", UV)

@@ -53,6 +53,9 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Number of times that a parse error was sent back before."""
     schema: Mapping[str, Any] | None = None
     """JSON Schema of the answer. It is not sent to a server that does not support schemas; the answer is parsed in any case."""
+    grammar: str = ""
+    """Grammar of the answer in GBNF. It is not sent to a server that does not take grammars; the answer is parsed in any case. Empty: any
+    text."""
     left_out: tuple[str, ...] = ()
     """Notes on parts of the state that did not fit into the messages; journalled, not sent."""
     draw: int = 0

@@ -150,7 +150,8 @@ def digest(request: ChatRequest, model: str, about: str = "") -> bytes:
         for m in request.messages
     ]  # fmt: skip
     drawn = msgspec.structs.replace(request.sampling, n=1)
-    normal = msgspec.json.encode([model, about, messages, drawn, request.schema], order="deterministic")
+    form = [request.schema, request.grammar] if request.grammar else [request.schema]
+    normal = msgspec.json.encode([model, about, messages, drawn, *form], order="deterministic")
     return hashlib.sha256(normal).digest()
 
 

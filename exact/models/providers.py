@@ -18,6 +18,7 @@ DEFAULT, OTHER = "openai", "compatible"
 """The provider of a model that names none: without a base_url, and with one."""
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]
+Grammar = Literal["grammar", "structured_outputs", "ebnf"]
 Limit = Literal["max_tokens", "max_completion_tokens"]
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -32,6 +33,8 @@ class ModelCapabilities(Strict, frozen=True, kw_only=True, omit_defaults=True):
     """Log-probabilities of tokens. Without them an answer has none."""
     json_schema: bool | None = None
     """Answers constrained by a JSON Schema. Without it the schema is not sent, and the text is parsed."""
+    grammar: Grammar | Literal[False] | None = None
+    """Field for a grammar of the answer: `grammar` (llama.cpp; None too), `structured_outputs` (vLLM), `ebnf` (SGLang). False: none."""
     images: bool | None = None
     """Pictures in messages. Without it a picture is replaced by a note."""
     seed: bool | None = None

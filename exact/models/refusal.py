@@ -15,6 +15,7 @@ FIELDS = {
     "logprobs": "logprobs",
     "top_logprobs": "logprobs",
     "response_format": "json_schema",
+    **dict.fromkeys(("grammar", "structured_outputs", "ebnf"), "grammar"),
     "seed": "seed",
     "temperature": "sampling",
     "top_p": "sampling",
@@ -32,6 +33,7 @@ _SYNONYMS = {
     "logprobs": r"\blog[\s_-]?prob\w*|\btoken probabilities\b",
     "top_logprobs": r"\blog[\s_-]?prob\w*|\btoken probabilities\b",
     "response_format": r"\bjson[\s_]?schema\b|\bjson mode\b|\bstructured[\s_]?outputs?\b",
+    **dict.fromkeys(("grammar", "structured_outputs", "ebnf"), r"\bgrammars?\b|\bguided[\s_]?(?:decoding|grammar)\b"),
     "temperature": r"\bsampling (?:parameter|setting|option)s?\b",
     "top_p": r"\bsampling (?:parameter|setting|option)s?\b|\bnucleus\b",
 }

@@ -57,6 +57,11 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCa
     if request.schema is not None and takes.json_schema is not False:
         schema = {"name": "answer", "schema": dict(request.schema), "strict": True}
         out["response_format"] = {"type": "json_schema", "json_schema": schema}
+    if request.grammar and takes.grammar is not False:
+        field = takes.grammar or "grammar"
+        out[field] = {"grammar": request.grammar} if field == "structured_outputs" else request.grammar
+    elif request.grammar:
+        notes.append("grammar")
     return out, tuple(notes)
 
 

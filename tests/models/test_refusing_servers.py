@@ -2,12 +2,14 @@
 
 import json
 
+import msgspec
 import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from exact.errors import ModelError, PromptRefused
 from exact.models.openai import OpenAIModel
+from exact.models.providers import ModelCapabilities, Provider
 
 OPTIONS = {
     "top_k": 20, "min_p": 0.1, "presence_penalty": 0.1, "frequency_penalty": 0.1, "repetition_penalty": 1.1, "stop": ["x"], "user": "u",
@@ -69,6 +71,19 @@ async def test_what_is_named_is_left_out_alone(http, configured, ask):
     answer = await model.complete(ask())
     await model.close()
     assert set(server.bodies[0]) - set(server.bodies[1]) == {"min_p"} and answer.notes == ("min_p",)
+
+
+@pytest.mark.parametrize("takes", ["grammar", "structured_outputs", "ebnf"])
+@pytest.mark.parametrize("message", ["failed to parse grammar", "Guided decoding is not supported", "Unsupported parameter: {field}"])
+async def test_a_refused_grammar_is_left_out_alone(http, configured, ask, takes, message):
+    server = Server(http, lambda body: (400, {"error": message.format(field=takes)}) if takes in body else None)
+    capabilities = ModelCapabilities(grammar=takes)
+    model = OpenAIModel(configured(server.base_url), provider=Provider(base_url=server.base_url, capabilities=capabilities))
+    request = msgspec.structs.replace(ask(seed=1), grammar="root ::= x")
+    answers = [await model.complete(request) for _ in range(2)]
+    await model.close()
+    assert [takes in body for body in server.bodies] == [True, False, False] and "seed" in server.bodies[-1]
+    assert all(answer.notes == ("grammar",) for answer in answers)
 
 
 async def test_a_refusal_for_another_reason_teaches_nothing(http, configured, ask):

@@ -1,10 +1,13 @@
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exact.models import wire
 from exact.models.base import Usage
+from exact.models.providers import ModelCapabilities
 from exact.models.wire import MalformedAnswer, answer, classified, embedded
 
 
@@ -124,3 +127,20 @@ def test_any_json_is_an_answer_with_counts_or_malformed(read_any, data):
         except MalformedAnswer:
             continue
         assert usage.output_tokens >= 0 and 0 <= usage.cached_tokens <= usage.input_tokens
+
+
+@pytest.mark.parametrize(
+    ("takes", "sent"),
+    [
+        (None, {"grammar": "root ::= x"}),
+        ("grammar", {"grammar": "root ::= x"}),
+        ("structured_outputs", {"structured_outputs": {"grammar": "root ::= x"}}),
+        ("ebnf", {"ebnf": "root ::= x"}),
+        (False, {}),
+    ],
+)
+def test_a_grammar_is_sent_in_the_field_that_the_server_reads(ask, takes, sent):
+    request = msgspec.structs.replace(ask(), grammar="root ::= x")
+    plain, _ = wire.body(ask(), "m", n=1, index=0, takes=ModelCapabilities())
+    written, notes = wire.body(request, "m", n=1, index=0, takes=ModelCapabilities(grammar=takes))
+    assert written == plain | sent and notes == (() if sent else ("grammar",))

@@ -195,6 +195,17 @@ def parse_check_answers(text: str, checks: int) -> tuple[CheckAnswer, ...]:
     return tuple(found[number] for number in sorted(found))
 
 
+def parse_yes_or_no(text: str) -> bool:
+    """Return whether an answer begins with yes.
+
+    Raises AnswerError if it begins with neither yes nor no.
+    """
+    answer = _YES_OR_NO.match(final_answer(text).strip().lstrip("\"'“‘«"))
+    if answer is None:
+        raise AnswerError("the answer begins with neither yes nor no: answer with one of these words")
+    return answer["answer"].lower() == "yes"
+
+
 def parse_preference(text: str) -> float:
     """Return the first state's share of the vote in the line `Better: ...`: 1, 0 or 0.5.
 

@@ -8,7 +8,7 @@ from exact.config import Config, ModelConfig, ValueConfig
 from exact.models import roles as roles_of
 from exact.models.providers import provider_name, providers
 
-_CALLS_A_MODEL = frozenset({"llm", "single_debate", "rubric", "comparative", "trained"})
+_CALLS_A_MODEL = frozenset({"llm", "single_debate", "rubric", "comparative", "logprob", "trained"})
 
 
 def roles(config: Config) -> tuple[str, ...]:

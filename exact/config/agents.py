@@ -67,20 +67,24 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     """The value function, which evaluates states."""
 
     kind: Literal[
-        "builtin", "llm", "single_debate", "debate", "rubric", "comparative", "cascade", "ensemble", "trained", "constant", "oracle"
+        "builtin", "llm", "single_debate", "debate", "rubric", "comparative", "logprob", "cascade", "ensemble", "trained", "constant",
+        "oracle",
     ] = "builtin"  # fmt: skip
     """Kind of value function. llm: a grade. single_debate: a grade after arguments for both sides in one answer. debate: two debaters and
-    judges. rubric: yes-or-no checks. comparative: siblings ranked against each other. trained: a classifier's probability. cascade,
-    ensemble: see `members`. constant: 0.5 for everything, as a control. oracle: the benchmark's own score of terminal states, marked
-    everywhere. Default: builtin, or a cascade where the policy is a language model."""
+    judges. rubric: yes-or-no checks. comparative: siblings ranked against each other. logprob: the probability of yes against no, from one
+    token. trained: a classifier's probability. cascade, ensemble: see `members`. constant: 0.5 for everything, as a control. oracle: the
+    benchmark's own score of terminal states, marked everywhere. Default: builtin, or a cascade where the policy is a language model."""
     samples: AtLeastOne = 4
-    """Samples for one state; the value is their mean. debate: samples of each judge in each order."""
+    """Samples for one state; the value is their mean. debate: samples of each judge in each order. logprob: answers that are counted where
+    the server lists no likeliest tokens; else one call is enough."""
     grades: Literal["even", "web", "desktop", "reinforced"] = "even"
     """Scale of the letter grades: see docs/agents.md."""
     rounds: AtLeastOne = 1
     """debate: rounds of arguments. From the second round on each side has read the other."""
     judges: AtLeastOne = 1
     """debate: number of judges. Each may have a model of its own: `value.judge`, `value.judge.1`, ..."""
+    verdict: Literal["grade", "logprob"] = "grade"
+    """debate: verdict of a judge. grade: a letter after reasons. logprob: the probability of yes against no, from one token."""
     threshold: Share = 0.15
     """llm, single_debate, rubric, debate: standard error of the value above which `samples` more are drawn."""
     most: AtLeastOne = 6

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -37,6 +37,8 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int = 512
     seed: int | None = None
     logprobs: bool = False
+    top_logprobs: int | msgspec.UnsetType = msgspec.UNSET
+    """Number of likeliest tokens to list at each position, with their log-probabilities; it needs `logprobs`. Unset: none."""
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +64,13 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Number of earlier questions of this kind at the node. Below 0: the answer has to be independent of theirs."""
 
 
+class TokenChance(NamedTuple):
+    """A token that could stand at a position, and its log-probability."""
+
+    text: str
+    logprob: float
+
+
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """One sampled answer."""
 
@@ -71,6 +80,10 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """Token ids, where the server gives them."""
     logprobs: tuple[float, ...] | None = None
     """Natural logarithms, one a token, where the server gives them."""
+    ends: tuple[int, ...] | None = None
+    """Position in `text` at which each token ends, where the tokens' texts make up the answer's. Tokens outside `text` are empty."""
+    top_logprobs: tuple[tuple[TokenChance, ...], ...] | None = None
+    """Likeliest tokens at each position, likeliest first, where they were requested and the server gives them."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,6 +31,8 @@ class ModelCapabilities(Strict, frozen=True, kw_only=True, omit_defaults=True):
     """Several choices in one request. Without it they are requested in parallel."""
     logprobs: bool | None = None
     """Log-probabilities of tokens. Without them an answer has none."""
+    top_logprobs: int | None = None
+    """Most likeliest tokens that can be listed at each position. 0: none."""
     json_schema: bool | None = None
     """Answers constrained by a JSON Schema. Without it the schema is not sent, and the text is parsed."""
     grammar: Grammar | Literal[False] | None = None

@@ -13,7 +13,6 @@ from exact.models.providers import Limit, ModelCapabilities
 FIELDS = {
     "n": "n",
     "logprobs": "logprobs",
-    "top_logprobs": "logprobs",
     "response_format": "json_schema",
     **dict.fromkeys(("grammar", "structured_outputs", "ebnf"), "grammar"),
     "seed": "seed",
@@ -21,6 +20,9 @@ FIELDS = {
     "top_p": "sampling",
 }
 """Fields of a request that a capability stands for."""
+
+FEWER_TOP_LOGPROBS = 5
+"""Likeliest tokens a position that are requested where more are refused: no server that lists any lists fewer."""
 
 LIMITS: tuple[Limit, Limit] = ("max_tokens", "max_completion_tokens")
 REQUIRED = frozenset({"model", "messages"})
@@ -78,6 +80,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
 
     def refuses(self, field: str) -> bool:
         """Return whether a field of a request is left out."""
+        if field == "top_logprobs":
+            return self.takes.logprobs is False or self.takes.top_logprobs == 0
         return field in self.without or (field in FIELDS and getattr(self.takes, FIELDS[field]) is False)
 
 
@@ -109,6 +113,8 @@ def adjusted(known: Learned, body: Mapping[str, Any], param: str, message: str) 
         return _with(known, both=False)
     if pictures_refused(body, message):
         return _with(known, images=False)
+    if named == ["top_logprobs"] and body["top_logprobs"] > FEWER_TOP_LOGPROBS and not _UNKNOWN.search(message):
+        return _with(known, top_logprobs=FEWER_TOP_LOGPROBS)
     if not named or set(named) <= set(LIMITS):
         limit = _other_limit(takes, body, param, message)
         if limit is not None:
@@ -123,8 +129,10 @@ def adjusted(known: Learned, body: Mapping[str, Any], param: str, message: str) 
 
 
 def _left_out(known: Learned, fields: list[str]) -> Learned:
-    lacks = {FIELDS[field]: False for field in fields if field in FIELDS}
-    others = known.without | {field for field in fields if field not in FIELDS}
+    lacks: dict[str, Any] = {FIELDS[field]: False for field in fields if field in FIELDS}
+    if "top_logprobs" in fields:
+        lacks["top_logprobs"] = 0
+    others = known.without | {field for field in fields if field not in FIELDS and field != "top_logprobs"}
     return Learned(takes=msgspec.structs.replace(known.takes, **lacks), without=frozenset(others))
 
 

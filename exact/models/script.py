@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from exact.models.base import ChatRequest, Image, Text
+from exact.models.base import ChatRequest, Image, Text, TokenChance
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +47,10 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     refusal: str | None = None
     logprobs: tuple[float, ...] | None = None
     token_ids: tuple[int, ...] | None = None
+    tokens: tuple[str | bytes, ...] | None = None
+    """Tokens of the text, with one log-probability each; bytes where a token is a part of a character."""
+    top_logprobs: tuple[tuple[TokenChance, ...], ...] | None = None
+    """Likeliest tokens at each position."""
 
 
 Answers = Callable[[Question, int], str | Reply]
@@ -136,11 +140,24 @@ def vectors(texts: Sequence[str]) -> dict[str, Any]:
 def _written(index: int, reply: Reply) -> dict[str, Any]:
     message = {"role": "assistant", "content": None if reply.refusal else reply.text, "refusal": reply.refusal}
     out: dict[str, Any] = {"index": index, "message": message, "finish_reason": reply.finish, "logprobs": None}
-    if reply.logprobs is not None:
-        out["logprobs"] = {"content": [{"token": "?", "logprob": logprob, "top_logprobs": []} for logprob in reply.logprobs]}
+    if reply.logprobs is not None or reply.top_logprobs is not None:
+        out["logprobs"] = {"content": _positions(reply)}
     if reply.token_ids is not None:
         out["token_ids"] = list(reply.token_ids)
     return out
+
+
+def _positions(reply: Reply) -> list[dict[str, Any]]:
+    tops = reply.top_logprobs or ()
+    logprobs = reply.logprobs or tuple(top[0].logprob for top in tops)
+    tokens = reply.tokens or ("?",) * len(logprobs)
+    listed = [[_token(one.text) | {"logprob": one.logprob} for one in top] for top in tops] or [[]] * len(logprobs)
+    return [_token(token) | {"logprob": logprob, "top_logprobs": top} for token, logprob, top in zip(tokens, logprobs, listed, strict=True)]
+
+
+def _token(token: str | bytes) -> dict[str, Any]:
+    given = token if isinstance(token, bytes) else token.encode()
+    return {"token": given.decode(errors="replace"), "bytes": list(given)}
 
 
 def _tokens(text: str) -> int:

@@ -77,7 +77,17 @@ class ScriptedModel:
 
 def _choice(reply: Reply) -> Choice:
     finish = "refusal" if reply.refusal else reply.finish
-    return Choice(text=reply.text or reply.refusal or "", finish=finish, token_ids=reply.token_ids, logprobs=reply.logprobs)
+    return Choice(
+        text=reply.text or reply.refusal or "", finish=finish, token_ids=reply.token_ids, logprobs=reply.logprobs,
+        ends=_ends(reply), top_logprobs=reply.top_logprobs,
+    )  # fmt: skip
+
+
+def _ends(reply: Reply) -> tuple[int, ...] | None:
+    if reply.tokens is None:
+        return None
+    parts = [token if isinstance(token, bytes) else token.encode() for token in reply.tokens]
+    return tuple(len(b"".join(parts[:count]).decode(errors="replace")) for count in range(1, len(parts) + 1))
 
 
 class Status(msgspec.Struct, frozen=True):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import base64
+import codecs
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Message, Text, Usage
+from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Message, Sampling, Text, TokenChance, Usage
 from exact.models.providers import ModelCapabilities
 
 SEEDS = 2**31
 """Upper bound of seeds, exclusive. Every server takes seeds in [0, SEEDS)."""
 
+LEAST_LOGPROB = -9999.0
+"""Log-probability of what cannot be, as servers write it that cannot write minus infinity."""
 _SPOKEN = ("text", "output_text", None)
 """Types of parts of an answer that belong to its text."""
 _FINISHES = {
@@ -50,10 +53,27 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCa
         out["n"] = n
     if sampling.seed is not None and takes.seed is not False:
         out["seed"] = (sampling.seed + index) % SEEDS
-    if sampling.logprobs and takes.logprobs is not False:
-        out["logprobs"] = True
-    elif sampling.logprobs:
+    out |= _logprobs(sampling, takes, notes) | _form(request, takes, notes)
+    return out, tuple(notes)
+
+
+def _logprobs(sampling: Sampling, takes: ModelCapabilities, notes: list[str]) -> dict[str, Any]:
+    """Return the fields for log-probabilities: of at most as many likeliest tokens as the server lists."""
+    if not sampling.logprobs:
+        return {}
+    if takes.logprobs is False:
         notes.append("logprobs")
+        return {}
+    wanted = sampling.top_logprobs or 0
+    top = wanted if takes.top_logprobs is None else min(wanted, takes.top_logprobs)
+    if wanted and not top:
+        notes.append("top_logprobs")
+    return {"logprobs": True} | ({"top_logprobs": top} if top else {})
+
+
+def _form(request: ChatRequest, takes: ModelCapabilities, notes: list[str]) -> dict[str, Any]:
+    """Return the fields that constrain the answer: a JSON Schema, a grammar."""
+    out: dict[str, Any] = {}
     if request.schema is not None and takes.json_schema is not False:
         schema = {"name": "answer", "schema": dict(request.schema), "strict": True}
         out["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -62,7 +82,7 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCa
         out[field] = {"grammar": request.grammar} if field == "structured_outputs" else request.grammar
     elif request.grammar:
         notes.append("grammar")
-    return out, tuple(notes)
+    return out
 
 
 def question(request: ChatRequest, model: str, takes: ModelCapabilities) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -125,13 +145,15 @@ def _choice(choice: Mapping[str, Any]) -> Choice:
     said = _object(choice.get("message"))
     text, refusal = _text(said.get("content")) or _text(choice.get("text")), _text(said.get("refusal"))
     tokens = [each for each in _list(_object(choice.get("logprobs")).get("content")) if isinstance(each, dict)]
-    logprobs = tuple(each["logprob"] for each in tokens if isinstance(each.get("logprob"), int | float))
+    logprobs = tuple(logprob for each in tokens if (logprob := _logprob(each.get("logprob"))) is not None)
     finish = _text(choice.get("finish_reason"))
     return Choice(
         text=text or refusal,
         finish="refusal" if refusal else _FINISHES.get(finish.lower(), finish),
         token_ids=_ids(choice.get("token_ids")) or _ids([each.get("id") for each in tokens]) or _ids_in_names(tokens),
         logprobs=logprobs if tokens and len(logprobs) == len(tokens) else None,
+        ends=_ends(tokens, text),
+        top_logprobs=_tops(tokens),
     )
 
 
@@ -154,6 +176,43 @@ def _ids_in_names(tokens: list[dict[str, Any]]) -> tuple[int, ...] | None:
     if not names or not all(name.removeprefix("token_id:").isdigit() and ":" in name for name in names):
         return None
     return tuple(int(name.partition(":")[2]) for name in names)
+
+
+def _ends(tokens: list[dict[str, Any]], text: str) -> tuple[int, ...] | None:
+    """Return the position in the text at which each token ends. None where the tokens do not make up the text."""
+    decoder, ends, written = codecs.getincrementaldecoder("utf-8")(errors="replace"), list[int](), ""
+    for token in tokens:
+        written += decoder.decode(_bytes(token))
+        ends.append(len(written))
+    begins = written.rfind(text) if text else -1
+    return None if begins < 0 else tuple(min(len(text), max(0, end - begins)) for end in ends)
+
+
+def _tops(tokens: list[dict[str, Any]]) -> tuple[tuple[TokenChance, ...], ...] | None:
+    """Return the likeliest tokens at each position; None where the server lists none."""
+    found = tuple(tuple(_chances(token.get("top_logprobs"))) for token in tokens)
+    return found if any(found) else None
+
+
+def _chances(given: object) -> list[TokenChance]:
+    listed = [each for each in _list(given) if isinstance(each, dict)]
+    chances = [(_bytes(each).decode(errors="replace"), _logprob(each.get("logprob"))) for each in listed]
+    return sorted((TokenChance(text, logprob) for text, logprob in chances if logprob is not None), key=lambda one: -one.logprob)
+
+
+def _bytes(token: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a token: `bytes`, where a part of a character may stand, else its text."""
+    given = _list(token.get("bytes"))
+    if given and all(isinstance(each, int) and 0 <= each < 256 for each in given):
+        return bytes(given)
+    return _text(token.get("token")).encode()
+
+
+def _logprob(value: object) -> float | None:
+    """Return a log-probability, at least LEAST_LOGPROB; None where the value is none."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value <= 1.0:
+        return None
+    return float(max(value, LEAST_LOGPROB))
 
 
 def _usage(usage: object) -> Usage:

@@ -17,8 +17,7 @@ ATTEMPTS = 3
 """Attempts at one question: the first, and two with the parse error."""
 
 _SHOWN = 2000
-_UNFINISHED = {
-    "length": "the answer was cut off at the limit of {limit} tokens: think in fewer words",
+_WITHHELD = {
     "content_filter": "the answer was withheld by the server's content filter",
     "refusal": "the answer was a refusal",
     "empty": "the server gave no answer",
@@ -35,13 +34,29 @@ async def ask(model: ChatModel, request: ChatRequest, parse: Callable[[str], T],
 async def read(
     model: ChatModel, request: ChatRequest, parse: Callable[[str], T], *, seed: int, repair: bool = False
 ) -> list[tuple[Choice, T]]:
+    """Return the choices that parse, in order, with their parsed values; at least one: see `read_choices`.
+
+    `parse` reads a text. A sample that was cut off at the limit of tokens does not parse, for its last line may be half a line.
+    """
+    limit = request.sampling.max_tokens
+
+    def parse_whole(choice: Choice) -> T:
+        if choice.finish == "length":
+            raise AnswerError(f"the answer was cut off at the limit of {limit} tokens: think in fewer words")
+        return parse(choice.text)
+
+    return await read_choices(model, request, parse_whole, seed=seed, repair=repair)
+
+
+async def read_choices(
+    model: ChatModel, request: ChatRequest, parse: Callable[[Choice], T], *, seed: int, repair: bool = False
+) -> list[tuple[Choice, T]]:
     """Return the choices that parse, in order, with their parsed values; at least one.
 
-    `parse` raises ActionError or AnswerError, whose text goes back to the model. A sample that did not end by itself does not
-    parse, for its last line may be half a line. Only when no sample parses is the question asked again; with `repair` also once for the
-    samples that do not, with the first one's error. Each attempt's
-    `sampling.seed` is drawn from (`seed`, role, node, attempt, draw). Raises AnswerError when the last attempt gives nothing either, and
-    ModelError; that too where the model was not heard each time, because its server gave no answer.
+    `parse` raises ActionError or AnswerError, whose text goes back to the model. A sample that the server withheld does not parse. Only
+    when no sample parses is the question asked again; with `repair` also once for the samples that do not, with the first one's error.
+    Each attempt's `sampling.seed` is drawn from (`seed`, role, node, attempt, draw). Raises AnswerError when the last attempt gives nothing
+    either, and ModelError; that too where the model was not heard each time, because its server gave no answer.
     """
     asked, error, shown, found, wanted = request, "", "", list[tuple[Choice, T]](), request.sampling.n
     silent = 0
@@ -54,7 +69,7 @@ async def read(
         errors: list[tuple[str, str]] = []
         for choice in answer.choices:
             try:
-                found.append((choice, _parsed(choice, parse, sampling.max_tokens)))
+                found.append((choice, _parsed(choice, parse)))
             except (ActionError, AnswerError) as failed:
                 errors.append((choice.text, str(failed)))
         if found and not (repair and errors and attempt == 0):
@@ -75,10 +90,10 @@ def call_seed(seed: int, role: str, node: int, attempt: int, draw: int = 0) -> i
     return int.from_bytes(digest) % SEEDS
 
 
-def _parsed(choice: Choice, parse: Callable[[str], T], limit: int) -> T:
-    if choice.finish in _UNFINISHED:
-        raise AnswerError(_UNFINISHED[choice.finish].format(limit=limit))
-    return parse(choice.text)
+def _parsed(choice: Choice, parse: Callable[[Choice], T]) -> T:
+    if choice.finish in _WITHHELD:
+        raise AnswerError(_WITHHELD[choice.finish])
+    return parse(choice)
 
 
 def _with_error(request: ChatRequest, shown: str, error: str) -> tuple[Message, ...]:

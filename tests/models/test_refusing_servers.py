@@ -134,3 +134,31 @@ async def test_a_server_without_n_answers_all_choices(http, configured, ask):
     first, second = await model.complete(ask(n=3)), await model.complete(ask(n=3))
     await model.close()
     assert len(first.choices) == len(second.choices) == 3 and len(server.bodies) == 1 + 3 + 3
+
+
+TOP_WORDINGS = [
+    "Invalid value for 'top_logprobs': must be less than or equal to 5.",
+    "top_logprobs: Input should be between 0 and 5",
+    "The value of topLogprobs is above the maximum of 5.",
+]
+
+
+@pytest.mark.parametrize("wording", TOP_WORDINGS)
+async def test_fewer_likeliest_tokens_are_requested_where_there_are_too_many(http, configured, ask, wording):
+    server = Server(http, lambda body: (400, {"error": {"message": wording}}) if body.get("top_logprobs", 0) > 5 else None)
+    model = OpenAIModel(configured(server.base_url))
+    for _ in range(2):
+        await model.complete(ask(logprobs=True, top_logprobs=20))
+    await model.close()
+    assert [body.get("top_logprobs") for body in server.bodies] == [20, 5, 5]
+
+
+@pytest.mark.parametrize("wording", ["Unsupported parameter: 'top_logprobs'", "Unknown field top_logprobs in request", "Bad Request"])
+async def test_a_server_without_likeliest_tokens_is_asked_without(http, configured, ask, wording):
+    server = Server(http, lambda body: (400, {"error": {"message": wording}}) if "top_logprobs" in body else None)
+    model = OpenAIModel(configured(server.base_url))
+    for _ in range(2):
+        answer = await model.complete(ask(logprobs=True, top_logprobs=20))
+    await model.close()
+    assert ["top_logprobs" in body for body in server.bodies] == [True, False, False]
+    assert {"top_logprobs", "logprobs"} & set(answer.notes)

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact.models import wire
-from exact.models.base import Usage
+from exact.models.base import ChatRequest, Message, Sampling, Text, TokenChance, Usage
 from exact.models.providers import ModelCapabilities
-from exact.models.wire import MalformedAnswer, answer, classified, embedded
+from exact.models.wire import MalformedAnswer, answer, body, classified, embedded
 
 
 def read(message=None, *, usage=None, **choice):
@@ -120,10 +120,11 @@ ANYTHING = st.recursive(
 @given(ANYTHING)
 @pytest.mark.parametrize("read_any", [answer, classified, embedded])
 def test_any_json_is_an_answer_with_counts_or_malformed(read_any, data):
-    choice = {"message": data, "index": data, "logprobs": {"content": [data]}, "finish_reason": data, "token_ids": data}
-    for body in (data, {"choices": [data], "usage": data, "data": [data]}, {"choices": [choice], "usage": data}):
+    tokens = [data, position(data, data, bytes=data, top_logprobs=data), position("a", top_logprobs=[position(data, data)])]
+    choice = {"message": data, "index": data, "logprobs": {"content": tokens}, "finish_reason": data, "token_ids": data}
+    for each in (data, {"choices": [data], "usage": data, "data": [data]}, {"choices": [choice], "usage": data}):
         try:
-            usage = read_any(json.dumps(body)).usage
+            usage = read_any(json.dumps(each)).usage
         except MalformedAnswer:
             continue
         assert usage.output_tokens >= 0 and 0 <= usage.cached_tokens <= usage.input_tokens
@@ -144,3 +145,61 @@ def test_a_grammar_is_sent_in_the_field_that_the_server_reads(ask, takes, sent):
     plain, _ = wire.body(ask(), "m", n=1, index=0, takes=ModelCapabilities())
     written, notes = wire.body(request, "m", n=1, index=0, takes=ModelCapabilities(grammar=takes))
     assert written == plain | sent and notes == (() if sent else ("grammar",))
+
+
+def position(token, logprob=-0.5, **fields):
+    return {"token": token, "logprob": logprob, **fields}
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "ends"),
+    [
+        ("Buy it.", [position("Buy"), position(" it"), position(".")], (3, 6, 7)),
+        ("Buy it.", [position("\n"), position("Buy"), position(" it."), position("<|im_end|>")], (0, 3, 7, 7)),
+        ("Kauf für 5€", [position("Kauf"), position(" f"), position("?", bytes=[0xC3]), position("?", bytes=[0xBC]), position("r 5€")],
+         (4, 6, 6, 7, 11)),
+        ("it", [position("Buy <think>it</think>"), position("it")], (0, 2)),
+        ("Buy", [position("token_id:5"), position("token_id:6")], None),
+        ("", [position("Buy")], None),
+    ],
+)  # fmt: skip
+def test_the_ends_of_tokens_are_positions_in_the_text(text, tokens, ends):
+    assert read({"content": text}, logprobs={"content": tokens}).choices[0].ends == ends
+
+
+def test_the_likeliest_tokens_are_kept_with_their_bytes_in_order():
+    tops = [
+        {"token": "No", "logprob": -2.0, "bytes": [78, 111]},
+        {"token": "\u0120Yes", "logprob": -0.25, "bytes": [32, 89, 101, 115]},
+        {"token": "Maybe", "logprob": -99999, "bytes": None},
+        {"token": "bad", "logprob": "low"},
+        "bad",
+    ]
+    choice = read({"content": "Yes"}, logprobs={"content": [position("Yes", top_logprobs=tops)]}).choices[0]
+    assert choice.top_logprobs == ((TokenChance(" Yes", -0.25), TokenChance("No", -2.0), TokenChance("Maybe", -9999.0)),)
+
+
+@pytest.mark.parametrize("listed", [[], None, {}, "none", [3]])
+def test_a_server_that_lists_no_likeliest_tokens_gives_none(listed):
+    found = read({"content": "Yes"}, logprobs={"content": [position("Yes", top_logprobs=listed)]}).choices[0]
+    assert found.top_logprobs is None and found.logprobs == (-0.5,)
+
+
+def sent(takes=None, **sampling):
+    asked = ChatRequest(messages=(Message("user", (Text("Done?"),)),), sampling=Sampling(**sampling), role="value")
+    return body(asked, "m", n=1, index=0, takes=takes or ModelCapabilities())
+
+
+def test_likeliest_tokens_are_requested_as_far_as_the_server_lists_them():
+    wanted = {"logprobs": True, "top_logprobs": 20}
+    assert sent(**wanted)[0]["top_logprobs"] == 20 and "top_logprobs" not in sent(logprobs=True)[0]
+    assert sent(ModelCapabilities(top_logprobs=5), **wanted)[0]["top_logprobs"] == 5
+    few, notes = sent(ModelCapabilities(top_logprobs=0), **wanted)
+    assert few["logprobs"] and "top_logprobs" not in few and notes == ("top_logprobs",)
+    none, notes = sent(ModelCapabilities(logprobs=False), **wanted)
+    assert not {"logprobs", "top_logprobs"} & set(none) and notes == ("logprobs",)
+
+
+def test_sampling_without_likeliest_tokens_is_encoded_as_it_always_was():
+    assert b"top_logprobs" not in msgspec.json.encode(Sampling())
+    assert b'"top_logprobs":5' in msgspec.json.encode(Sampling(top_logprobs=5))

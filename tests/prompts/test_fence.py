@@ -73,6 +73,7 @@ SHOWN = {
     "value_siblings": lambda seen: render_prompt("value_siblings", context=seen, states=(seen, seen), **VALUE),
     "debater": lambda seen: render_prompt("debater", context=seen, side="for", heard=(CASE,), **VALUE),
     "judge": lambda seen: render_prompt("judge", context=seen, arguments=(CASE,), **VALUE),
+    "value_logprob": lambda seen: render_prompt("value_logprob", context=seen, arguments=(CASE,), **VALUE),
     "rubric": lambda seen: render_prompt("rubric", context=seen),
     "value_rubric": lambda seen: render_prompt("value_rubric", context=seen, checks=("Is it bought?",), **VALUE),
     "compare": lambda seen: render_prompt("compare", first=seen, second=seen, pictures=0, **VALUE),

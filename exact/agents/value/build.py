@@ -73,6 +73,10 @@ def _build_model_value(config: Config, settings: ValueConfig, models: Models) ->
             from exact.agents.value.comparative import ComparativeValue
 
             return ComparativeValue(models(role), settings, sampling=_sampling_of(config, role))
+        case "logprob":
+            from exact.agents.value.logprob import LogprobValue
+
+            return LogprobValue(models(role), settings, sampling=_sampling_of(config, role))
         case "trained":
             from exact.agents.value.trained import TrainedValue
 

@@ -15,6 +15,7 @@ from exact.agents import roles
 from exact.agents.grades import grade_scale
 from exact.agents.parse import parse_argument, parse_grade
 from exact.agents.request import state_request
+from exact.agents.value.logprob import read_verdicts
 from exact.agents.value.samples import Order, ValueSample, aggregate, sample_until_precise
 from exact.config import ValueConfig
 from exact.context import Argument, Context, Evaluation
@@ -35,6 +36,8 @@ class Speaker(NamedTuple):
 
 class DebateValue:
     """Two debaters argue `config.rounds` times; each judge then draws `config.samples` grades in each order.
+
+    With `config.verdict: logprob` a judge answers yes or no with one token in each order, and its probability is the grade.
 
     Debaters speak independently within a round. While the standard error of the value exceeds `config.threshold`, all judges draw
     `config.samples` more, up to `config.most` in each order.
@@ -79,11 +82,14 @@ class DebateValue:
     async def _grades_of(
         self, context: Context, arguments: tuple[Argument, ...], judge: int, order: Order, more: int, count: int
     ) -> list[ValueSample]:
-        speaker = self._judges[judge]
+        speaker, one_token = self._judges[judge], self._config.verdict == "logprob"
         request = state_request(
-            "judge", context, self._config, speaker.sampling, role=roles.judge_role(self._config, judge), samples=count,
-            model=speaker.model.name, more=more, arguments=order_arguments(arguments, order),
+            "value_logprob" if one_token else "judge", context, self._config, speaker.sampling,
+            role=roles.judge_role(self._config, judge), samples=count, model=speaker.model.name, more=more,
+            arguments=order_arguments(arguments, order),
         )  # fmt: skip
+        if one_token:
+            return await read_verdicts(speaker.model, request, seed=context.seed, first=not more, judge=judge, order=order)
         graded = await ask(speaker.model, request, self._parse, seed=context.seed)
         return [ValueSample(one.value, one.reasoning, judge, order) for one in graded]
 

@@ -21,6 +21,8 @@ class ValueSample(NamedTuple):
     judge: int = 0
     order: Order = ""
     """Side whose argument the judge read first. Empty without a debate."""
+    exact: bool = False
+    """Whether another sample would say the same: it was read from probabilities and not drawn."""
 
 
 class SamplingLimits(Protocol):
@@ -38,14 +40,14 @@ async def sample_until_precise(draw: Callable[[int, int], Awaitable[Sequence[Val
     """Return samples: `limits.samples` at first, and as many again while their mean is imprecise, up to `limits.most`.
 
     The mean is imprecise while its standard error exceeds `limits.threshold`. `draw(round, count)` draws `count` samples of each judge in
-    each order; rounds count from 0. A single sample gives no estimate of its error and triggers no further samples.
+    each order; rounds count from 0. A single sample gives no estimate of its error and triggers no further samples; nor do exact ones.
     """
     samples, drawn = list[ValueSample](), 0
     for number in itertools.count():
         count = limits.samples if not number else min(limits.samples, limits.most - drawn)
         samples += await draw(number, count)
         drawn += count
-        if drawn >= limits.most or len(samples) == 1 or standard_error(samples) <= limits.threshold:
+        if drawn >= limits.most or len(samples) == 1 or all(one.exact for one in samples) or standard_error(samples) <= limits.threshold:
             return samples
     raise AssertionError("the loop ends by its bound")
 

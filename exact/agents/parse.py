@@ -89,6 +89,8 @@ class ListedAction(NamedTuple):
     chosen: ParsedAction
     confidence: float
     """Confidence in (0, 1]."""
+    span: tuple[int, int] | None = None
+    """Where the action stands in the answer: its first character, and the one after its last. None where that is not known."""
 
 
 def parse_actions(text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = ()) -> tuple[ListedAction, ...]:
@@ -97,6 +99,7 @@ def parse_actions(text: str, actions: ActionSpace, observation: Observation, tri
     Unusable lines are skipped. Raises ActionError, with the reason of the first such line, if no line is usable.
     """
     answer = final_answer(text)
+    begins = text.rfind(answer)
     found, error, above = dict[str, ListedAction](), ActionError(f"there is no line such as `Action (70%): {_example(actions)}`"), 0
     for line in reversed(lines := _outside_code(list(_LISTED_ACTION.finditer(answer)), answer, actions)):
         above = next((_line_end(other, answer, actions) for other in reversed(lines) if other.end() < line.start()), 0)
@@ -106,7 +109,8 @@ def parse_actions(text: str, actions: ActionSpace, observation: Observation, tri
         except ActionError as failed:
             error = failed
             continue
-        found[chosen.action.key] = ListedAction(chosen, min(1.0, max(0.01, float(line["percent"]) / 100)))
+        span = None if begins < 0 else (begins + line.start("rest"), begins + line.end() + len(below))
+        found[chosen.action.key] = ListedAction(chosen, min(1.0, max(0.01, float(line["percent"]) / 100)), span)
     if not found:
         raise error
     return tuple(found.values())[::-1]

@@ -27,8 +27,8 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     role: str = "policy"
     """llm: role of the model: `policy`, or a part such as `policy.1` with a model of its own under `models.parts`."""
     weigh: Literal["frequency", "logprobs"] = "frequency"
-    """llm, samples: weight of an answer. frequency: 1. logprobs: the geometric mean of its tokens' probabilities, where the server gives
-    them."""
+    """llm: weight of an answer, or of an action in a list. frequency: 1, in a list the stated confidence. logprobs: the geometric mean of
+    its tokens' probabilities, which are requested then; where the server gives none, as with frequency."""
     temperature: Amount = 1.0
     """llm: temperature of the priors: below 1 they are sharper, above 1 flatter."""
     unseen: Share = 1.0

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Sequence
 from functools import cached_property, partial
+
+import msgspec
 
 from exact.action import ActionSpace
 from exact.agents.examples import Example, load_examples
@@ -16,7 +19,7 @@ from exact.config import PolicyConfig
 from exact.context import Context, Proposal
 from exact.errors import UsageError
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling
-from exact.prompts.ask import ask, read
+from exact.prompts.ask import read
 
 WeightedAction = tuple[ParsedAction, float]
 
@@ -25,7 +28,8 @@ class LLMPolicy:
     """Asks a model for actions and weighs the answers as `PolicyConfig` says. `prompt_family` selects the prompt.
 
     With `form: samples`, an action's weight is the sum over the answers that name it. Answers agree when their actions have the same key.
-    With `form: list`, the weight is the confidence that the single answer states.
+    With `form: list`, the weight is the confidence that the single answer states. With `weigh: logprobs` it is the geometric mean of the
+    probabilities of the tokens of the answer, or of the action in the list, where the server gives them for all.
     """
 
     def __init__(
@@ -43,6 +47,8 @@ class LLMPolicy:
         """
         if not config.text and not config.images:
             raise UsageError("policy.text and policy.images are both false: show at least one of them")
+        if config.weigh == "logprobs":
+            sampling = msgspec.structs.replace(sampling, logprobs=True)
         self._model, self._config, self._sampling = model, config, sampling
         self._lists = config.form == "list" or (config.form == "auto" and not several and config.samples > 1)
 
@@ -58,8 +64,11 @@ class LLMPolicy:
 
     async def _listed(self, context: Context, actions: ActionSpace, k: int) -> list[WeightedAction]:
         parse = partial(parse_actions, actions=actions, observation=context.observation, tried=context.tried)
-        [listed] = await ask(self._model, self._request("_list", context, actions, samples=1, k=k), parse, seed=context.seed)
-        return [(one.chosen, one.confidence) for one in listed]
+        [(choice, listed)] = await read(self._model, self._request("_list", context, actions, samples=1, k=k), parse, seed=context.seed)
+        weights = [span_probability(choice, one.span) for one in listed] if self._config.weigh == "logprobs" else []
+        known = [weight for weight in weights if weight is not None]
+        stated = [one.confidence for one in listed]
+        return [(one.chosen, weight) for one, weight in zip(listed, known if len(known) == len(listed) else stated, strict=True)]
 
     async def _sampled(self, context: Context, actions: ActionSpace) -> list[WeightedAction]:
         """Return weighted actions from rounds of samples, until few actions are expected to be unseen."""
@@ -82,7 +91,7 @@ class LLMPolicy:
         """Return the weight of an answer: 1, or the geometric mean of its token probabilities."""
         if self._config.weigh == "frequency" or not choice.logprobs:
             return 1.0
-        return math.exp(math.fsum(choice.logprobs) / len(choice.logprobs))
+        return _geometric_mean(choice.logprobs)
 
     def _request(self, form: str, context: Context, actions: ActionSpace, *, samples: int, more: int = 0, **inputs: object) -> ChatRequest:
         name = prompt_family(self._config, context, actions) + form
@@ -107,6 +116,26 @@ def prompt_family(config: PolicyConfig, context: Context, actions: ActionSpace) 
     if config.images and config.marks and context.observation.screenshot is not None:
         return "policy_marks"
     return "policy" if config.text else "policy_screenshot"
+
+
+def span_probability(choice: Choice, span: tuple[int, int] | None) -> float | None:
+    """Return the geometric mean of the probabilities of the tokens in a part of an answer. None where the server does not give them.
+
+    A token that is partly outside counts.
+    """
+    if span is None or choice.logprobs is None or choice.ends is None or len(choice.logprobs) != len(choice.ends):
+        return None
+    first, last = span
+    starts = (0, *choice.ends)
+    inside = [
+        logprob for logprob, start, end in zip(choice.logprobs, starts, choice.ends, strict=False) if max(start, first) < min(end, last)
+    ]
+    return _geometric_mean(inside) if inside else None
+
+
+def _geometric_mean(logprobs: Sequence[float]) -> float:
+    """Return the geometric mean of probabilities, above 0."""
+    return max(sys.float_info.min, math.exp(math.fsum(logprobs) / len(logprobs)))
 
 
 def unseen_share(chosen: Sequence[ParsedAction]) -> float:

@@ -1,3 +1,5 @@
+import math
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -226,3 +228,60 @@ async def test_examples_that_are_none_are_named(tmp_path):
         file.write_text(text)
         with pytest.raises(UsageError, match="holds no list of examples"):
             await proposed(samples("Action: click [2]"), examples=str(file))
+
+
+LINES = (
+    ("It is the blue one.\nAction", -0.1), (" (70%): ", -3.0), ("click", -0.2), (" [2]", -0.4), ("\nOr the size.\nAction (90%):", -0.1),
+    (" fill [", -1.0), ("3] ", -2.0), ('"4', -1.0), ('2"', -2.0),
+)  # fmt: skip
+
+
+def listing(*tokens, **fields):
+    """Return a list of actions as the tokens of an answer."""
+    text = b"".join(token if isinstance(token, bytes) else token.encode() for token, _ in tokens).decode()
+    return Reply(**{"text": text, "tokens": tuple(t for t, _ in tokens), "logprobs": tuple(each for _, each in tokens), **fields})
+
+
+async def test_listed_actions_are_weighed_by_the_tokens_of_their_lines():
+    model = samples(listing(*LINES))
+    got = await proposed(model, form="list", weigh="logprobs", prior_floor=0.0)
+    first, second = math.exp(-0.3), math.exp(-1.5)
+    assert [p.action.key for p in got] == ["click [2]", 'fill [3] "42"']
+    assert [p.prior for p in got] == pytest.approx([first / (first + second), second / (first + second)])
+    assert model.requests[0].sampling.logprobs
+
+
+@pytest.mark.parametrize("lacks", [{"logprobs": None}, {"tokens": None}, {"logprobs": (-1.0,), "tokens": ("Action",)}])
+async def test_stated_confidences_weigh_where_the_tokens_are_not_known(lacks):
+    got = await proposed(samples(listing(*LINES, **lacks)), form="list", weigh="logprobs", prior_floor=0.0)
+    assert [(p.action.key, p.prior) for p in got] == [('fill [3] "42"', 0.9 / 1.6), ("click [2]", 0.7 / 1.6)]
+
+
+async def test_reasoning_and_parts_of_characters_do_not_shift_the_tokens():
+    tokens = [
+        ("<think>Action (9%): click [1]</think>", -9.0),
+        ("Gr\u00f6\u00dfe".encode()[:3], -9.0),
+        ("Gr\u00f6\u00dfe".encode()[3:], -9.0),
+        *LINES,
+    ]
+    got = await proposed(samples(listing(*tokens)), form="list", weigh="logprobs", prior_floor=0.0)
+    assert [p.action.key for p in got] == ["click [2]", 'fill [3] "42"'] and got[0].prior == pytest.approx(1 / (1 + math.exp(-1.2)))
+
+
+async def test_impossible_tokens_leave_a_weight_above_zero():
+    got = await proposed(samples(listing(("Action (5%): ", -1.0), ("click [2]", -9999.0))), form="list", weigh="logprobs")
+    assert [(p.action.key, p.prior) for p in got] == [("click [2]", 1.0)]
+
+
+async def test_weighing_by_log_probabilities_requests_them():
+    model = samples("Action: click [2]")
+    await proposed(model, samples=1, weigh="logprobs")
+    assert model.requests[0].sampling.logprobs
+
+
+async def test_listed_actions_are_weighed_by_tokens_over_http():
+    async with ScriptedServer(lambda question, sample: listing(*LINES)) as server:
+        model = OpenAIModel(ModelConfig(model="m", base_url=server.base_url))
+        got = await proposed(model, form="list", weigh="logprobs", prior_floor=0.0)
+        await model.close()
+    assert got[0].prior == pytest.approx(1 / (1 + math.exp(-1.2)))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from exact.config import Config, ModelConfig, ValueConfig
 from exact.models import roles as roles_of
-from exact.models.providers import provider_name, providers
+from exact.models.providers import api_of, provider_name, providers
 
 _CALLS_A_MODEL = frozenset({"llm", "single_debate", "rubric", "comparative", "logprob", "trained"})
 
@@ -37,11 +37,13 @@ def judge_role(settings: ValueConfig, index: int) -> str:
 
 
 def allows_several(config: Config, role: str) -> bool:
-    """Return whether a role's server may return several answers to one request. False only for providers known not to."""
+    """Return whether a role's server may return several answers to one request. False only for providers and APIs known not to."""
     model = model_for(config, role)
     known = providers(config.models.providers)
     name = provider_name(model)
-    return name not in known or known[name].takes(model.model).n is not False
+    if name not in known:
+        return model.api in ("auto", "chat")
+    return api_of(model, known[name]) == "chat" and known[name].takes(model.model).n is not False
 
 
 def model_for(config: Config, role: str) -> ModelConfig:

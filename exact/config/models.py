@@ -17,6 +17,8 @@ class PriceConfig(Strict, frozen=True, kw_only=True):
     """Price of output."""
     cached: Amount | None = None
     """Price of input that the server had in its prefix cache. None: that of other input."""
+    cache_write: Amount | None = None
+    """Price of input that the server writes into its prefix cache. None: that of other input."""
 
 
 class ModelConfig(Strict, frozen=True, kw_only=True):
@@ -42,8 +44,10 @@ class ModelConfig(Strict, frozen=True, kw_only=True):
     """Retries of a failed request."""
     logprobs: bool = False
     """Request the log-probabilities of tokens."""
-    api: Literal["chat", "classify"] = "chat"
-    """API of the model. classify: a classifier for `value.kind: trained`, asked at `/classify`: see docs/models.md."""
+    api: Literal["auto", "chat", "responses", "messages", "classify"] = "auto"
+    """API of the model. auto: the provider's, which is chat unless it says otherwise. chat: Chat Completions. responses: OpenAI's
+    Responses. messages: Anthropic's Messages. classify: a classifier for `value.kind: trained`, asked at `/classify`: see
+    docs/models.md."""
     price: PriceConfig | None = None
     """Price of the model. None: that of the price list."""
     extra: dict[str, Any] = {}

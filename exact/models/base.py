@@ -26,6 +26,9 @@ class Message(msgspec.Struct, frozen=True):
 
     role: Literal["system", "user", "assistant"]
     parts: tuple[Text | Image, ...]
+    items: tuple[dict[str, Any], ...] = ()
+    """Native items of a model's turn (reasoning, tool calls), as `Choice.items` has them. An API that knows them is sent them in place of
+    the parts."""
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +42,16 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     logprobs: bool = False
     top_logprobs: int | msgspec.UnsetType = msgspec.UNSET
     """Number of likeliest tokens to list at each position, with their log-probabilities; it needs `logprobs`. Unset: none."""
+
+
+class Screen(msgspec.Struct, frozen=True, kw_only=True):
+    """Screen that a model's own computer tool acts on."""
+
+    width: int
+    """Pixels of the picture that the model sees."""
+    height: int
+    kind: Literal["browser", "linux"] = "browser"
+    """Kind of computer."""
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +75,17 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Notes on parts of the state that did not fit into the messages; journalled, not sent."""
     draw: int = 0
     """Number of earlier questions of this kind at the node. Below 0: the answer has to be independent of theirs."""
+    screen: Screen | None = None
+    """Screen of the model's own computer tool: the last picture. None: the tool is not offered."""
+
+
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of a tool."""
+
+    name: str
+    """Name of the tool. `computer` is the provider's own."""
+    arguments: dict[str, Any]
+    """Arguments as the model gave them, in the provider's terms."""
 
 
 class TokenChance(NamedTuple):
@@ -84,14 +108,25 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """Position in `text` at which each token ends, where the tokens' texts make up the answer's. Tokens outside `text` are empty."""
     top_logprobs: tuple[tuple[TokenChance, ...], ...] | None = None
     """Likeliest tokens at each position, likeliest first, where they were requested and the server gives them."""
+    calls: tuple[ToolCall, ...] = ()
+    """Calls of tools, in order."""
+    items: tuple[dict[str, Any], ...] = ()
+    """The answer as native items, verbatim, where it has reasoning or calls of tools. They go back to the model with the next question."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens and cost of a call."""
 
     input_tokens: int = 0
+    """Tokens of the prompt, cached ones among them."""
     cached_tokens: int = 0
+    """Input tokens that the server read from its cache."""
+    cache_write_tokens: int = 0
+    """Input tokens that the server wrote into its cache, at a price of their own."""
     output_tokens: int = 0
+    """Tokens of the answer, reasoning among them."""
+    reasoning_tokens: int = 0
+    """Output tokens of reasoning, where the server tells."""
     cost: float | None = None
     """US dollars; None where the price is unknown."""
 
@@ -117,6 +152,14 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
     input: float
     output: float
     cached: float | None = None
+    """Input that is read from the cache. None: that of other input."""
+    cache_write: float | None = None
+    """Input that is written into the cache. None: that of other input."""
+
+    @property
+    def highest_input(self) -> float:
+        """Price of the most expensive input, which a cap on money has to reckon with."""
+        return max(self.input, self.cache_write or 0.0)
 
 
 class ChatModel(Protocol):

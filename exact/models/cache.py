@@ -146,12 +146,13 @@ def digest(request: ChatRequest, model: str, about: str = "") -> bytes:
     """
     messages = [
         [m.role, *(["image", part.media_type, hashlib.sha256(part.data).hexdigest()] if isinstance(part, Image) else part.text
-                   for part in m.parts)]
+                   for part in m.parts), *([m.items] if m.items else [])]
         for m in request.messages
     ]  # fmt: skip
     drawn = msgspec.structs.replace(request.sampling, n=1)
-    form = [request.schema, request.grammar] if request.grammar else [request.schema]
-    normal = msgspec.json.encode([model, about, messages, drawn, *form], order="deterministic")
+    asked: list[object] = [model, about, messages, drawn, request.schema, *([request.grammar] if request.grammar else [])]
+    asked += [] if request.screen is None else [request.screen]
+    normal = msgspec.json.encode(asked, order="deterministic")
     return hashlib.sha256(normal).digest()
 
 

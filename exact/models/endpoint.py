@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from exact.config import ModelConfig
 from exact.errors import UsageError
-from exact.models import wire
+from exact.models import classify, messages, responses, wire
 from exact.models.base import ChatAnswer, ChatRequest
 from exact.models.connect import parse_base_url
+from exact.models.decode import FailedAnswer, MalformedAnswer
 from exact.models.meter import Exchange, note
 from exact.models.price import Tariff
-from exact.models.providers import Endpoint, Provider
+from exact.models.providers import Endpoint, ModelCapabilities, Provider, api_of
 from exact.models.rate_limiter import RateLimiter
-from exact.models.refusal import Learned, adjusted, pictures_refused, prompt_filtered, too_long
+from exact.models.refusal import Learned, adjusted, out_of_credit, pictures_refused, prompt_filtered, too_long
 from exact.models.retry import RequestError, retry_after
 from exact.models.tokens import estimate
 from exact.models.transport import NoAnswer, NoToken, StatusError, Transport
@@ -36,6 +37,34 @@ _PROBE_SECONDS = 5.0
 _OPTIONS = "check the model's options in the configuration"
 
 
+class Api(Protocol):
+    """A module that writes requests for an API and reads its answers."""
+
+    PATH: str
+    """Path under the address."""
+    KEY_HEADER: str
+    """Header that carries the key. Empty: the provider's usual one."""
+    REQUIRED: frozenset[str]
+    """Fields that a request cannot do without."""
+
+    def body(
+        self, request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCapabilities
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return the request for choices `index` to `index + n - 1`, and notes on what is left out because the server refuses it."""
+        ...
+
+    def headers(self, body: dict[str, Any]) -> dict[str, str]:
+        """Return the headers that a request needs beside the key."""
+        ...
+
+    def answer(self, raw: str) -> ChatAnswer:
+        """Return the answer in a server's JSON. Raises MalformedAnswer, FailedAnswer."""
+        ...
+
+
+_APIS: dict[str, Api] = {"chat": wire, "classify": classify, "messages": messages, "responses": responses}
+
+
 class ServedModel:
     """A model at one endpoint. `takes` and `without` hold what the server is known to support, and what it refused."""
 
@@ -51,9 +80,13 @@ class ServedModel:
         self._key = os.environ.get(self._variable, "") if self._variable else ""
         if self._variable and not self._key and not local and not provider.token:
             raise UsageError(f"no key for {config.model} at {self.url}: set the environment variable {self._variable}")
-        self._transport = Transport(provider, endpoint, self.model, key=self._key, local=local, timeout=config.timeout)
+        api = api_of(config, provider)
+        self._api = _APIS[api]
+        self._serves = "is base_url an OpenAI-compatible API?" if api == "chat" else f"does base_url serve the {api} API?"
+        header = self._api.KEY_HEADER
+        self._transport = Transport(provider, endpoint, self.model, key=self._key, local=local, timeout=config.timeout, header=header)
         self.takes, self.without = provider.takes(config.model), frozenset[str]()
-        if config.api == "classify":
+        if api != "chat":
             self.takes = msgspec.structs.replace(self.takes, n=False)
         self.weight = endpoint.weight
 
@@ -71,7 +104,7 @@ class ServedModel:
                 answer = await self._limited(body, estimate(request))
             except _Refused as refused:
                 first = first or refused.failure
-                found = adjusted(trial, body, refused.param, refused.message)
+                found = adjusted(trial, body, refused.param, refused.message, self._api.REQUIRED)
                 if found is None:
                     raise first from None
                 trial = found
@@ -82,11 +115,10 @@ class ServedModel:
 
     def _body(self, request: ChatRequest, n: int, index: int, known: Learned) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Return the request without what the server is known to refuse, and notes on what is left out."""
-        if self._config.api == "classify":
-            body, notes = wire.question(request, self.model, known.takes)
-        else:
-            body, notes = wire.body(request, self.model, n=1 if known.takes.n is False else n, index=index, takes=known.takes)
-        body |= self._config.extra
+        body, notes = self._api.body(request, self.model, n=1 if known.takes.n is False else n, index=index, takes=known.takes)
+        for field, value in self._config.extra.items():
+            ours = body.get(field)
+            body[field] = {**ours, **value} if isinstance(ours, dict) and isinstance(value, dict) else value
         lacks = {field for field in body if known.refuses(field)}
         return {field: value for field, value in body.items() if field not in lacks}, tuple(dict.fromkeys((*notes, *sorted(lacks))))
 
@@ -119,9 +151,14 @@ class ServedModel:
         await self._transport.close()
 
     async def _limited(self, body: dict[str, Any], tokens: int) -> ChatAnswer:
-        path, read = ("/classify", wire.classified) if self._config.api == "classify" else ("/chat/completions", wire.answer)
         async with self._limiter.slot(tokens) as sent:
-            answer = self._read(await self._send(path, body, sent), read)
+            text = await self._send(self._api.PATH, body, sent)
+            try:
+                answer = self._read(text, self._api.answer)
+            except FailedAnswer as failed:
+                error = StatusError(failed.status, failed.message, code=failed.code, param="", headers={})
+                note(Exchange(endpoint=self.url, outcome="refused", reason=self._scrubbed(failed.message)))
+                raise self._status(error, body, sent) from None
         usage = answer.usage
         self._limiter.succeeded(tokens, usage.input_tokens + usage.output_tokens)
         return answer
@@ -130,7 +167,7 @@ class ServedModel:
         """Return the text of the server's answer. A request that fails is noted on the meter. Raises RequestError."""
         outcome, reason = "lost", "the caller was cancelled"
         try:
-            text = await self._transport.post(path, body)
+            text = await self._transport.post(path, body, self._api.headers(body))
             outcome, reason = "answered", ""
             return self._without_key(text)
         except StatusError as status:
@@ -155,7 +192,7 @@ class ServedModel:
     def _read(self, text: str, read: Callable[[str], Read]) -> Read:
         try:
             answer = read(text)
-        except wire.MalformedAnswer as error:
+        except MalformedAnswer as error:
             reason = self._scrubbed(str(error))
             note(Exchange(endpoint=self.url, outcome="lost", reason=reason))
             raise self._unreadable(reason) from None
@@ -164,7 +201,7 @@ class ServedModel:
         return msgspec.structs.replace(answer, usage=usage)
 
     def _unreadable(self, reason: str) -> RequestError:
-        return RequestError(f"{self.url} answers with nothing that reads ({reason})", "is base_url an OpenAI-compatible API?", retry=True)
+        return RequestError(f"{self.url} answers with nothing that reads ({reason})", self._serves, retry=True)
 
     def _status(self, error: StatusError, body: dict[str, Any], sent: float) -> Exception:
         """Return the error that an HTTP status means."""
@@ -174,6 +211,8 @@ class ServedModel:
             return RequestError(f"{name} refuses the prompt ({message})", "another prompt may pass its filter", filtered=True)
         if status in (400, 413, 422) and too_long(error.code, error.message):
             return RequestError(f"the prompt is too long for {name} ({message})", "lower observation_tokens or history", elsewhere=False)
+        if status == 402 or (status in (400, 403) and out_of_credit(error.code, error.message)):
+            return RequestError(f"{name} is out of credit ({message})", "add credit, or choose another model")
         if status in (400, 422) or (status >= 500 and pictures_refused(body, error.message)):
             failure = RequestError(f"{name} refuses the request ({message})", _OPTIONS, elsewhere=False, resumable=False)
             return _Refused(failure, error.param, error.message)

@@ -55,6 +55,8 @@ def total(usages: Iterator[Usage] | list[Usage]) -> Usage:
     return Usage(
         input_tokens=sum(usage.input_tokens for usage in found),
         cached_tokens=sum(usage.cached_tokens for usage in found),
+        cache_write_tokens=sum(usage.cache_write_tokens for usage in found),
         output_tokens=sum(usage.output_tokens for usage in found),
+        reasoning_tokens=sum(usage.reasoning_tokens for usage in found),
         cost=sum(known) if len(known) == len(costs) else None,
     )

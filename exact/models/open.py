@@ -12,7 +12,7 @@ from exact.models.base import ChatModel
 from exact.models.cache import AnswerCache, CachedModel
 from exact.models.embedding import EmbeddingModel, OpenAIEmbedding
 from exact.models.openai import OpenAIModel, rate_limiter
-from exact.models.providers import Endpoint, Provider, providers, serving
+from exact.models.providers import Endpoint, Provider, api_of, providers, serving
 from exact.models.rate_limiter import RateLimiter
 from exact.models.roles import model_for
 
@@ -50,7 +50,9 @@ class Models:
         config = model_for(self._config, role)
         key = b"chat" + _key(config)
         if key not in self._opened:
-            self._opened[key] = self._cached(OpenAIModel(config, provider=serving(config, self._known), limiters=self._limiters), config)
+            provider = serving(config, self._known)
+            api = api_of(config, provider)
+            self._opened[key] = self._cached(OpenAIModel(config, provider=provider, limiters=self._limiters), config, api)
         model: ChatModel = self._opened[key]
         return model
 
@@ -71,11 +73,12 @@ class Models:
         if self._cache is not None:
             self._cache.close()
 
-    def _cached(self, model: OpenAIModel, config: ModelConfig) -> ChatModel:
+    def _cached(self, model: OpenAIModel, config: ModelConfig, api: str) -> ChatModel:
         mode = self._config.cache.mode
         if self._cache is None or mode == "none":
             return model
-        return CachedModel(model, self._cache, mode, about=msgspec.json.encode(config.extra, order="deterministic").decode())
+        about = msgspec.json.encode(config.extra, order="deterministic").decode()
+        return CachedModel(model, self._cache, mode, about=about + (f" {api}" if api in ("messages", "responses") else ""))
 
     def _path(self, folder: Path | None) -> Path:
         return Path(self._config.cache.path) if self._config.cache.path else (folder or Path()) / "answers.sqlite"

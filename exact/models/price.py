@@ -27,14 +27,15 @@ class Tariff:
         Where the list has tiers (long prompts cost more), the most expensive tier, because a cap on money has to hold for it.
         """
         if (own := self._config.price) is not None:
-            return Price(input=own.input, output=own.output, cached=own.cached)
+            return Price(input=own.input, output=own.output, cached=own.cached, cache_write=own.cache_write)
         rates = self._listed
         if rates is None:
             return None
         highest_in, highest_out = _highest(rates.input_mtok), _highest(rates.output_mtok)
         if highest_in is None:
             return None
-        return Price(input=highest_in, output=highest_out or 0.0, cached=_highest(rates.cache_read_mtok))
+        cached, written = _highest(rates.cache_read_mtok), _highest(rates.cache_write_mtok)
+        return Price(input=highest_in, output=highest_out or 0.0, cached=cached, cache_write=written)
 
     def cost(self, usage: Usage) -> float | None:
         """Return the US dollars of a call. None: the price is unknown, or the server reported no tokens."""
@@ -62,17 +63,25 @@ class Tariff:
 
 
 def cost_at(usage: Usage, price: Price) -> float:
-    """Return the US dollars of a call at a price. Cached tokens are part of the input, and cost as much without a price of their own."""
-    cached = price.input if price.cached is None else price.cached
-    fresh = usage.input_tokens - usage.cached_tokens
-    return (fresh * price.input + usage.cached_tokens * cached + usage.output_tokens * price.output) / _MILLION
+    """Return the US dollars of a call at a price.
+
+    Tokens read from the cache and written into it are part of the input, and cost as much without a price of their own.
+    """
+    read = price.input if price.cached is None else price.cached
+    write = price.input if price.cache_write is None else price.cache_write
+    fresh = usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens
+    paid = fresh * price.input + usage.cached_tokens * read + usage.cache_write_tokens * write + usage.output_tokens * price.output
+    return paid / _MILLION
 
 
 def _counted(usage: Usage) -> Any:
     import genai_prices
 
     return genai_prices.Usage(
-        input_tokens=usage.input_tokens, cache_read_tokens=usage.cached_tokens or None, output_tokens=usage.output_tokens or None
+        input_tokens=usage.input_tokens,
+        cache_read_tokens=usage.cached_tokens or None,
+        cache_write_tokens=usage.cache_write_tokens or None,
+        output_tokens=usage.output_tokens or None,
     )
 
 

@@ -49,6 +49,14 @@ class ModelCapabilities(Strict, frozen=True, kw_only=True, omit_defaults=True):
     """A system turn. Without it its text begins the first user turn."""
     limit: Limit | None = None
     """Name of the cap on new tokens."""
+    cache: bool | None = None
+    """Marks of what to cache: `cache_control` of the messages API, `prompt_cache_key` of the others. The chat API gets it only where this
+    is true."""
+    items: bool | None = None
+    """Reasoning and tool calls of the model's earlier turns, sent back as they came. Without it their text is sent back."""
+    computer: str = ""
+    """Type of the model's own computer tool, for `policy.actions: computer`. Empty: `computer` in the responses API, `computer_20250124` in
+    the messages API."""
 
 
 class Endpoint(Strict, frozen=True, kw_only=True):
@@ -71,6 +79,8 @@ class Provider(Strict, frozen=True, kw_only=True):
     """Key in the file of providers."""
     kind: Literal["openai", "azure"] = "openai"
     """Form of the API. azure: Azure OpenAI with deployments and an api_version; openai: every other."""
+    api: Literal["chat", "responses", "messages"] = "chat"
+    """API of models that name none."""
     base_url: str = ""
     """Address of the API, where there is one endpoint."""
     endpoints: tuple[Endpoint, ...] = ()
@@ -103,7 +113,7 @@ class Provider(Strict, frozen=True, kw_only=True):
         """Return the capabilities of a model: the entry of `models` with the longest prefix of its name, over `capabilities`."""
         fits = [name for name in self.models if model.startswith(name)]
         over = msgspec.structs.asdict(self.models[max(fits, key=len)]) if fits else {}
-        return msgspec.structs.replace(self.capabilities, **{key: value for key, value in over.items() if value is not None})
+        return msgspec.structs.replace(self.capabilities, **{key: value for key, value in over.items() if value not in (None, "")})
 
 
 def providers(path: str = "") -> dict[str, Provider]:
@@ -120,6 +130,11 @@ def providers(path: str = "") -> dict[str, Provider]:
 def provider_name(config: ModelConfig) -> str:
     """Return the name of a model's provider."""
     return config.provider or (OTHER if config.base_url else DEFAULT)
+
+
+def api_of(config: ModelConfig, provider: Provider) -> Literal["chat", "responses", "messages", "classify"]:
+    """Return the API that a model is asked by."""
+    return provider.api if config.api == "auto" else config.api
 
 
 def serving(config: ModelConfig, known: Mapping[str, Provider] | None = None) -> Provider:

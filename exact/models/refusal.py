@@ -9,12 +9,16 @@ from typing import Any
 import msgspec
 
 from exact.models.providers import Limit, ModelCapabilities
+from exact.models.wire import REQUIRED
 
 FIELDS = {
     "n": "n",
     "logprobs": "logprobs",
     "response_format": "json_schema",
     **dict.fromkeys(("grammar", "structured_outputs", "ebnf"), "grammar"),
+    "text": "json_schema",
+    "output_config": "json_schema",
+    "prompt_cache_key": "cache",
     "seed": "seed",
     "temperature": "sampling",
     "top_p": "sampling",
@@ -25,22 +29,26 @@ FEWER_TOP_LOGPROBS = 5
 """Likeliest tokens a position that are requested where more are refused: no server that lists any lists fewer."""
 
 LIMITS: tuple[Limit, Limit] = ("max_tokens", "max_completion_tokens")
-REQUIRED = frozenset({"model", "messages"})
-"""Fields that a request cannot do without."""
-
+_SCHEMA = r"\bjson[\s_]?schema\b|\bjson mode\b|\bstructured[\s_]?outputs?\b"
 _SYNONYMS = {
     "n": r"['\"`]n['\"`]|\bn\s*(?:=|>|<|must|should|value|has to|of \d)|\bn_\w+"
     r"|\bnumber of (?:choices|completions|candidates|outputs|samples)"
     r"|\b(?:several|multiple|one|1) (?:choices?|completions?|candidates?|outputs?)\b|\bcandidate_?count\b|\bnum_return_sequences\b",
     "logprobs": r"\blog[\s_-]?prob\w*|\btoken probabilities\b",
     "top_logprobs": r"\blog[\s_-]?prob\w*|\btoken probabilities\b",
-    "response_format": r"\bjson[\s_]?schema\b|\bjson mode\b|\bstructured[\s_]?outputs?\b",
     **dict.fromkeys(("grammar", "structured_outputs", "ebnf"), r"\bgrammars?\b|\bguided[\s_]?(?:decoding|grammar)\b"),
+    "response_format": _SCHEMA,
+    "text": _SCHEMA,
+    "output_config": _SCHEMA,
+    "include": r"\bencrypted[\s_]content\b",
+    "prompt_cache_key": r"\bprompt[\s_]cach\w+",
     "temperature": r"\bsampling (?:parameter|setting|option)s?\b",
     "top_p": r"\bsampling (?:parameter|setting|option)s?\b|\bnucleus\b",
 }
 """What servers call a field besides its name."""
 
+_WORDS = frozenset({"text"})
+"""Fields whose names are common words. They count where they are quoted or begin a path."""
 _UNKNOWN = re.compile(
     r"unsupported|not support|unrecogni[sz]ed|unknown|unexpected|extra (?:input|field)|deprecated"
     r"|not (?:be )?(?:permitted|allowed|available|implemented|taken)"
@@ -55,7 +63,16 @@ _PICTURES = re.compile(
 _ONE_PICTURE = re.compile(
     r"too (?:large|big|small|many)|exceed|dimension|pixel|\bbytes\b|corrupt|decod|invalid image|could not process|download", re.I
 )
-_SYSTEM = re.compile(r"\broles?\b|\bsystem (?:message|prompt|turn|instruction)", re.I)
+_SYSTEM = re.compile(r"\broles?\b|\bsystem (?:message|prompt|turn|instruction)|\bsystem:|['\"`]system['\"`]", re.I)
+_MARKS = re.compile(r"\bcache[\s_]?control\b|\bprompt[\s_]cach\w+", re.I)
+_ITEMS = re.compile(
+    r"\bsignature\b|\bencrypted[\s_]content\b|\breasoning\b.{0,40}\bitems?\b|\bthinking\b.{0,40}\bblocks?\b|\btool_(?:use|result)\b"
+    r"|\b(?:function|computer)_call|\binput\[\d+\]|\bitem with id\b",
+    re.I,
+)
+_WITH_OTHERS = re.compile(r"\b(?:when|while|if|unless|with)\b.*\b(?:enabled|active|on|used|set|turned)\b", re.I | re.S)
+"""Matches a message that refuses a sampling setting because of another field."""
+_CREDIT = re.compile(r"\bcredit balance\b|\binsufficient[\s_](?:quota|credits?|funds|balance)\b|\bbilling\b|\bpayment required\b", re.I)
 _LENGTH = re.compile(
     r"context[\s_]?(?:length|window|size)|exceeds? .{0,40}\bcontext\b|(?:prompt|input|request)\W.{0,30}too (?:long|large)"
     r"|too many (?:input )?tokens|maximum number of tokens|reduce the length",
@@ -65,7 +82,7 @@ _FILTER = re.compile(
     r"content[\s_-]?(?:filter|policy|management|moderation|inspection)|data_?inspection|responsible\s?ai|moderation|prohibited[\s_]content"
     r"|inappropriate content|safety (?:system|filter|setting|reason|polic)|usage polic|\bflagged\b"
     r"|blocked (?:by|due|for) .{0,40}(?:safety|filter|policy)"
-    r"|sensitive (?:content|words?)|risk control",
+    r"|sensitive (?:content|words?)|risk control|\bbio_policy\b|policy_violation",
     re.I,
 )
 
@@ -90,6 +107,11 @@ def prompt_filtered(code: str, message: str) -> bool:
     return _FILTER.search(f"{code} {message}") is not None
 
 
+def out_of_credit(code: str, message: str) -> bool:
+    """Return whether an error status means that the account has no money left."""
+    return _CREDIT.search(f"{code} {message}") is not None
+
+
 def too_long(code: str, message: str) -> bool:
     """Return whether an error status means that the prompt does not fit into the model's context."""
     return _LENGTH.search(f"{code} {message}") is not None
@@ -100,15 +122,21 @@ def pictures_refused(body: Mapping[str, Any], message: str) -> bool:
     return _has_pictures(body) and _PICTURES.search(message) is not None and not _ONE_PICTURE.search(message)
 
 
-def adjusted(known: Learned, body: Mapping[str, Any], param: str, message: str) -> Learned | None:
+def adjusted(known: Learned, body: Mapping[str, Any], param: str, message: str, required: frozenset[str] = REQUIRED) -> Learned | None:
     """Return what to leave out after a request with this body was refused; None where nothing is left that could be.
 
     The fields that the refusal names are left out, in whatever words: in `param`, by their name, or by a synonym. If it names none, all
-    optional fields are; then pictures, then the system turn. A result differs from `known`, so that repeated refusals end.
+    optional fields are, with marks of what to cache and native items; then pictures, then the system turn. `required` fields stay. A
+    result differs from `known`, so that repeated refusals end.
     """
     takes = known.takes
-    sent = [field for field in body if field not in REQUIRED]
+    if (inside := _inside(known, body, f"{param} {message}")) is not None:
+        return inside
+    sent = [field for field in body if field not in required]
     named = [field for field in sent if _named(field, param, message)]
+    sampling = [field for field in named if FIELDS.get(field) == "sampling"]
+    if sampling and _WITH_OTHERS.search(message):
+        named = sampling
     if {"temperature", "top_p"} <= set(named) and takes.both is not False and _TOGETHER.search(message):
         return _with(known, both=False)
     if pictures_refused(body, message):
@@ -121,8 +149,25 @@ def adjusted(known: Learned, body: Mapping[str, Any], param: str, message: str) 
             return _with(known, limit=limit)
     if not named and _has_system(body) and _SYSTEM.search(message):
         return _with(known, system=False)
-    if named or sent:
-        return _left_out(known, named or sent)
+    return _left_out(known, named) if named else _without_all(known, body, sent)
+
+
+def _inside(known: Learned, body: Mapping[str, Any], told: str) -> Learned | None:
+    """Return what to leave out inside of fields: native items of a turn, marks of what to cache, log-probabilities that are included."""
+    if _has_items(body) and _ITEMS.search(told):
+        return _with(known, items=False)
+    if _has_marks(body) and _MARKS.search(told):
+        return _with(known, cache=False)
+    if "include" in body and known.takes.logprobs is not False and re.search(_SYNONYMS["logprobs"], told, re.I):
+        return _with(known, logprobs=False)
+    return None
+
+
+def _without_all(known: Learned, body: Mapping[str, Any], sent: list[str]) -> Learned | None:
+    """Leave out all that can be: optional fields, marks and native items; then pictures; then the system turn."""
+    beside = {name: False for name, has in (("cache", _has_marks(body)), ("items", _has_items(body))) if has}
+    if sent or beside:
+        return _with(_left_out(known, sent), **beside)
     if _has_pictures(body):
         return _with(known, images=False)
     return _with(known, system=False) if _has_system(body) else None
@@ -155,16 +200,36 @@ def _named(field: str, param: str, message: str) -> bool:
         return True
     if (synonym := _SYNONYMS.get(field)) and re.search(synonym, message, re.I):
         return True
+    if field in _WORDS:
+        return re.search(rf"['\"`]{field}['\"`.]|(?<![\w ]){field}\.\w", message) is not None
     spelled = r"[\s_-]?".join(map(re.escape, field.split("_")))
     return len(field) > 1 and re.search(rf"(?<![A-Za-z0-9_]){spelled}(?![A-Za-z0-9_])", message, re.I) is not None
 
 
 def _has_pictures(body: Mapping[str, Any]) -> bool:
-    contents = [turn.get("content") for turn in body.get("messages", ())]
+    contents = [turn.get("content") for turn in _turns(body)]
     return any(
         isinstance(part, dict) and "image" in str(part.get("type")) for content in contents if isinstance(content, list) for part in content
     )
 
 
 def _has_system(body: Mapping[str, Any]) -> bool:
-    return any(turn["role"] == "system" for turn in body.get("messages", ()))
+    return "system" in body or any(turn.get("role") == "system" for turn in _turns(body))
+
+
+def _has_marks(body: Mapping[str, Any]) -> bool:
+    """Return whether the system turn of the messages API is marked as what to cache."""
+    return isinstance(body.get("system"), list)
+
+
+def _has_items(body: Mapping[str, Any]) -> bool:
+    """Return whether a turn of the model goes back as it came: items without a role, or parts that are no text."""
+    return any("role" not in turn or (turn["role"] == "assistant" and not _is_plain(turn.get("content"))) for turn in _turns(body))
+
+
+def _is_plain(content: object) -> bool:
+    return not isinstance(content, list) or all(part.get("type") == "text" for part in content)
+
+
+def _turns(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list(body.get("messages") or body.get("input") or ())

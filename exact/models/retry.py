@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import email.utils
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
@@ -13,6 +15,11 @@ from exact.errors import ModelError, PromptRefused
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
 """Backoff in seconds: it doubles from the first to the longest."""
+
+_REMAINING = re.compile(r"(?P<dated>anthropic-ratelimit-[\w-]+)-remaining|x-ratelimit-remaining-(?P<timed>[\w-]+)")
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
+_SPAN = re.compile(rf"(?:{_PART.pattern})+")
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[object]]
@@ -73,7 +80,10 @@ def _wait(tried: int, after: float | None) -> float:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. None: it asks for none."""
+    """Return the seconds that a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. None: it asks for none.
+
+    Without these headers, it is the time until all of its exhausted limits are full again, where it tells them.
+    """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         text = headers.get(name, "")
         try:
@@ -82,7 +92,29 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             continue
         if 0 <= seconds < float("inf"):
             return seconds
-    return _until(headers.get("retry-after", ""))
+    if date := headers.get("retry-after", ""):
+        return _until(date)
+    return _reset(headers)
+
+
+def _reset(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds until all exhausted limits are full again: `x-ratelimit-reset-tokens: 6m0s`, or Anthropic's, with a date."""
+    waits = list[float | None]()
+    for name, left in headers.items():
+        if left.strip() == "0" and (limit := _REMAINING.fullmatch(name.lower())):
+            reset = f"{limit['dated']}-reset" if limit["dated"] else f"x-ratelimit-reset-{limit['timed']}"
+            waits.append(_duration(headers.get(reset, "")))
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _duration(text: str) -> float | None:
+    """Return the seconds of `1m30.5s` or `120ms`, or until a date of ISO 8601; None for another text."""
+    if _SPAN.fullmatch(text):
+        return sum(float(amount) * _UNITS[unit] for amount, unit in _PART.findall(text))
+    try:
+        return max(0.0, datetime.datetime.fromisoformat(text).timestamp() - time.time())
+    except ValueError:
+        return None
 
 
 def _until(date: str) -> float | None:

@@ -17,6 +17,9 @@ from exact.models.connect import token_source
 from exact.models.providers import Endpoint, Provider
 
 _NEVER_SENT = ("ConnectError", "ConnectTimeout")
+_NOT_DEPLOYED = ("/responses",)
+"""Paths that Azure serves for all deployments, which the request's model names."""
+_NO_HEADERS: Mapping[str, str] = {}
 
 
 class StatusError(Exception):
@@ -42,8 +45,12 @@ class NoToken(NoAnswer):
 class Transport:
     """Requests to one endpoint. Azure's carry the deployment in the path and the API version in the query."""
 
-    def __init__(self, provider: Provider, endpoint: Endpoint, model: str, *, key: str, local: bool, timeout: float) -> None:
+    def __init__(
+        self, provider: Provider, endpoint: Endpoint, model: str, *, key: str, local: bool, timeout: float, header: str = ""
+    ) -> None:
         """Open no connection yet. `timeout` is in seconds; with `local`, proxies named by the environment are not used.
+
+        `header` is the one that carries the key, where the API has one of its own.
 
         Raises UsageError where the provider's token source cannot be imported.
         """
@@ -54,8 +61,8 @@ class Transport:
         self._token = token_source(provider.token) if provider.token else None
         self._headers: dict[str, Any] = dict.fromkeys(_ambient_headers(), openai.omit)
         self._headers["User-Agent"] = f"exact/{version('exact-agent')}"
-        if azure:
-            self._headers |= {"api-key": key, "Authorization": openai.omit}
+        if header := header or ("api-key" if azure else ""):
+            self._headers |= {header: key or "none", "Authorization": openai.omit}
         else:
             self._headers["Authorization"] = f"Bearer {key or 'none'}"
         self._client = openai.AsyncOpenAI(
@@ -68,13 +75,14 @@ class Transport:
         )
         self._deployment = f"/deployments/{model}" if azure else ""
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> str:
-        """Return the text of the answer to a JSON body.
+    async def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] = _NO_HEADERS) -> str:
+        """Return the text of the answer to a JSON body, sent with further headers.
 
         Raises StatusError, NoAnswer, and UnicodeError where the answer is not UTF-8.
         """
-        options: Any = {"headers": await self._credentials()}
-        return await self._received(self._client.post(self._deployment + path, cast_to=bytes, body=body, options=options))
+        options: Any = {"headers": await self._credentials() | dict(headers)}
+        deployment = "" if path in _NOT_DEPLOYED else self._deployment
+        return await self._received(self._client.post(deployment + path, cast_to=bytes, body=body, options=options))
 
     async def get(self, path: str, *, timeout: float) -> str:
         """Return the text at a path, within `timeout` seconds. Raises StatusError, NoAnswer, UnicodeError."""
@@ -92,7 +100,7 @@ class Transport:
             token = await self._token()
         except Exception as error:
             raise NoToken(f"{type(error).__name__}: {error}", sent=False) from error
-        headers = {name: value for name, value in self._headers.items() if name != "api-key"}
+        headers = {name: value for name, value in self._headers.items() if name not in ("api-key", "x-api-key")}
         return headers | {"Authorization": f"Bearer {token}"}
 
     async def _received(self, request: Awaitable[bytes]) -> str:
@@ -125,7 +133,7 @@ def _raise_status(response: Any) -> NoReturn:
     raise StatusError(
         response.status_code,
         said,
-        code=str(error.get("code") or ""),
+        code=str(error.get("code") or error.get("type") or ""),
         param=str(error.get("param") or ""),
         headers=response.headers,
     )

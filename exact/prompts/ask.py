@@ -23,6 +23,8 @@ _WITHHELD = {
     "empty": "the server gave no answer",
 }
 
+_NOTHING = Choice(text="")
+
 T = TypeVar("T")
 
 
@@ -58,7 +60,7 @@ async def read_choices(
     Each attempt's `sampling.seed` is drawn from (`seed`, role, node, attempt, draw). Raises AnswerError when the last attempt gives nothing
     either, and ModelError; that too where the model was not heard each time, because its server gave no answer.
     """
-    asked, error, shown, found, wanted = request, "", "", list[tuple[Choice, T]](), request.sampling.n
+    asked, error, shown, found, wanted = request, "", _NOTHING, list[tuple[Choice, T]](), request.sampling.n
     silent = 0
     for attempt in range(ATTEMPTS):
         keyed = call_seed(seed, request.role, request.node, attempt, request.draw)
@@ -66,15 +68,15 @@ async def read_choices(
         asked = msgspec.structs.replace(request, messages=_with_error(request, shown, error), sampling=sampling, attempt=attempt)
         answer = await model.complete(asked)
         silent += all(choice.finish == "empty" for choice in answer.choices)
-        errors: list[tuple[str, str]] = []
+        errors: list[tuple[Choice, str]] = []
         for choice in answer.choices:
             try:
                 found.append((choice, _parsed(choice, parse)))
             except (ActionError, AnswerError) as failed:
-                errors.append((choice.text, str(failed)))
+                errors.append((choice, str(failed)))
         if found and not (repair and errors and attempt == 0):
             return found
-        shown, error = errors[0] if errors else ("", "the server gave no answer")
+        shown, error = errors[0] if errors else (_NOTHING, "the server gave no answer")
         wanted = len(errors) if found else wanted
     if silent:
         raise ModelError(
@@ -96,13 +98,15 @@ def _parsed(choice: Choice, parse: Callable[[Choice], T]) -> T:
     return parse(choice)
 
 
-def _with_error(request: ChatRequest, shown: str, error: str) -> tuple[Message, ...]:
+def _with_error(request: ChatRequest, shown: Choice, error: str) -> tuple[Message, ...]:
     """Return the question, followed by the answer that did not parse and the error, if there is one.
 
-    The error stands in a fence, for it may repeat the page's words: names of elements, a message of the environment.
+    The answer has its reasoning and its calls of tools with it, unless it was cut off. The error stands in a fence, for it may repeat the
+    page's words: names of elements, a message of the environment.
     """
     if not error:
         return request.messages
-    said = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+    said = shown.text if len(shown.text) <= _SHOWN else f"{shown.text[:_SHOWN]}..."
+    items = () if shown.finish == "length" or shown.finish in _WITHHELD else shown.items
     again = f"That cannot be used:\n{fence(error, 'error')}\nAnswer again, in the form that was asked for."
-    return (*request.messages, Message("assistant", (Text(said or "(nothing)"),)), Message("user", (Text(again),)))
+    return (*request.messages, Message("assistant", (Text(said or "(nothing)"),), items), Message("user", (Text(again),)))

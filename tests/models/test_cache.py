@@ -1,8 +1,10 @@
 import asyncio
 
+import msgspec
 import pytest
 
 from exact.errors import ModelError, UsageError
+from exact.models.base import Message, Screen, Text
 from exact.models.cache import AnswerCache, CachedModel, Uncached
 from exact.models.scripted import Reply, ScriptedModel
 
@@ -53,6 +55,17 @@ async def test_other_sampling_settings_are_another_question(cache, ask, other):
     await model.complete(ask(seed=7))
     await model.complete(ask(**({"seed": 7} | other)))
     assert len(inner.requests) == 2
+
+
+async def test_reasoning_that_goes_back_and_the_computer_tool_are_part_of_the_question(cache, ask):
+    inner = ScriptedModel(drawn)
+    model = CachedModel(inner, cache, "read-write")
+    plain = ask(seed=7)
+    turns = [Message("assistant", (Text("Hm."),), items) for items in ((), ({"type": "reasoning", "id": "rs_1"},))]
+    asked = [msgspec.structs.replace(plain, messages=(*plain.messages, turn)) for turn in turns]
+    for request in [*asked, msgspec.structs.replace(plain, screen=Screen(width=8, height=6)), *asked]:
+        await model.complete(request)
+    assert len(inner.requests) == 3
 
 
 async def test_another_picture_or_model_is_another_question_another_asker_is_not(cache, ask):

@@ -39,3 +39,18 @@ async def test_waits_grow_to_the_longest_and_no_further():
 
     assert await retried(attempt, retries=8, deadline=float("inf"), sleep=sleep) == "done"
     assert waits[0] <= FIRST_WAIT and all(LONGEST_WAIT / 2 <= wait <= LONGEST_WAIT for wait in waits[5:])
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1m30.5s"}, 90.5),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "120ms", "x-ratelimit-remaining-requests": "9"}, 0.12),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "6m0s", "retry-after": "2"}, 2.0),
+        ({"x-ratelimit-remaining-tokens": "7", "x-ratelimit-reset-tokens": "6m0s"}, None),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "soon"}, None),
+        ({"anthropic-ratelimit-tokens-remaining": "0", "anthropic-ratelimit-tokens-reset": "2001-01-01T00:00:00Z"}, 0.0),
+    ],
+)
+def test_an_exhausted_limit_tells_when_it_is_full_again(headers, seconds):
+    assert retry_after(headers) == (None if seconds is None else pytest.approx(seconds))

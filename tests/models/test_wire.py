@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 from exact.models import wire
 from exact.models.base import ChatRequest, Message, Sampling, Text, TokenChance, Usage
+from exact.models.classify import answer as classified
+from exact.models.decode import MalformedAnswer
 from exact.models.providers import ModelCapabilities
-from exact.models.wire import MalformedAnswer, answer, body, classified, embedded
+from exact.models.wire import answer, body, embedded
 
 
 def read(message=None, *, usage=None, **choice):

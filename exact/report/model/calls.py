@@ -22,7 +22,8 @@ def calls(reading: Reading, node: int, texts: Texts) -> tuple[data.ModelCall, ..
 def _call(reading: Reading, called: ev.Called, texts: Texts) -> data.ModelCall:
     answers, raw = _answers(reading, called, texts)
     s, u = called.sampling, called.usage
-    cached = f" ({u.cached_tokens:,} cached)" if u.cached_tokens else ""
+    cached = ", ".join(f"{tokens:,} {what}" for tokens, what in ((u.cached_tokens, "cached"), (u.cache_write_tokens, "written")) if tokens)
+    reasoning = f" ({u.reasoning_tokens:,} of reasoning)" if u.reasoning_tokens else ""
     money = "price unknown" if u.cost is None else f"${u.cost:.4f}"
     return data.ModelCall(
         role=one_line(called.role, LABEL),
@@ -30,7 +31,7 @@ def _call(reading: Reading, called: ev.Called, texts: Texts) -> data.ModelCall:
         prompt=one_line(called.prompt, LABEL),
         attempt=called.attempt,
         sampling=f"n {s.n}, temperature {s.temperature:g}, top_p {s.top_p:g}, at most {s.max_tokens} tokens",
-        usage=f"{u.input_tokens:,} tokens in{cached}, {u.output_tokens:,} out, {money}",
+        usage=f"{u.input_tokens:,} tokens in{cached and f' ({cached})'}, {u.output_tokens:,} out{reasoning}, {money}",
         seconds=called.seconds,
         request=_request(reading, called, texts),
         answers=answers,

@@ -21,7 +21,11 @@ class CallCost(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: int = 0
     cached_tokens: int = 0
     """Input tokens that the server had in its prefix cache."""
+    cache_write_tokens: int = 0
+    """Input tokens that the server wrote into its prefix cache."""
     output_tokens: int = 0
+    reasoning_tokens: int = 0
+    """Output tokens of reasoning, where the server tells."""
     cost: float = 0.0
     """US dollars, of the calls whose price is known."""
     unknown: int = 0
@@ -67,7 +71,9 @@ def _spent(usage: Usage, *, calls: int = 0, replayed: int = 0) -> CallCost:
         calls=calls,
         input_tokens=usage.input_tokens,
         cached_tokens=usage.cached_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
         output_tokens=usage.output_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
         cost=usage.cost or 0.0,
         unknown=int(usage.cost is None),
         replayed=replayed,

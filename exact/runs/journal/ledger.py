@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Image, Price, Text
+from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Image, Message, Price, Text
 from exact.models.meter import metered, total
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import AttemptState
@@ -104,18 +104,20 @@ class Ledger:
         return answer
 
     def _key(self, request: ChatRequest, content: list[object]) -> str:
-        about = (self.name, request.role, request.node, request.draw, request.attempt, request.sampling, request.schema, content)
+        about = [self.name, request.role, request.node, request.draw, request.attempt, request.sampling, request.schema, content]
+        about += [] if request.screen is None else [request.screen]
         return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
 
     async def close(self) -> None:
         """Leave the model open: it belongs to the run."""
 
     def _plain(self, request: ChatRequest) -> list[object]:
-        """Return the messages with each image replaced by the name of its blob."""
-        return [
-            {"role": m.role, "parts": [{"text": p.text} if isinstance(p, Text) else {"image": self._blobs.put(p.data)} for p in m.parts]}
-            for m in request.messages
-        ]
+        """Return the messages with each image replaced by the name of its blob. Native items of a turn are part of it, if there are any."""
+        return [self._turn(message) for message in request.messages]
+
+    def _turn(self, message: Message) -> dict[str, object]:
+        parts = [{"text": part.text} if isinstance(part, Text) else {"image": self._blobs.put(part.data)} for part in message.parts]
+        return {"role": message.role, "parts": parts} | ({"items": message.items} if message.items else {})
 
     def _worst_case(self, request: ChatRequest) -> tuple[int, float]:
         """Return the most tokens and US dollars that a request may take.
@@ -126,5 +128,5 @@ class Ledger:
         read = sum(2000 if isinstance(part, Image) else len(part.text) / 2 + 8 for part in parts)
         n, written = request.sampling.n, request.sampling.max_tokens
         price = self.price
-        money = n * (read * price.input + written * price.output) / 1e6 if price is not None else 0.0
+        money = n * (read * price.highest_input + written * price.output) / 1e6 if price is not None else 0.0
         return int(n * (read + written)), money

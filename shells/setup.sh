@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Make .venv, install exact into it, and find a browser. Running it again changes nothing that is up to date.
-# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp]
+# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp]
 #   --no-test     omit the packages that only tests need
 #   --sandbox     find or fetch gVisor's runsc, which forkable environments need
 #   --webarena    install WebArena's and VisualWebArena's task files and evaluators in .bench/venvs/webarena (500 MB)
+#   --webarena-verified  install WebArena-Verified's tasks and evaluators in .bench/venvs/webarena-verified (90 MB)
 #   --parity      add what `shells/test.sh --parity-live` compares with: mctx with JAX, OpenSpiel (500 MB), --webarena and --extras
 #   --extras      add Ray, TreeQuest, the weights of MiniLM and a PostgreSQL server with pgvector, for a few tests (500 MB)
 #   --sites       install Trac and Wagtail in .bench/venvs/sites (100 MB), for the suites of those names
@@ -26,12 +27,13 @@ has_all() {
   for name in "$@"; do has "$name" || return 1; done
 }
 
-wanted="test" sandbox="" webarena="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp=""
+wanted="test" sandbox="" webarena="" verified="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp=""
 for option in "$@"; do
   case "$option" in
     --no-test) wanted="run" ;;
     --sandbox) sandbox="yes" ;;
     --webarena) webarena="yes" ;;
+    --webarena-verified) verified="yes" ;;
     --parity) parity="yes" webarena="yes" extras="yes" ;;
     --extras) extras="yes" ;;
     --sites) sites="yes" ;;
@@ -39,7 +41,7 @@ for option in "$@"; do
     --browsergym) browsergym="yes" ;;
     --llamacpp) llamacpp="yes" ;;
     *)
-      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp]" >&2
+      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp]" >&2
       exit 2
       ;;
   esac
@@ -150,6 +152,7 @@ apart() { # a separate virtual environment for constraints/NAME.txt, which lists
   state "$1" >"$folder/.exact"
 }
 [ -z "$webarena" ] || apart webarena "the evaluators of WebArena and VisualWebArena"
+[ -z "$verified" ] || apart webarena-verified "the evaluators of WebArena-Verified"
 [ -z "$sites" ] || apart sites "Trac and Wagtail"
 [ -z "$llamacpp" ] || apart llamacpp "llama.cpp's server and a small model"
 

@@ -116,7 +116,8 @@ def test_every_dependency_is_locked(lock: Path) -> None:
     if lock.stem in settings["dependency-groups"]:
         wanted = settings["dependency-groups"][lock.stem]
     if (own := lock.with_suffix(".in")).exists() and lock.stem != "test":
-        wanted = [line for source in lock.parent.glob(f"{own.stem}*.in") for line in source.read_text().splitlines() if line[0] != "#"]
+        sources = [each for each in lock.parent.glob(f"{own.stem}*.in") if each == own or not each.with_suffix(".txt").exists()]
+        wanted = [line for source in sources for line in source.read_text().splitlines() if line[0] != "#"]
     if lock.stem == "test":
         wanted += project["optional-dependencies"]["test"]
     names = {name.lower().replace("_", "-") for name in re.findall(r"^([\w.-]+)==", _read_lock(lock), re.M)}

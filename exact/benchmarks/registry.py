@@ -21,6 +21,7 @@ GROUP = "exact.suites"
 BUILTIN = {
     "miniwob": "exact.benchmarks.miniwob:MiniWob",
     "webarena": "exact.benchmarks.webarena:WebArena",
+    "webarena_verified": "exact.benchmarks.webarena_verified:WebArenaVerified",
     "visualwebarena": "exact.benchmarks.visualwebarena:visualwebarena",
     "trac": "exact.benchmarks.sites:trac",
     "wagtail": "exact.benchmarks.sites:wagtail",

@@ -116,7 +116,8 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     download_bytes: AtLeastZero = 50_000_000
     """Largest file that is downloaded, in bytes."""
     traces: str = ""
-    """Folder of Playwright traces of live environments. Traces contain everything that a page contains. Empty: none."""
+    """Folder of Playwright traces of live environments. Traces contain everything that a page contains. The suite
+    `webarena_verified` also writes the answer and the HAR of each attempt there. Empty: none."""
     recording: RecordingConfig = RecordingConfig()
     proxy: ProxyConfig = ProxyConfig()
     authorities: tuple[str, ...] = ()

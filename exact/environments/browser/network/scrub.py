@@ -61,6 +61,11 @@ def unchanged(text: str) -> str:
     return text
 
 
+def names_credential(name: str) -> bool:
+    """Return whether a field of that name holds a credential."""
+    return bool(_WORD.search(name))
+
+
 def headers(given: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Yield headers without credentials. Cookies keep their names and attributes."""
     for name, value in given:

@@ -1,0 +1,122 @@
+"""WebArena-Verified's tasks as a suite, on sites that the user hosts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from exact.benchmarks.ids import join, split
+from exact.benchmarks.webarena.format import at
+from exact.benchmarks.webarena.resets import Resets
+from exact.benchmarks.webarena.sessions import FORMS, Sessions
+from exact.benchmarks.webarena.suite import auth_folder
+from exact.benchmarks.webarena.variables import Addresses
+from exact.benchmarks.webarena_verified.evaluate import RecordedAttempt, evaluate
+from exact.benchmarks.webarena_verified.install import interpreter
+from exact.benchmarks.webarena_verified.instruction import instruction
+from exact.benchmarks.webarena_verified.submission import save
+from exact.benchmarks.webarena_verified.tasks import DataSet, VerifiedTask
+from exact.config import BrowserConfig
+from exact.environments.base import EnvironmentFactory
+from exact.environments.browser import BrowserFactory, PageSetup, launch
+from exact.environments.browser.environment import Evaluator
+from exact.environments.browser.network.har import HarRecorder
+from exact.environments.browser.page.setup import Beginning
+from exact.errors import EnvironmentFailure, UsageError, unknown
+from exact.task import Outcome, Scalar, Score, Task
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, Page
+
+_TASKS = 812
+
+
+class WebArenaVerified:
+    """Suite with the tasks `webarena_verified/0` to `webarena_verified/811`."""
+
+    name = "webarena_verified"
+
+    def __init__(self, data: DataSet | None = None) -> None:
+        """Configure the suite. `data`: by default the package's."""
+        self._data = data or DataSet()
+        self.addresses = Addresses("WA_", os.environ)
+        self.sessions = Sessions(self.addresses, os.environ, folder=auth_folder())
+        self.resets = Resets(self.addresses, os.environ)
+        self._recorders: WeakKeyDictionary[BrowserContext, HarRecorder] = WeakKeyDictionary()
+
+    def ids(self) -> Sequence[str]:
+        """Return the ids, without reading the data set."""
+        return tuple(f"{self.name}/{number}" for number in range(_TASKS))
+
+    def lists(self) -> Mapping[str, Sequence[str]]:
+        """Return the list `@hard`, and those by site, type and template: `@shopping`, `@mutate`, `@template-12`. Raises UsageError."""
+        found: dict[str, list[str]] = {"hard": [f"{self.name}/{number}" for number in self._data.hard]}
+        for number, task in self._data.tasks.items():
+            for key in (*task.sites, task.kind, f"template-{task.intent_template_id}"):
+                found.setdefault(key, []).append(f"{self.name}/{number}")
+        return found
+
+    def task(self, id: str) -> Task:
+        """Return the task of an id. Raises UsageError that names the nearest id, or a missing address variable."""
+        name, seed = split(id)
+        number = name.partition("/")[2]
+        if number not in self._data.tasks:
+            raise unknown("task", name, self.ids())
+        task = self._data.tasks[number]
+        with at(f"{self._data.path}: task {number}"):
+            first, *others = map(self.addresses.fill, task.start_urls)
+            origins = tuple(map(self.addresses.of, task.sites))
+        metadata: dict[str, Scalar] = {"sites": " ".join(task.sites), "template": str(task.intent_template_id)}
+        if others:
+            metadata["tabs"] = "\n".join(others)
+        return Task(id=join(name, seed), instruction=instruction(task.intent), start=first, seed=seed, metadata=metadata, origins=origins)
+
+    @asynccontextmanager
+    async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
+        """Open the environments on the sites as they are: changes stay until their owner's hook resets them. Raises EnvironmentFailure."""
+        async with AsyncExitStack() as stack:
+            setup, verdict = PageSetup(prepare=self._prepare, way_out=self.addresses.way_out), self._verdict(config.traces)
+            if config.sandbox == "required":
+                from exact.environments.browser.fork.factory import forking
+                from exact.environments.sites.site import Outside
+
+                limit = config.snapshots << 20
+                forks = forking(config, setup, outside=Outside(), evaluator=verdict, limit=limit)
+                yield await stack.enter_async_context(forks)
+                return
+            browser = await stack.enter_async_context(launch(config))
+            yield BrowserFactory(browser, setup, config, isolated=False, evaluator=verdict)
+
+    async def _prepare(self, beginning: Beginning) -> None:
+        """Check that the evaluators are there; reset the sites of the live environment; log in; then record the live environment."""
+        interpreter()
+        task = self._task(beginning.task)
+        if not beginning.simulation:
+            await self.resets.before(task.sites, changes=task.kind == "mutate")
+        if known := [site for site in task.sites if site in FORMS]:
+            await self.sessions.enter(beginning.context, beginning.page, f"{'.'.join(known)}_state.json", known)
+        if not beginning.simulation:
+            self._recorders[beginning.context] = HarRecorder(beginning.context, task.kept)
+
+    def _verdict(self, folder: str) -> Evaluator:
+        async def verdict(page: Page, outcome: Outcome) -> Score:
+            if outcome.task is None or (recorder := self._recorders.get(page.context)) is None:
+                raise EnvironmentFailure(f"{self.name}: no traffic of this environment was recorded: it is not the live one")
+            task = self._task(outcome.task)
+            environments = {site: self.addresses.of(site) for site in task.sites}
+            entries = await recorder.entries()
+            attempt = RecordedAttempt(task_id=task.task_id, answer=outcome.answer, entries=entries, environments=environments)
+            if folder:
+                save(folder, attempt)
+            return await evaluate(interpreter(), attempt)
+
+        return verdict
+
+    def _task(self, task: Task) -> VerifiedTask:
+        number = split(task.id)[0].partition("/")[2]
+        if number not in self._data.tasks:
+            raise UsageError(f"{task.id} is no task of {self.name}: `exact tasks list {self.name}` prints the ids")
+        return self._data.tasks[number]

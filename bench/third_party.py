@@ -126,7 +126,7 @@ async def attempts(arm: str, agent: str, only: Sequence[str], work: Path, noise:
     async with ScriptedServer(answers) as server:
         model = {"model": "scripted", "base_url": server.base_url, "price": {"input": 0, "output": 0}}
         browser = {"screenshots": False, "sandbox": {"outside": "never", "expires": "never", "sandbox": "required"}.get(arm, "auto")}
-        config = parse({**AGENTS[agent], "models": {"policy": model}, "browser": browser, "limits": {"actions": 10, "seconds": 300}})
+        config = parse({**AGENTS[agent], "models": {"policy": model}, "browser": browser, "limits": {"actions": 10, "seconds": 1200}})
         with made(work), nullcontext() if arm == "sandbox" else wiki(work, port, PAGES[agent] if arm == "expires" else 0):
             tasks = read(site_files(work / "site", port, arm))
             for task in tasks:

@@ -8,8 +8,8 @@ import re
 from importlib.resources import files
 
 _HEADER = re.compile(r"\A(?://.*\n)+")
-_INCLUDE = re.compile(r"^ *//= (\w+)\n", re.MULTILINE)
-"""A line in the place of which the file of that name in the same folder is inserted."""
+_INCLUDE = re.compile(r"^ *//= (?:(\w+)/)?(\w+)\n", re.MULTILINE)
+"""A line in the place of which the file of that name is inserted: of the same folder, unless one is named."""
 
 
 @functools.cache
@@ -20,7 +20,7 @@ def script(name: str) -> str:
     """
     folder, file = name.split("/")
     source = files("exact.environments.browser").joinpath(folder, f"{file}.js").read_text("utf-8")
-    return _INCLUDE.sub(lambda line: script(f"{folder}/{line[1]}"), _HEADER.sub("", source))
+    return _INCLUDE.sub(lambda line: script(f"{line[1] or folder}/{line[2]}"), _HEADER.sub("", source))
 
 
 def script_call(name: str, *arguments: object) -> str:

@@ -4,6 +4,7 @@
 // milliseconds.
 function watch(hidden, masked) {
   if (globalThis.exact) return;
+  //= act/listen
   const state = globalThis.exact = {mutations: 0, timers: 0};
   const rules = hidden ? `:is(${hidden}), :is(${hidden}) * { visibility: hidden !important; pointer-events: none !important }` : '';
   if (rules + masked) {

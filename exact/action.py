@@ -53,6 +53,8 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
     """Function that maps arguments to their canonical form. Raises ActionError for meaningless ones."""
     final: bool = False
     """Whether the action ends the attempt."""
+    grammar: str = ""
+    """Grammar (GBNF) of each text or number as it is written, quotes included, for models whose answers are constrained. Empty: any."""
     code: str = ""
     """Language of the code, if the only argument is code. A model writes it as a fenced block below the verb."""
 

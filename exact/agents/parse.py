@@ -6,11 +6,13 @@ An answer that is not in the requested form is an error. The error's text goes b
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from exact.action import Action, ActionSpace
 from exact.agents.grades import SCALES, GradeScale
+from exact.agents.labels import parse_by_label
 from exact.context import Taken
 from exact.errors import ActionError, AnswerError
 from exact.models.reasoning import final_answer
@@ -52,19 +54,24 @@ class Grade(NamedTuple):
     reasoning: str
 
 
-def parse_action(text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = ()) -> ParsedAction:
+def parse_action(
+    text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = (), *, labels: bool = False
+) -> ParsedAction:
     """Return the action in the line `Action: ...`, inside a code fence or not. The line may be repeated with the same action.
+
+    With `labels`, elements may be named by label as well as by id.
 
     Raises ActionError if there is no such line, if several lines differ, if the line holds no action, if the action names an element that
     the observation lacks, or if the environment refused the action in this state, as `tried` says. One that changed nothing visible may be
     repeated.
     """
     answer = final_answer(text)
+    read = partial(parse_by_label, actions=actions, observation=observation) if labels else actions.parse
     lines = _outside_code(list(_ACTION.finditer(answer)), answer, actions)
     if not lines:
         raise ActionError(f"there is no line that begins with `Action:`: write exactly one, such as `Action: {_example(actions)}`")
     try:
-        found = {action.key: action for action in (_line_action(line, answer, actions) for line in lines)}
+        found = {action.key: action for action in (_line_action(line, answer, actions, read) for line in lines)}
     except ActionError:
         if len(lines) == 1:
             raise
@@ -93,7 +100,9 @@ class ListedAction(NamedTuple):
     """Where the action stands in the answer: its first character, and the one after its last. None where that is not known."""
 
 
-def parse_actions(text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = ()) -> tuple[ListedAction, ...]:
+def parse_actions(
+    text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = (), *, labels: bool = False
+) -> tuple[ListedAction, ...]:
     """Return the distinct actions in the lines `Action (70%): ...`, each with the thought above it.
 
     Unusable lines are skipped. Raises ActionError, with the reason of the first such line, if no line is usable.
@@ -105,7 +114,9 @@ def parse_actions(text: str, actions: ActionSpace, observation: Observation, tri
         above = next((_line_end(other, answer, actions) for other in reversed(lines) if other.end() < line.start()), 0)
         below = answer[line.end() : _line_end(line, answer, actions)]
         try:
-            chosen = parse_action(f"{answer[above : line.start()]}\nAction: {line['rest']}{below}", actions, observation, tried)
+            chosen = parse_action(
+                f"{answer[above : line.start()]}\nAction: {line['rest']}{below}", actions, observation, tried, labels=labels
+            )
         except ActionError as failed:
             error = failed
             continue
@@ -221,10 +232,10 @@ def parse_preference(text: str) -> float:
     return {"first": 1.0, "second": 0.0, "neither": 0.5}[votes.pop()]
 
 
-def _line_action(line: re.Match[str], answer: str, actions: ActionSpace) -> Action:
+def _line_action(line: re.Match[str], answer: str, actions: ActionSpace, read: Callable[[str], Action]) -> Action:
     """Return the action of a line, with the code block or the rest of the quoted text below it. Raises ActionError."""
     below = answer[line.end() :]
-    return _code_action(line["rest"], below, actions) or actions.parse(_action_text(line["rest"], below))
+    return _code_action(line["rest"], below, actions) or read(_action_text(line["rest"], below))
 
 
 def _code_action(rest: str, below: str, actions: ActionSpace) -> Action | None:

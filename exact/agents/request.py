@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from exact.config import PolicyConfig, ValueConfig
@@ -9,6 +11,7 @@ from exact.context import Context
 from exact.models.base import ChatRequest, Image, Sampling
 from exact.prompts.library import Rendered, prompt_inputs, render_prompt
 from exact.reflection.record import action_label
+from exact.views.labels import label_action
 from exact.views.view import CHARACTERS, PromptView, view_context
 
 
@@ -22,26 +25,37 @@ def state_request(
     samples: int,
     model: str = "",
     more: int = 0,
+    grammar: Callable[[PromptView], str] | None = None,
     **inputs: object,
 ) -> ChatRequest:
     """Return the request for `samples` answers to prompt `name`.
 
     `model` names the tokenizer rules. `more` is the number of earlier requests for the same evaluation or expansion. Together with the
-    context's draw it keys the answer: repeated requests get different answers, and a recorded answer can be found again.
+    context's draw it keys the answer: repeated requests get different answers, and a recorded answer can be found again. `grammar` returns
+    the grammar of the answer to what is shown.
     """
     seen = view_state(context, config, model)
-    known = {"context": seen.context, "label": action_label, "history": config.history, "screen": seen.screen, "picture": seen.shown}
+    known = {
+        "context": seen.context, "label": label_action if by_label(config) else action_label, "history": config.history,
+        "elements": "label" if by_label(config) else "id", "screen": seen.screen, "picture": seen.shown,
+    }  # fmt: skip
     prompt = render_prompt(name, **inputs, **{each: value for each, value in known.items() if each in prompt_inputs(name)})
-    return chat_request(
+    request = chat_request(
         prompt, seen.images, sampling, role=role, samples=samples, node=context.node, draw=draw_key(context, more), left_out=seen.left_out
     )  # fmt: skip
+    return msgspec.structs.replace(request, grammar=grammar(seen)) if grammar else request
+
+
+def by_label(config: PolicyConfig | ValueConfig) -> bool:
+    """Return whether elements are named by label."""
+    return isinstance(config, PolicyConfig) and config.elements == "label"
 
 
 def view_state(context: Context, config: PolicyConfig | ValueConfig, model: str = "", *, characters: int = CHARACTERS) -> PromptView:
     """Return the view of a state that the configuration asks for."""
     return view_context(
         context, tokens=config.observation_tokens, history=config.history, images=config.images, marks=config.marks, text=config.text,
-        plain=config.plain, tree=config.tree, html=config.html,
+        plain=config.plain, tree=config.tree, html=config.html, labels=by_label(config),
         image_tokens=config.image_tokens, model=model, characters=characters,
     )  # fmt: skip
 

@@ -57,6 +57,12 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     """llm, `marks`: show the unmarked screenshot too."""
     tree: Literal["full", "view"] = "full"
     """llm: part of the page that the text covers: all of it, or what is in view."""
+    elements: Literal["id", "label"] = "id"
+    """llm: how text and actions name elements. id: `[1] button "Previous"` and `click [1]`. label: `"Previous" button [1]` and `click
+    "Previous" button [1]`, where the id may be left out of a label that is unique. Small models copy labels more reliably than ids."""
+    grammar: Literal["none", "action", "answer"] = "none"
+    """llm: constrain answers by a grammar of the actions, the elements in the prompt and the known keys, if the server takes grammars
+    (llama.cpp, vLLM, SGLang). action: the action alone. answer: one line of thought, then the action."""
     html: bool = False
     """llm: show the page's HTML, in at most `observation_tokens`. Needs `browser.html`."""
     image_tokens: AtLeastOne = 1500

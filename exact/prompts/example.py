@@ -41,6 +41,7 @@ def example_inputs(prompt: Prompt) -> dict[str, object]:
         "expectation": lambda: "The shoe is in the cart.",
         "style": lambda: "plain",
         "examples": tuple,
+        "elements": lambda: "id",
         "k": lambda: 5,
         "side": lambda: "for",
         "heard": tuple,

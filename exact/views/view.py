@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Literal, NamedTuple
@@ -12,7 +13,8 @@ from exact.context import Context, Taken
 from exact.errors import UsageError
 from exact.models import tokens as counting
 from exact.models.base import Image
-from exact.observation import Observation
+from exact.observation import Element, Observation
+from exact.views.labels import label_action, label_first
 from exact.views.pictures import load_task_pictures, mark_elements, scale_picture
 from exact.views.prune import prune_text
 
@@ -20,6 +22,8 @@ CHARACTERS, PREVIOUS_CHARACTERS = 22_000, 7_000
 """Maximum characters of the observation, and of the one before the last step, without address, title and tabs."""
 IN_THE_PICTURE, NOT_SHOWN = "(The state is in the picture.)", "(It is not shown.)"
 """Placeholders for the text of a state that is shown only as a picture, and of the previous state."""
+
+_ID = re.compile(r"^ *\[([\w:.-]+)\]", re.M)
 
 Size = tuple[int, int]
 """Width and height in pixels."""
@@ -38,6 +42,8 @@ class PromptView(NamedTuple):
     """Size of the screenshot as taken. Zeros if none is shown."""
     shown: Size = (0, 0)
     """Size of the screenshot as shown. Zeros if none is shown."""
+    elements: tuple[Element, ...] = ()
+    """Elements that the text lists; without text, all."""
 
 
 def view_context(
@@ -51,6 +57,7 @@ def view_context(
     text: bool = True,
     tree: Literal["full", "view"] = "full",
     html: bool = False,
+    labels: bool = False,
     image_tokens: int = 1500,
     model: str = "",
     characters: int = CHARACTERS,
@@ -60,12 +67,13 @@ def view_context(
     `history` is the number of past steps that the prompt shows; it summarises the others, which are noted here. With `marks` the screenshot
     shows the element ids of the text; with `plain` too, both versions are included. `tree` selects the full text or only the part in view,
     before it is cut. `html` adds HTML in as many tokens again. Without `text` and `html`, the screenshot is all that is shown of the state.
+    With `labels` text and refused actions name elements by label first.
 
     Raises UsageError if a picture of the task cannot be read, if nothing would be shown, or if HTML is requested but was not observed.
     """
     if not text and not html and (not images or context.observation.screenshot is None):
         raise UsageError("a prompt without the observation's text needs its screenshot: set images and browser.screenshots, or text")
-    past, notes = context.history, tuple[str, ...]()
+    past, notes, tried, elements = context.history, tuple[str, ...](), context.tried, context.observation.elements
     if text:
         available = characters // 2 if html else characters
         observation, notes = fit_observation(context.observation, tokens, model=model, characters=available, view=tree == "view")
@@ -73,6 +81,7 @@ def view_context(
             before, more = fit_observation(past[-1].observation, tokens, model=model, characters=min(PREVIOUS_CHARACTERS, characters))
             past = (*past[:-1], msgspec.structs.replace(past[-1], observation=before))
             notes += more
+        elements = _listed(observation)
     else:
         observation = msgspec.structs.replace(context.observation, text=IN_THE_PICTURE)
         past = (*past[:-1], *(_hide_text(taken) for taken in past[-1:]))
@@ -85,9 +94,13 @@ def view_context(
     if shot is not None and marks:
         shots = [*([shot] if plain else []), mark_elements(shot, observation.elements)]
     pictures, more = _fit_pictures(context, shots, image_tokens, model)
+    if labels:
+        observation, past = _by_label(observation), (*past[:-1], *(_taken_by_label(taken) for taken in past[-1:]))
+        tried = tuple(_tried_by_label(taken, context.observation) for taken in tried)
     screen = counting.size(shot) if shot is not None else (0, 0)
     shown = counting.size(pictures[-1].data) if shot is not None else (0, 0)
-    return PromptView(msgspec.structs.replace(context, observation=observation, history=past), pictures, notes + more, screen, shown)
+    seen = msgspec.structs.replace(context, observation=observation, history=past, tried=tried)
+    return PromptView(seen, pictures, notes + more, screen, shown, elements)
 
 
 def fit_observation(
@@ -100,6 +113,25 @@ def fit_observation(
     count: Callable[[str], int] = partial(counting.count, model=model)
     found = prune_text(observation, tokens, characters=characters, count=count, view=view)
     return (msgspec.structs.replace(observation, text=found.text) if found.left_out else observation), found.left_out
+
+
+def _listed(observation: Observation) -> tuple[Element, ...]:
+    """Return the elements that the text lists; all where it lists none, because it has another form."""
+    ids = set(_ID.findall(observation.text))
+    return tuple(element for element in observation.elements if element.id in ids) or observation.elements
+
+
+def _by_label(observation: Observation) -> Observation:
+    return msgspec.structs.replace(observation, text=label_first(observation.text))
+
+
+def _taken_by_label(taken: Taken) -> Taken:
+    return msgspec.structs.replace(taken, observation=_by_label(taken.observation))
+
+
+def _tried_by_label(taken: Taken, observation: Observation) -> Taken:
+    action = msgspec.structs.replace(taken.action, key=label_action(taken.action, observation))
+    return msgspec.structs.replace(taken, action=action)
 
 
 def _hide_text(taken: Taken) -> Taken:

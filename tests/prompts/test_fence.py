@@ -63,9 +63,9 @@ CASE = Argument(side="for", text="So it is.")
 VALUE = {"label": action_label, "history": 5}
 PLAIN = POLICY | VALUE
 SHOWN = {
-    "policy": lambda seen: render_prompt("policy", context=seen, **PLAIN),
-    "policy_list": lambda seen: render_prompt("policy_list", context=seen, k=3, **PLAIN),
-    "policy_marks": lambda seen: render_prompt("policy_marks", context=seen, **PLAIN),
+    "policy": lambda seen: render_prompt("policy", context=seen, elements="id", **PLAIN),
+    "policy_list": lambda seen: render_prompt("policy_list", context=seen, k=3, elements="id", **PLAIN),
+    "policy_marks": lambda seen: render_prompt("policy_marks", context=seen, elements="id", **PLAIN),
     "policy_screenshot": lambda seen: render_prompt("policy_screenshot", context=seen, **PLAIN, **SCREEN),
     "policy_code": lambda seen: render_prompt("policy_code", context=seen, **PLAIN, **SCREEN),
     "value": lambda seen: render_prompt("value", context=seen, **VALUE),

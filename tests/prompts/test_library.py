@@ -11,6 +11,7 @@ from exact.context import Argument, Evaluation
 from exact.errors import UsageError
 from exact.prompts.library import describe_prompt, prompt_names, render_prompt
 from exact.reflection.record import action_label
+from exact.views.labels import describe, label_action, label_first
 from exact.views.view import IN_THE_PICTURE
 
 from .states import ACTIONS, LESSON, LIST, SHOE, context, page, surprise
@@ -19,9 +20,11 @@ GOLDEN = Path(__file__).parent / "golden"
 REFUSED = msgspec.structs.replace(context().history[0], observation=SHOE, action=ACTIONS.parse("scroll up"), error="nothing to\nscroll")
 UNSEEN = msgspec.structs.replace(context().history[0], observation=SHOE, action=ACTIONS.parse("click [2]"), note="no-op: leads back\nhere")
 POLICY = {"actions": ACTIONS.describe(), "label": action_label, "history": 5, "style": "plain", "examples": ()}
+BY_ID, BY_LABEL = POLICY | {"elements": "id"}, POLICY | {"elements": "label", "label": label_action, "actions": describe(ACTIONS)}
 SCREEN = {"screen": (1280, 720), "picture": (1088, 612)}
 NO_SCREEN = {"screen": (0, 0), "picture": (0, 0)}
 HIDDEN = msgspec.structs.replace(SHOE, text=IN_THE_PICTURE)
+LABELLED = msgspec.structs.replace(SHOE, text=label_first(SHOE.text))
 VALUE = {"label": action_label, "history": 5}
 REFLECTION = {"label": action_label, "words": 100, "expectation": "The shoe is in the cart."}
 JUDGED = Evaluation(value=0.2, rationale="The list is no cart.", arguments=(Argument(side="for", text="The shoe is there."),))
@@ -41,12 +44,15 @@ WITHHELD = context(unseen=True, history=(*context().history, FILL))
 EXAMPLE = Example(goal="Buy a hat.", observation='[4] button "Buy"', thought="Only the button is left.", action="click [4]")
 
 RENDERED = {
-    "policy": lambda: render_prompt("policy", context=context(tried=(REFUSED,)), **POLICY),
-    "policy_list": lambda: render_prompt("policy_list", context=context(tried=(REFUSED, UNSEEN)), k=4, **POLICY),
-    "policy_explorative": lambda: render_prompt("policy", context=context(), **(POLICY | {"style": "explorative", "examples": (EXAMPLE,)})),
-    "policy_first_state": lambda: render_prompt("policy", context=context(LIST, history=(), reflections=(), steps_left=None), **POLICY),
-    "policy_marks": lambda: render_prompt("policy_marks", context=context(), **POLICY),
-    "policy_marks_list": lambda: render_prompt("policy_marks_list", context=context(), k=4, **POLICY),
+    "policy": lambda: render_prompt("policy", context=context(tried=(REFUSED,)), **BY_ID),
+    "policy_list": lambda: render_prompt("policy_list", context=context(tried=(REFUSED, UNSEEN)), k=4, **BY_ID),
+    "policy_labels": lambda: render_prompt(
+        "policy", context=context(msgspec.structs.replace(SHOE, text=label_first(SHOE.text))), **BY_LABEL
+    ),
+    "policy_explorative": lambda: render_prompt("policy", context=context(), **(BY_ID | {"style": "explorative", "examples": (EXAMPLE,)})),
+    "policy_first_state": lambda: render_prompt("policy", context=context(LIST, history=(), reflections=(), steps_left=None), **BY_ID),
+    "policy_marks": lambda: render_prompt("policy_marks", context=context(), **BY_ID),
+    "policy_marks_list": lambda: render_prompt("policy_marks_list", context=context(), k=4, **BY_ID),
     "policy_screenshot": lambda: render_prompt("policy_screenshot", context=context(HIDDEN), **POLICY, **SCREEN),
     "policy_screenshot_list": lambda: render_prompt("policy_screenshot_list", context=context(HIDDEN), k=4, **POLICY, **SCREEN),
     "policy_code": lambda: render_prompt("policy_code", context=context(), **POLICY, **SCREEN),
@@ -114,7 +120,7 @@ def test_the_reflector_sees_what_was_expected_of_what(signal, says):
 
 
 def test_the_id_tells_name_version_and_content():
-    assert re.fullmatch(r"policy@3:[0-9a-f]{6}", describe_prompt("policy").id)
+    assert re.fullmatch(r"policy@4:[0-9a-f]{6}", describe_prompt("policy").id)
     assert describe_prompt("policy").id == RENDERED["policy"]().id != describe_prompt("value").id
 
 
@@ -147,7 +153,7 @@ def test_the_system_part_is_the_same_for_all_states():
 
 def test_page_text_is_never_a_template():
     observation = msgspec.structs.replace(SHOE, text="{{ context.task.id }} {% raw %}")
-    assert "{{ context.task.id }} {% raw %}" in render_prompt("policy", context=context(observation), **POLICY).user
+    assert "{{ context.task.id }} {% raw %}" in render_prompt("policy", context=context(observation), **BY_ID).user
 
 
 def test_only_reflections_for_the_reader_are_shown():
@@ -156,7 +162,7 @@ def test_only_reflections_for_the_reader_are_shown():
 
 
 def test_only_the_last_steps_are_shown():
-    rendered = render_prompt("policy", context=context(history=context().history * 7), **(POLICY | {"history": 2}))
+    rendered = render_prompt("policy", context=context(history=context().history * 7), **(BY_ID | {"history": 2}))
     assert "(the first 5 are left out)" in rendered.user and "1. to 5. in short: 5 click; on shop.test/" in rendered.user
     assert "6. click" in rendered.user and "5. click" not in rendered.user
 

@@ -125,7 +125,9 @@ def test_several_forms_at_once_and_cuts_are_reported():
     assert len(found.images) == 2 and found.images[1].data != found.images[0].data == seen.screenshot
     assert found.context.observation.html.startswith('<p exact="0">') and any("lines of the HTML" in note for note in found.left_out)
     text = str(
-        render_prompt("policy", context=found.context, label=action_label, history=3, actions="", style="plain", examples=()).messages()
+        render_prompt(
+            "policy", context=found.context, label=action_label, history=3, actions="", style="plain", examples=(), elements="id"
+        ).messages()
     )
     assert "HTML:" in text and "Downloaded: bill.csv" in text and "left out)" in text
 

@@ -12,14 +12,17 @@ import msgspec
 
 from exact.action import ActionSpace
 from exact.agents.examples import Example, load_examples
+from exact.agents.grammar import answer_grammar
 from exact.agents.parse import ParsedAction, parse_action, parse_actions
 from exact.agents.policy.prior import merge_proposals
-from exact.agents.request import state_request
+from exact.agents.request import by_label, state_request
 from exact.config import PolicyConfig
 from exact.context import Context, Proposal
 from exact.errors import UsageError
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling
 from exact.prompts.ask import read
+from exact.views.labels import describe
+from exact.views.view import PromptView
 
 WeightedAction = tuple[ParsedAction, float]
 
@@ -63,7 +66,7 @@ class LLMPolicy:
         return merge_proposals(weighted, k, self._config.prior_floor, self._config.temperature)
 
     async def _listed(self, context: Context, actions: ActionSpace, k: int) -> list[WeightedAction]:
-        parse = partial(parse_actions, actions=actions, observation=context.observation, tried=context.tried)
+        parse = partial(parse_actions, actions=actions, observation=context.observation, tried=context.tried, labels=by_label(self._config))
         [(choice, listed)] = await read(self._model, self._request("_list", context, actions, samples=1, k=k), parse, seed=context.seed)
         weights = [span_probability(choice, one.span) for one in listed] if self._config.weigh == "logprobs" else []
         known = [weight for weight in weights if weight is not None]
@@ -73,7 +76,7 @@ class LLMPolicy:
     async def _sampled(self, context: Context, actions: ActionSpace) -> list[WeightedAction]:
         """Return weighted actions from rounds of samples, until few actions are expected to be unseen."""
         parse, weighted = (
-            partial(parse_action, actions=actions, observation=context.observation, tried=context.tried),
+            partial(parse_action, actions=actions, observation=context.observation, tried=context.tried, labels=by_label(self._config)),
             list[WeightedAction](),
         )
         drawn = 0
@@ -93,11 +96,17 @@ class LLMPolicy:
             return 1.0
         return _geometric_mean(choice.logprobs)
 
-    def _request(self, form: str, context: Context, actions: ActionSpace, *, samples: int, more: int = 0, **inputs: object) -> ChatRequest:
-        name = prompt_family(self._config, context, actions) + form
+    def _request(self, form: str, context: Context, actions: ActionSpace, *, samples: int, more: int = 0, **inputs: int) -> ChatRequest:
+        name, labels = prompt_family(self._config, context, actions) + form, by_label(self._config)
+
+        def grammar(seen: PromptView) -> str:
+            thought, most = self._config.grammar == "answer", inputs.get("k", 0)
+            return answer_grammar(actions, seen.elements, labels=labels, thought=thought, most=most)
+
         return state_request(
             name, context, self._config, self._sampling, role=self._config.role, samples=samples, model=self._model.name, more=more,
-            actions=actions.describe(), style=self._config.style, examples=self._examples, **inputs,
+            grammar=None if self._config.grammar == "none" else grammar, actions=describe(actions) if labels else actions.describe(),
+            style=self._config.style, examples=self._examples, **inputs,
         )  # fmt: skip
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from exact.action import ActionSpace, Parameter, Verb
-from exact.environments.browser.act.grammar import chord
+from exact.environments.browser.act.grammar import CHORD_GRAMMAR, chord
 from exact.errors import ActionError
 
 Args = tuple[str | float, ...]
@@ -49,7 +49,7 @@ def _times(args: Args) -> Args:
 
 _ELEMENT, _TEXT, _NUMBER = Parameter.ELEMENT, Parameter.TEXT, Parameter.NUMBER
 
-_PRESS = Verb(name="press", form=(_TEXT,), normalise=_chord, help='press keys together, such as "Enter" or "Ctrl+s"')
+_PRESS = Verb(name="press", form=(_TEXT,), normalise=_chord, grammar=CHORD_GRAMMAR, help='press keys together, such as "Enter" or "Ctrl+s"')
 _TYPE = Verb(name="type", form=(_TEXT,), help="type a text where the focus is")
 _POINT = (_NUMBER, _NUMBER)
 _CLICK_AT = Verb(name="click_at", form=_POINT, normalise=_point, help="click a point, in pixels from the top left of the screen")
@@ -79,17 +79,29 @@ COMPUTER_13 = ActionSpace(
     (
         Verb(name="move_to", form=_POINT, normalise=_point, help="move the pointer to a point of the screen, in pixels"),
         _CLICK_AT,
-        Verb(name="click_here", form=(_BUTTONS, _NUMBER), normalise=_times, help="click a button so many times where the pointer is"),
+        Verb(
+            name="click_here",
+            form=(_BUTTONS, _NUMBER),
+            normalise=_times,
+            grammar="[1-9]",
+            help="click a button so many times where the pointer is",
+        ),
         Verb(name="mouse_down", form=(_BUTTONS,), help="press a button and hold it"),
         Verb(name="mouse_up", form=(_BUTTONS,), help="let a button go"),
         Verb(name="right_click_at", form=_POINT, normalise=_point, help="click a point with the right button"),
         Verb(name="double_click_at", form=_POINT, normalise=_point, help="click a point twice, quickly"),
         Verb(name="drag_to", form=_POINT, normalise=_point, help="drag from where the pointer is to a point"),
-        Verb(name="scroll_by", form=(_NUMBER, _NUMBER), normalise=_distance, help="turn the wheel by notches, to the right and upwards"),
+        Verb(
+            name="scroll_by",
+            form=(_NUMBER, _NUMBER),
+            normalise=_distance,
+            grammar='"-"? [0-9]{1,2}',
+            help="turn the wheel by notches, to the right and upwards",
+        ),
         _TYPE,
         _PRESS,
-        Verb(name="key_down", form=(_TEXT,), normalise=_key, help="press a key and hold it"),
-        Verb(name="key_up", form=(_TEXT,), normalise=_key, help="let a key go"),
+        Verb(name="key_down", form=(_TEXT,), normalise=_key, grammar=CHORD_GRAMMAR, help="press a key and hold it"),
+        Verb(name="key_up", form=(_TEXT,), normalise=_key, grammar=CHORD_GRAMMAR, help="let a key go"),
         _WAIT,
         Verb(name="fail", final=True, help="end the task: it cannot be done"),
         _STOP,

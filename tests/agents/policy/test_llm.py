@@ -102,7 +102,7 @@ async def test_the_request_tells_where_it_belongs_and_how_it_is_sampled():
     policy = LLMPolicy(model, PolicyConfig(samples=3), sampling=Sampling(temperature=0.7, max_tokens=99, logprobs=True))
     await policy.propose(context(node=12), ACTIONS, 4)
     (request,) = model.requests
-    assert (request.role, request.node, request.attempt) == ("policy", 12, 0) and request.prompt.startswith("policy@3:")
+    assert (request.role, request.node, request.attempt) == ("policy", 12, 0) and request.prompt.startswith("policy@4:")
     sampling = request.sampling
     assert (sampling.n, sampling.temperature, sampling.max_tokens, sampling.logprobs) == (3, 0.7, 99, True)
 
@@ -198,7 +198,7 @@ async def test_a_list_is_one_call_and_its_confidences_are_the_priors():
         ("click [2]", 2 / 3, "Think.\nBuy it."),
         ('fill [3] "42"', 1 / 3, "Or the size."),
     ]
-    assert len(model.requests) == 1 and model.requests[0].prompt.startswith("policy_list@2:")
+    assert len(model.requests) == 1 and model.requests[0].prompt.startswith("policy_list@3:")
 
 
 async def test_a_list_without_one_usable_action_goes_back():

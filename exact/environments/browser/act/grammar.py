@@ -40,6 +40,11 @@ _KEYS = {name.lower(): name for name in _KEY_NAMES} | {
     "spacebar": "Space",
     "plus": "+",
 }
+_MODIFIER_GRAMMAR = '("Alt+" | "Control+" | "Meta+" | "Shift+")'
+_KEY_GRAMMAR = " | ".join([*(f'"{name}"' for name in _KEY_NAMES), "[A-Za-z0-9]"])
+CHORD_GRAMMAR = rf'"\"" {_MODIFIER_GRAMMAR}{{0,2}} ({_KEY_GRAMMAR}) "\""'
+"""Grammar (GBNF) of keys pressed together: known names, letters and digits."""
+_URL_GRAMMAR = r'''"\"" ("http" "s"? "://" [a-z0-9] | "/" [A-Za-z0-9]) [A-Za-z0-9./?=&_%#~+-]{0,120} "\""'''
 _MOST_PIXELS = 99_999
 """Largest coordinate of a point, in CSS pixels."""
 
@@ -134,13 +139,13 @@ _ELEMENT, _TEXT, _NUMBER = Parameter.ELEMENT, Parameter.TEXT, Parameter.NUMBER
 _BASIC = (
     Verb(name="click", form=(_ELEMENT,), help="click an element"),
     Verb(name="fill", form=(_ELEMENT, _TEXT), help="replace the content of a field by typing"),
-    Verb(name="press", form=(_TEXT,), normalise=_chord, help='press keys together, such as "Enter" or "Ctrl+a"'),
+    Verb(name="press", form=(_TEXT,), normalise=_chord, grammar=CHORD_GRAMMAR, help='press keys together, such as "Enter" or "Ctrl+a"'),
     Verb(name="hover", form=(_ELEMENT,), help="move the pointer over an element"),
     Verb(name="select", form=(_ELEMENT, _TEXT), help="choose an option of a drop-down or list by its label"),
     Verb(name="drag", form=(_ELEMENT, "to", _ELEMENT), help="drag one element onto another"),
     Verb(name="click_at", form=(_NUMBER, _NUMBER), normalise=_point, help="click a point, in pixels from the top left of the viewport"),
     Verb(name="scroll", form=("up|down",), help="scroll by most of a screen"),
-    Verb(name="goto", form=(_TEXT,), normalise=_url, help="open an address in this tab"),
+    Verb(name="goto", form=(_TEXT,), normalise=_url, grammar=_URL_GRAMMAR, help="open an address in this tab"),
     Verb(name="go_back", help="go back to the previous page, or close a tab that has none"),
     Verb(name="wait", help="wait until the page changes, at most a second"),
 )
@@ -154,7 +159,9 @@ _ADVANCED = (
     Verb(name="upload", form=(_ELEMENT, _TEXT), help="give a file of the task, by name, to a field or button that asks for one"),
     Verb(name="go_forward", help="undo go_back"),
     Verb(name="new_tab", help="open an empty tab"),
-    Verb(name="tab", form=(_NUMBER,), normalise=_number, help="go to another tab, by its number in the list of other tabs"),
+    Verb(
+        name="tab", form=(_NUMBER,), normalise=_number, grammar="[1-9]", help="go to another tab, by its number in the list of other tabs"
+    ),
     Verb(name="close_tab", help="close this tab"),
     Verb(name="accept", help="press OK in the dialog that is open"),
     Verb(name="dismiss", help="press Cancel in the dialog that is open"),

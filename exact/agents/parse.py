@@ -1,16 +1,18 @@
-"""Strict parsing of model answers.
+"""Strict parsing of model answers, which are lines or the JSON object of a form (`exact.agents.form`).
 
 An answer that is not in the requested form is an error. The error's text goes back to the model.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from exact.action import Action, ActionSpace
+from exact.agents.form import objects, read_object, text_of, word
 from exact.agents.grades import SCALES, GradeScale
 from exact.agents.labels import parse_by_label
 from exact.context import Taken
@@ -65,6 +67,9 @@ def parse_action(
     the observation lacks, or if the environment refused the action in this state, as `tried` says. One that changed nothing visible may be
     repeated.
     """
+    if isinstance(action := (said := read_object(text)).get("action"), str):
+        chosen = parse_action(_as_line(action), actions, observation, tried, labels=labels)
+        return chosen._replace(thought=_thought(text_of(said.get("thought"))))
     answer = final_answer(text)
     read = partial(parse_by_label, actions=actions, observation=observation) if labels else actions.parse
     lines = _outside_code(list(_ACTION.finditer(answer)), answer, actions)
@@ -107,6 +112,9 @@ def parse_actions(
 
     Unusable lines are skipped. Raises ActionError, with the reason of the first such line, if no line is usable.
     """
+    if listed := objects((said := read_object(text)).get("actions")):
+        read = partial(parse_action, actions=actions, observation=observation, tried=tried, labels=labels)
+        return _listed_objects(text, listed, text_of(said.get("thought")), read)
     answer = final_answer(text)
     begins = text.rfind(answer)
     found, error, above = dict[str, ListedAction](), ActionError(f"there is no line such as `Action (70%): {_example(actions)}`"), 0
@@ -127,11 +135,56 @@ def parse_actions(
     return tuple(found.values())[::-1]
 
 
+def _listed_objects(
+    text: str, listed: Sequence[Mapping[str, Any]], thought: str, read: Callable[[str], ParsedAction]
+) -> tuple[ListedAction, ...]:
+    """Return the distinct usable actions of the objects of a list. Raises ActionError, with the first reason, if there is none."""
+    found, errors, at = dict[str, ListedAction](), list[ActionError](), 0
+    shares = _shares([each.get("percent") for each in listed])
+    for each, share in zip(listed, shares, strict=True):
+        said = text_of(each.get("action"))
+        span = _span_of(said, text, at)
+        at = span[1] if span else at
+        try:
+            chosen = read(_as_line(said))
+        except ActionError as error:
+            errors.append(error)
+            continue
+        why = _thought("\n".join(filter(None, ("" if found else thought, text_of(each.get("why"))))))
+        found.setdefault(chosen.action.key, ListedAction(chosen._replace(thought=why), share, span))
+    if not found:
+        raise errors[0]
+    return tuple(found.values())
+
+
+def _shares(percents: Sequence[object]) -> list[float]:
+    """Return confidences in (0, 1]. Numbers that are all at most 1 are shares already; what is no number counts as an equal share."""
+    numbers = [float(each) if isinstance(each, int | float) and abs(each) <= 100 else None for each in percents]
+    scale = 1.0 if all(number is None or number <= 1 for number in numbers) else 100.0
+    return [1 / len(numbers) if number is None else min(1.0, max(0.01, number / scale)) for number in numbers]
+
+
+def _span_of(said: str, text: str, at: int) -> tuple[int, int] | None:
+    """Return where a string stands in JSON text from a position on, by its characters as JSON writes them; None where it is not found."""
+    for ascii in (False, True):
+        written = json.dumps(said, ensure_ascii=ascii)[1:-1]
+        if written and (begins := text.find(written, at)) >= 0:
+            return (begins, begins + len(written))
+    return None
+
+
+def _as_line(action: str) -> str:
+    """Return the action of an object as a line of an answer."""
+    return action if _ACTION.match(action) else f"Action: {action}"
+
+
 def parse_grade(text: str, grades: GradeScale = SCALES["even"]) -> Grade:
     """Return the grade in the line `Verdict: ...`.
 
     Raises AnswerError if there is no such line, or if several lines differ.
     """
+    if "verdict" in (said := read_object(text)):
+        return Grade(grades.value(_letter(said)), _thought(text_of(said.get("reasoning"))))
     answer = final_answer(text)
     lines = list(_GRADE.finditer(answer))
     letters = {line["grade"].upper() for line in lines}
@@ -141,24 +194,40 @@ def parse_grade(text: str, grades: GradeScale = SCALES["even"]) -> Grade:
     return Grade(grades.value(letters.pop()), _thought(answer[: lines[-1].start()]))
 
 
+def _letter(said: Mapping[str, Any]) -> str:
+    letter = word(said.get("verdict")).upper()
+    if len(letter) != 1 or letter not in "ABCDE":
+        raise AnswerError(f"the verdict {said.get('verdict')!r:.40} is no letter from A to E: give one of these letters")
+    return letter
+
+
 def parse_grades(text: str, grades: GradeScale, count: int) -> tuple[Grade, ...]:
     """Return the grades in the lines `Verdict 1: ...`, one for each of `count` states, in order.
 
     Raises AnswerError if a grade is missing, or if a state has several.
     """
-    answer = final_answer(text)
-    found, above = dict[int, Grade](), 0
-    for line in _GRADES.finditer(answer):
-        number, value = int(line["number"]), grades.value(line["grade"].upper())
+    found = dict[int, Grade]()
+    for number, letter, reasoning in _verdicts(text):
+        value = grades.value(letter)
         if not 1 <= number <= count or (number in found and found[number].value != value):
             raise AnswerError(
                 f"verdict {number} has no clear grade: write one line for each, such as `Verdict {min(number, count) or 1}: C`"
             )
-        found[number] = Grade(value, _thought(answer[above : line.start()]))
-        above = line.end()
+        found[number] = Grade(value, _thought(reasoning))
     if missing := [number for number in range(1, count + 1) if number not in found]:
         raise AnswerError(f"there is no line `Verdict {missing[0]}: ...`: write one for each of the {count}")
     return tuple(found[number] for number in range(1, count + 1))
+
+
+def _verdicts(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield number, letter and reasoning of each verdict, from the objects of a form or from lines. Raises AnswerError."""
+    if given := objects(read_object(text).get("verdicts")):
+        yield from ((_count(each.get("step"), at), _letter(each), text_of(each.get("reasoning"))) for at, each in enumerate(given, 1))
+        return
+    answer, above = final_answer(text), 0
+    for line in _GRADES.finditer(answer):
+        yield int(line["number"]), line["grade"].upper(), answer[above : line.start()]
+        above = line.end()
 
 
 def parse_argument(text: str) -> str:
@@ -177,6 +246,8 @@ def parse_checks(text: str) -> tuple[str, ...]:
 
     Raises AnswerError if there is none.
     """
+    if isinstance(given := read_object(text).get("checks"), list):
+        text = "\n".join(f"Check {at}: {_flat(each)}" for at, each in enumerate(given, 1))
     found = tuple(line["rest"].strip() for line in _CHECK.finditer(final_answer(text)) if line["rest"].strip())
     if not found:
         raise AnswerError("there is no check: write at least one line such as `Check 1: Is the box ticked?`")
@@ -196,6 +267,11 @@ def parse_check_answers(text: str, checks: int) -> tuple[CheckAnswer, ...]:
 
     Raises AnswerError if an answer is missing, given twice, or neither yes nor no.
     """
+    if given := objects(read_object(text).get("answers")):
+        text = "\n".join(
+            f'Check {_count(each.get("check"), at)}: {word(each.get("answer"))} "{_flat(each.get("quote"))}"'
+            for at, each in enumerate(given, 1)
+        )
     found = dict[int, CheckAnswer]()
     for line in _CHECK.finditer(final_answer(text)):
         number, answer = int(line["number"]), _YES_OR_NO.match(line["rest"].strip())
@@ -226,6 +302,8 @@ def parse_preference(text: str) -> float:
 
     Raises AnswerError if there is no such line, or if several lines differ.
     """
+    if "better" in (said := read_object(text)):
+        text = f"Better: {_flat(said['better'])}"
     votes = {line["which"].lower() for line in _PREFERENCE.finditer(final_answer(text))}
     if len(votes) != 1:
         raise AnswerError("there is no one line `Better: first`, `Better: second` or `Better: neither`: end with it")
@@ -289,6 +367,15 @@ def _quoted_rest(rest: str, below: str) -> str:
         return ""
     closed = (_UNTIL_CURLY if opened[0] == "“" else _UNTIL_STRAIGHT).match(below)
     return closed[0] if closed else ""
+
+
+def _count(value: object, default: int) -> int:
+    return value if isinstance(value, int) else default
+
+
+def _flat(value: object) -> str:
+    """Return a text property in one line, so that nothing in it is read as a line of the answer."""
+    return " ".join(text_of(value).split())
 
 
 def _thought(text: str) -> str:

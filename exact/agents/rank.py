@@ -6,6 +6,7 @@ import itertools
 import statistics
 from collections.abc import Sequence
 
+from exact.agents import form
 from exact.agents.parse import parse_preference
 from exact.agents.request import chat_request, draw_key, view_state
 from exact.config import ValueConfig
@@ -64,7 +65,7 @@ class LLMComparator:
         )  # fmt: skip
         return chat_request(
             prompt, (*one.images[:own], *pictures), self._sampling, role=config.role, samples=config.samples, node=first.node,
-            draw=draw_key(first), left_out=tuple(dict.fromkeys(one.left_out + other.left_out)),
+            draw=draw_key(first), left_out=tuple(dict.fromkeys(one.left_out + other.left_out)), form=form.PREFERENCE,
         )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from exact.config import PolicyConfig, ValueConfig
 from exact.context import Context
-from exact.models.base import ChatRequest, Image, Sampling
+from exact.models.base import AnswerForm, ChatRequest, Image, Sampling
 from exact.prompts.library import Rendered, prompt_inputs, render_prompt
 from exact.reflection.record import action_label
 from exact.views.labels import label_action
@@ -26,13 +26,14 @@ def state_request(
     model: str = "",
     more: int = 0,
     grammar: Callable[[PromptView], str] | None = None,
+    form: AnswerForm | None = None,
     **inputs: object,
 ) -> ChatRequest:
     """Return the request for `samples` answers to prompt `name`.
 
     `model` names the tokenizer rules. `more` is the number of earlier requests for the same evaluation or expansion. Together with the
     context's draw it keys the answer: repeated requests get different answers, and a recorded answer can be found again. `grammar` returns
-    the grammar of the answer to what is shown.
+    the grammar of the answer to what is shown, and `form` is that of the answer as JSON.
     """
     seen = view_state(context, config, model)
     known = {
@@ -41,7 +42,8 @@ def state_request(
     }  # fmt: skip
     prompt = render_prompt(name, **inputs, **{each: value for each, value in known.items() if each in prompt_inputs(name)})
     request = chat_request(
-        prompt, seen.images, sampling, role=role, samples=samples, node=context.node, draw=draw_key(context, more), left_out=seen.left_out
+        prompt, seen.images, sampling, role=role, samples=samples, node=context.node, draw=draw_key(context, more), left_out=seen.left_out,
+        form=form,
     )  # fmt: skip
     return msgspec.structs.replace(request, grammar=grammar(seen)) if grammar else request
 
@@ -70,6 +72,7 @@ def chat_request(
     node: int,
     draw: int = 0,
     left_out: tuple[str, ...] = (),
+    form: AnswerForm | None = None,
 ) -> ChatRequest:
     """Return the request for `samples` answers to a rendered prompt, with notes of what the view and the prompt left out."""
     return ChatRequest(
@@ -80,6 +83,7 @@ def chat_request(
         prompt=prompt.id,
         left_out=left_out + prompt.cut,
         draw=draw,
+        form=form,
     )
 
 

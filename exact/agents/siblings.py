@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from exact.agents import form
 from exact.agents.base import ValueFunction, evaluate_all
 from exact.agents.request import chat_request, draw_key, view_state
 from exact.config import ValueConfig
@@ -37,7 +38,8 @@ class Siblings(NamedTuple):
         """Return the request that asks about all siblings with prompt `name`."""
         prompt = render_prompt(name, context=self.before, states=self.states, label=action_label, history=self.history)
         return chat_request(
-            prompt, self.images, sampling, role=self.role, samples=samples, node=self.states[0].node, draw=self.draw, left_out=self.left_out
+            prompt, self.images, sampling, role=self.role, samples=samples, node=self.states[0].node, draw=self.draw,
+            left_out=self.left_out, form=form.GRADES,
         )  # fmt: skip
 
 

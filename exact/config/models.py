@@ -21,6 +21,10 @@ class PriceConfig(Strict, frozen=True, kw_only=True):
     """Price of input that the server writes into its prefix cache. None: that of other input."""
 
 
+Structured = Literal["auto", "always", "never"]
+"""When answers are asked for as JSON."""
+
+
 class ModelConfig(Strict, frozen=True, kw_only=True):
     """One model. Its key comes from an environment variable only."""
 
@@ -48,6 +52,9 @@ class ModelConfig(Strict, frozen=True, kw_only=True):
     """API of the model. auto: the provider's, which is chat unless it says otherwise. chat: Chat Completions. responses: OpenAI's
     Responses. messages: Anthropic's Messages. classify: a classifier for `value.kind: trained`, asked at `/classify`: see
     docs/models.md."""
+    structured: Structured = "auto"
+    """When the answers of policies and value functions are asked for as JSON by a schema, where the server takes one. auto: after an answer
+    whose lines cannot be read. always: at once, for models that do not keep to lines. never: never. See docs/models.md."""
     price: PriceConfig | None = None
     """Price of the model. None: that of the price list."""
     extra: dict[str, Any] = {}

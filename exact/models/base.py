@@ -54,6 +54,15 @@ class Screen(msgspec.Struct, frozen=True, kw_only=True):
     """Kind of computer."""
 
 
+class AnswerForm(msgspec.Struct, frozen=True, kw_only=True):
+    """Form of an answer as JSON, equal in meaning to the lines that the prompt asks for."""
+
+    schema: Mapping[str, Any]
+    """JSON Schema of an object."""
+    example: str
+    """Example in one line, which shows the model the properties."""
+
+
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One question to a model. Role, node, draw and attempt identify it in the journal and are not sent."""
 
@@ -68,6 +77,9 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Number of times that a parse error was sent back before."""
     schema: Mapping[str, Any] | None = None
     """JSON Schema of the answer. It is not sent to a server that does not support schemas; the answer is parsed in any case."""
+    form: AnswerForm | None = None
+    """Form in which the answer may come as JSON. It is sent where `models.<role>.structured` says so; the answer is parsed in any case. It
+    follows from the prompt, so that recorded answers are found without it."""
     grammar: str = ""
     """Grammar of the answer in GBNF. It is not sent to a server that does not take grammars; the answer is parsed in any case. Empty: any
     text."""
@@ -142,6 +154,8 @@ class ChatAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The server's answer, verbatim JSON."""
     replayed: int = 0
     """Number of choices from the cache. `usage` is that of the others."""
+    structured: bool = False
+    """Whether the request's `form` was sent."""
     notes: tuple[str, ...] = ()
     """Features that were requested and left out, because the server does not support them."""
 

@@ -15,6 +15,7 @@ from exact.models import classify, messages, responses, wire
 from exact.models.base import ChatAnswer, ChatRequest
 from exact.models.connect import parse_base_url
 from exact.models.decode import FailedAnswer, MalformedAnswer
+from exact.models.form import as_json, structured
 from exact.models.meter import Exchange, note
 from exact.models.price import Tariff
 from exact.models.providers import Endpoint, ModelCapabilities, Provider, api_of
@@ -99,7 +100,8 @@ class ServedModel:
         known = trial = Learned(takes=self.takes, without=self.without)
         first: RequestError | None = None
         for _ in range(_ADJUSTMENTS):
-            body, notes = self._body(request, n, index, trial)
+            is_json = structured(request, self._config.structured, trial.takes)
+            body, notes = self._body(as_json(request) if is_json else request, n, index, trial)
             try:
                 answer = await self._limited(body, estimate(request))
             except _Refused as refused:
@@ -110,7 +112,7 @@ class ServedModel:
                 trial = found
             else:
                 self._learn(known, trial)
-                return msgspec.structs.replace(answer, notes=notes)
+                return msgspec.structs.replace(answer, notes=notes, structured=is_json)
         raise first or RequestError(f"{self.url} refuses the request in {_ADJUSTMENTS} ways", _OPTIONS, resumable=False)
 
     def _body(self, request: ChatRequest, n: int, index: int, known: Learned) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -78,7 +78,9 @@ class Models:
         if self._cache is None or mode == "none":
             return model
         about = msgspec.json.encode(config.extra, order="deterministic").decode()
-        return CachedModel(model, self._cache, mode, about=about + (f" {api}" if api in ("messages", "responses") else ""))
+        about += f" {api}" if api in ("messages", "responses") else ""
+        about += f" {config.structured}" if config.structured != "auto" else ""
+        return CachedModel(model, self._cache, mode, about=about)
 
     def _path(self, folder: Path | None) -> Path:
         return Path(self._config.cache.path) if self._config.cache.path else (folder or Path()) / "answers.sqlite"

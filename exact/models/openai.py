@@ -162,7 +162,8 @@ def _merged(answers: list[ChatAnswer], n: int) -> ChatAnswer:
     raw = answers[0].raw if len(answers) == 1 else f"[{','.join(answer.raw for answer in answers)}]"
     notes = tuple(dict.fromkeys(note for answer in answers for note in answer.notes))
     usage = total(answer.usage for answer in answers)
-    return ChatAnswer(choices=tuple(choices), usage=usage, model=answers[0].model, raw=raw, notes=notes)
+    is_json = any(answer.structured for answer in answers)
+    return ChatAnswer(choices=tuple(choices), usage=usage, model=answers[0].model, raw=raw, notes=notes, structured=is_json)
 
 
 def _now() -> float:

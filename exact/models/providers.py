@@ -37,6 +37,8 @@ class ModelCapabilities(Strict, frozen=True, kw_only=True, omit_defaults=True):
     """Answers constrained by a JSON Schema. Without it the schema is not sent, and the text is parsed."""
     grammar: Grammar | Literal[False] | None = None
     """Field for a grammar of the answer: `grammar` (llama.cpp; None too), `structured_outputs` (vLLM), `ebnf` (SGLang). False: none."""
+    tools: bool | None = None
+    """A tool that the model must call. Where it is true and `json_schema` is false, the schema is sent as that tool's parameters."""
     images: bool | None = None
     """Pictures in messages. Without it a picture is replaced by a note."""
     seed: bool | None = None

@@ -15,6 +15,8 @@ FIELDS = {
     "n": "n",
     "logprobs": "logprobs",
     "response_format": "json_schema",
+    "tools": "tools",
+    "tool_choice": "tools",
     **dict.fromkeys(("grammar", "structured_outputs", "ebnf"), "grammar"),
     "text": "json_schema",
     "output_config": "json_schema",
@@ -29,13 +31,17 @@ FEWER_TOP_LOGPROBS = 5
 """Likeliest tokens a position that are requested where more are refused: no server that lists any lists fewer."""
 
 LIMITS: tuple[Limit, Limit] = ("max_tokens", "max_completion_tokens")
-_SCHEMA = r"\bjson[\s_]?schema\b|\bjson mode\b|\bstructured[\s_]?outputs?\b"
+_SCHEMA = (
+    r"\bjson[\s_]?schema\b|\bjson mode\b|\bstructured[\s_]?outputs?\b|\bgenerate (?:valid )?json\b|\bjson_validate_failed\b"
+    r"|\b(?:response|output)[\s_]?(?:json[\s_]?)?schema\b|\badditional[\s_]?properties\b"
+)
 _SYNONYMS = {
     "n": r"['\"`]n['\"`]|\bn\s*(?:=|>|<|must|should|value|has to|of \d)|\bn_\w+"
     r"|\bnumber of (?:choices|completions|candidates|outputs|samples)"
     r"|\b(?:several|multiple|one|1) (?:choices?|completions?|candidates?|outputs?)\b|\bcandidate_?count\b|\bnum_return_sequences\b",
     "logprobs": r"\blog[\s_-]?prob\w*|\btoken probabilities\b",
     "top_logprobs": r"\blog[\s_-]?prob\w*|\btoken probabilities\b",
+    **dict.fromkeys(("tools", "tool_choice"), r"\btools?\b|\bfunction[\s_-]call\w*"),
     **dict.fromkeys(("grammar", "structured_outputs", "ebnf"), r"\bgrammars?\b|\bguided[\s_]?(?:decoding|grammar)\b"),
     "response_format": _SCHEMA,
     "text": _SCHEMA,

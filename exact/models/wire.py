@@ -30,6 +30,8 @@ FINISHES = {
     **dict.fromkeys(("content_filter", "safety", "content_filtered", "prohibited_content", "blocklist", "sensitive"), "content_filter"),
 }
 """Servers' words for how an answer ended, in lower case, and the API's own."""
+TOOL = "answer"
+"""Name of the tool whose parameters are an answer by a schema."""
 NO_PICTURES = "pictures"
 """Note of an answer to a request whose pictures were left out."""
 _NO_PICTURE = Text("[A picture stood here; this model takes none.]")
@@ -81,6 +83,9 @@ def _form(request: ChatRequest, takes: ModelCapabilities, notes: list[str]) -> d
     if request.schema is not None and takes.json_schema is not False:
         schema = {"name": "answer", "schema": dict(request.schema), "strict": True}
         out["response_format"] = {"type": "json_schema", "json_schema": schema}
+    elif request.schema is not None and takes.tools:
+        function = {"name": TOOL, "description": "Gives the answer.", "parameters": dict(request.schema)}
+        out |= {"tools": [{"type": "function", "function": function}], "tool_choice": {"type": "function", "function": {"name": TOOL}}}
     if request.grammar and takes.grammar is not False:
         field = takes.grammar or "grammar"
         out[field] = {"grammar": request.grammar} if field == "structured_outputs" else request.grammar
@@ -164,7 +169,7 @@ def answer(raw: str) -> ChatAnswer:
 
 def _choice(choice: Mapping[str, Any]) -> Choice:
     said = as_object(choice.get("message"))
-    text, refusal = _text(said.get("content")) or _text(choice.get("text")), _text(said.get("refusal"))
+    text, refusal = _called(said) or _text(said.get("content")) or _text(choice.get("text")), _text(said.get("refusal"))
     tokens = objects(as_object(choice.get("logprobs")).get("content"))
     finish = _text(choice.get("finish_reason"))
     return Choice(
@@ -175,6 +180,13 @@ def _choice(choice: Mapping[str, Any]) -> Choice:
         ends=ends(tokens, text),
         top_logprobs=top_logprobs(tokens),
     )
+
+
+def _called(said: Mapping[str, Any]) -> str:
+    """Return the parameters with which the tool of an answer was called, as JSON; empty where it was not."""
+    functions = [as_object(call.get("function")) for call in objects(said.get("tool_calls"))]
+    given = next((function.get("arguments") for function in functions if function.get("name") == TOOL), None)
+    return given if isinstance(given, str) else msgspec.json.encode(given).decode() if isinstance(given, dict) else ""
 
 
 def _text(content: object) -> str:

@@ -205,3 +205,19 @@ def test_likeliest_tokens_are_requested_as_far_as_the_server_lists_them():
 def test_sampling_without_likeliest_tokens_is_encoded_as_it_always_was():
     assert b"top_logprobs" not in msgspec.json.encode(Sampling())
     assert b'"top_logprobs":5' in msgspec.json.encode(Sampling(top_logprobs=5))
+
+
+ARGUMENTS = '{"verdict": "B"}'
+
+
+@pytest.mark.parametrize("arguments", [ARGUMENTS, {"verdict": "B"}])
+@pytest.mark.parametrize("content", [None, "I use the tool.", ""])
+def test_an_answer_by_a_tool_is_its_parameters(content, arguments):
+    called = {"id": "1", "type": "function", "function": {"name": "answer", "arguments": arguments}}
+    message = {"content": content, "tool_calls": [{"function": {"name": "other", "arguments": "{}"}}, called]}
+    assert json.loads(read(message, finish_reason="tool_calls").choices[0].text) == json.loads(ARGUMENTS)
+
+
+@pytest.mark.parametrize("calls", [None, [], [None], [{"function": {"name": "answer"}}], [{"function": {"name": "x", "arguments": "{}"}}]])
+def test_other_calls_of_tools_are_no_answer(calls):
+    assert read({"content": "Buy it.", "tool_calls": calls}).choices[0].text == "Buy it."

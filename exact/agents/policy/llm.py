@@ -12,6 +12,7 @@ import msgspec
 
 from exact.action import ActionSpace
 from exact.agents.examples import Example, load_examples
+from exact.agents.form import ACTION, ACTIONS
 from exact.agents.grammar import answer_grammar
 from exact.agents.parse import ParsedAction, parse_action, parse_actions
 from exact.agents.policy.prior import merge_proposals
@@ -106,7 +107,7 @@ class LLMPolicy:
         return state_request(
             name, context, self._config, self._sampling, role=self._config.role, samples=samples, model=self._model.name, more=more,
             grammar=None if self._config.grammar == "none" else grammar, actions=describe(actions) if labels else actions.describe(),
-            style=self._config.style, examples=self._examples, **inputs,
+            style=self._config.style, examples=self._examples, form=ACTIONS if form else ACTION, **inputs,
         )  # fmt: skip
 
     @cached_property

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
-from exact.agents import roles
+from exact.agents import form, roles
 from exact.agents.grades import grade_scale
 from exact.agents.parse import parse_argument, parse_grade
 from exact.agents.request import state_request
@@ -86,7 +86,7 @@ class DebateValue:
         request = state_request(
             "value_logprob" if one_token else "judge", context, self._config, speaker.sampling,
             role=roles.judge_role(self._config, judge), samples=count, model=speaker.model.name, more=more,
-            arguments=order_arguments(arguments, order),
+            arguments=order_arguments(arguments, order), form=None if one_token else form.GRADE,
         )  # fmt: skip
         if one_token:
             return await read_verdicts(speaker.model, request, seed=context.seed, first=not more, judge=judge, order=order)

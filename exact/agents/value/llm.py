@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
+from exact.agents import form
 from exact.agents.base import evaluate_each
 from exact.agents.grades import grade_scale
 from exact.agents.parse import parse_grade, parse_grades
@@ -59,7 +60,8 @@ class LLMValue:
 
     async def _samples(self, context: Context, more: int, count: int) -> list[ValueSample]:
         request = state_request(
-            self._prompt, context, self._config, self._sampling, role=self._config.role, samples=count, model=self._model.name, more=more
+            self._prompt, context, self._config, self._sampling, role=self._config.role, samples=count, model=self._model.name, more=more,
+            form=form.GRADE,
         )  # fmt: skip
         graded = await ask(self._model, request, partial(parse_grade, grades=self._scale), seed=context.seed)
         return [ValueSample(one.value, one.reasoning) for one in graded]

@@ -8,6 +8,7 @@ from functools import partial
 
 import msgspec
 
+from exact.agents import form
 from exact.agents.parse import CheckAnswer, parse_check_answers, parse_checks
 from exact.agents.request import state_request
 from exact.agents.value.samples import ValueSample, aggregate, sample_until_precise
@@ -41,7 +42,7 @@ class RubricValue:
     async def _samples(self, context: Context, checks: tuple[str, ...], more: int, count: int) -> list[ValueSample]:
         request = state_request(
             "value_rubric", context, self._config, self._sampling, role=self._config.role, samples=count, model=self._model.name,
-            more=more, checks=checks,
+            more=more, checks=checks, form=form.CHECK_ANSWERS,
         )  # fmt: skip
         answers = await ask(self._model, request, partial(parse_check_answers, checks=len(checks)), seed=context.seed)
         return [self._sample(checks, met, context) for met in answers]
@@ -74,7 +75,9 @@ class RubricValue:
             context, observation=began, history=(), reflections=(), tried=(), terminated=False, unseen=False, node=0, draw=0, confirms=False
         )  # fmt: skip
         sampling = msgspec.structs.replace(self._sampling, logprobs=False)
-        return state_request("rubric", start, self._config, sampling, role=self._config.role, samples=1, model=self._model.name)
+        return state_request(
+            "rubric", start, self._config, sampling, role=self._config.role, samples=1, model=self._model.name, form=form.CHECKS
+        )  # fmt: skip
 
     def _sample(self, checks: tuple[str, ...], answers: tuple[CheckAnswer, ...], context: Context) -> ValueSample:
         seen, picture = _comparable(_quotable_text(context)), not (self._config.text or self._config.html)

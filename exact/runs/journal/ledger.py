@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -71,7 +71,7 @@ class Ledger:
                 model=answer.model,
                 sampling=request.sampling,
                 request=self._blobs.put(msgspec.json.encode(content)),
-                form=None if request.schema is None else dict(request.schema),
+                form=_form(request, answer),
                 answer=self._blobs.put(msgspec.json.encode(answer)),
                 usage=answer.usage,
                 reserved=money,
@@ -126,7 +126,15 @@ class Ledger:
         """
         parts = [part for message in request.messages for part in message.parts]
         read = sum(2000 if isinstance(part, Image) else len(part.text) / 2 + 8 for part in parts)
+        if request.form is not None:
+            read += (len(request.form.example) + len(msgspec.json.encode(request.form.schema))) / 2
         n, written = request.sampling.n, request.sampling.max_tokens
         price = self.price
         money = n * (read * price.highest_input + written * price.output) / 1e6 if price is not None else 0.0
         return int(n * (read + written)), money
+
+
+def _form(request: ChatRequest, answer: ChatAnswer) -> dict[str, Any] | None:
+    """Return the schema that an answer was asked for with: the request's own, or that of its form where it was sent."""
+    schema = request.form.schema if request.form is not None and answer.structured else request.schema
+    return None if schema is None else dict(schema)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Iterable
+from contextlib import suppress
+from http.client import responses
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -141,7 +143,8 @@ class RequestInterceptor:
             else:
                 await self._request(event)
         except (Error, EnvironmentFailure):
-            pass  # the request, its page or the browser is gone
+            with suppress(Error, EnvironmentFailure):  # the request, its page or the browser is gone; else the browser refuses the answer
+                await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "Failed"})
 
     async def _request(self, event: Event) -> None:
         request, kind = event["request"], event["resourceType"]
@@ -205,7 +208,7 @@ class RequestInterceptor:
         headers = [{"name": name, "value": value} for name, value in found.headers if name.lower() not in _TRANSFER_HEADERS]
         if event["resourceType"] in _DOCUMENT_TYPES:
             headers.append({"name": "Content-Security-Policy", "value": policy.content_security_policy()})
-        answer = {"requestId": event["requestId"], "responseCode": found.status, "responseHeaders": headers, "body": encoded(found.body)}
+        answer = {"requestId": event["requestId"], **_status(found.status), "responseHeaders": headers, "body": encoded(found.body)}
         await self._cdp.send("Fetch.fulfillRequest", answer)
 
     async def _record(self, event: Event, policy: RequestPolicy) -> None:
@@ -245,7 +248,7 @@ class RequestInterceptor:
         if event["resourceType"] == "Document" and status == 200 and _is_pdf(given, policy.document_bytes):
             await self._show_pdf(event)
             return
-        answer |= {"responseCode": status, "responseHeaders": [*given, csp]}
+        answer |= {**_status(status, event.get("responseStatusText", "")), "responseHeaders": [*given, csp]}
         if event["resourceType"] == "Other" or not _is_page(given):
             await self._cdp.send("Fetch.continueResponse", answer)
             return
@@ -320,6 +323,12 @@ def page_request(event: Event) -> PageRequest:
         is_beacon=kind == "Ping",
         is_report=kind == "CSPViolationReport",
     )
+
+
+def _status(status: int, phrase: str = "") -> dict[str, Any]:
+    """Return the status of an answer for CDP, which refuses a number that it knows no phrase of unless one is given."""
+    given = phrase.strip() if phrase.isascii() and phrase.isprintable() else ""
+    return {"responseCode": status, "responsePhrase": given or responses.get(status, "") or "Unnamed"}
 
 
 def _header(request: dict[str, Any], name: str) -> str:

@@ -36,6 +36,38 @@ def blocked(effects: tuple[SideEffect, ...]) -> list[tuple[str, str]]:
     return [(effect.method, effect.url) for effect in effects if effect.kind == "blocked"]
 
 
+@pytest.mark.parametrize("status", [299, 418, 420, 430, 444, 450, 499, 509, 520, 599])
+async def test_a_status_without_a_name_is_answered(visit: Visit, httpserver: HTTPServer, status: int) -> None:
+    """A page with it is shown, and a script's request gets it."""
+    httpserver.expect_request("/odd").respond_with_data("<p>Strange weather", status=status, content_type="text/html")
+    script = "fetch('/odd').then(got => out.textContent = 'got ' + got.status)"
+    async with visit(f'<a href=/odd>Odd</a><p id=out></p><button onclick="{script}">Ask</button>') as (env, seen):
+        assert f"got {status}" in (await look(env, f"click [{find(seen, 'Ask').id}]")).text
+        assert "Strange weather" in (await look(env, f"click [{find(seen, 'Odd').id}]")).text
+
+
+@pytest.mark.parametrize("head", ["430 W\xebird \x01", "200 \x7f", "299 ", "200 OK\r\nBad Name: x", "404 No\r\nX-Odd: \xe9\x02"])
+async def test_a_strange_head_of_an_answer_keeps_no_page_waiting(browser: Browser, head: str) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        text = "<p>Strange weather"
+        writer.write(
+            f"HTTP/1.1 {head}\r\nContent-Type: text/html\r\nContent-Length: {len(text)}\r\nConnection: close\r\n\r\n{text}".encode(
+                "latin-1"
+            )
+        )
+        await writer.drain()
+        writer.close()
+
+    async with (
+        await asyncio.start_server(serve, "127.0.0.1", 0) as server,
+        BrowserFactory(browser, PageSetup(), CONFIG, isolated=False).open(simulation=False) as env,
+    ):
+        port = server.sockets[0].getsockname()[1]
+        seen = await env.reset(Task(id="x", instruction="", start=f"http://127.0.0.1:{port}/"))
+        assert "Strange weather" in seen.text
+
+
 async def test_a_link_to_another_origin_is_refused_and_recorded(visit: Visit, httpserver: HTTPServer) -> None:
     url = elsewhere(httpserver, "/away")
     async with visit(f"<a href='{url}'>Away</a>") as (env, seen):

@@ -9,6 +9,21 @@ _DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 _WEB = {"ws": "http", "wss": "https"}
 
 
+def host_name(host: str) -> str:
+    """Return a host name in the one form in which names are compared: lower case, no dots at its end, Unicode as punycode.
+
+    >>> host_name("Büro.Example.")
+    'xn--bro-hoa.example'
+    """
+    name = host.strip().lower().rstrip(".")
+    if name.isascii():
+        return name
+    try:
+        return name.encode("idna").decode("ascii").rstrip(".")
+    except UnicodeError:
+        return name
+
+
 def origin(url: str) -> str:
     """Return `scheme://host[:port]` in lower case without a default port; a WebSocket gets the origin of its page. Empty if a URL has none.
 
@@ -22,7 +37,9 @@ def origin(url: str) -> str:
         return ""
     if parts.scheme not in _DEFAULT_PORTS or not host:
         return ""
-    shown = f"[{host}]" if ":" in host else host.rstrip(".")
+    shown = f"[{host}]" if ":" in host else host_name(host)
+    if not shown:
+        return ""
     scheme = _WEB.get(parts.scheme, parts.scheme)
     return f"{scheme}://{shown}" + ("" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}")
 

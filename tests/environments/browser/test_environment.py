@@ -226,6 +226,21 @@ async def test_names_of_local_servers_are_what_pages_see(executable: str, httpse
         assert (await env.reset(Task(id="x", instruction="", start="http://shop.test/"))).url == "http://shop.test/"
 
 
+@pytest.mark.parametrize("name", ["localhost", "LOCALHOST.", "localhost."])
+async def test_a_name_of_a_local_server_has_no_spelling_that_leads_elsewhere(executable: str, httpserver: HTTPServer, name: str) -> None:
+    httpserver.expect_request("/").respond_with_data("<p>Mapped", content_type="text/html")
+    hosts = {"Localhost": f"127.0.0.1:{httpserver.port}"}
+    with HTTPServer() as other:
+        other.expect_request("/").respond_with_data("<p>Elsewhere", content_type="text/html")
+        start = f"http://{name}:{other.port}/"
+        async with (
+            launch(CONFIG, hosts) as browser,
+            BrowserFactory(browser, PageSetup(hosts=hosts), CONFIG, isolated=True).open(simulation=True) as env,
+        ):
+            assert "Mapped" in (await env.reset(Task(id="x", instruction="", start=start))).text
+        assert not other.log
+
+
 @pytest.mark.parametrize(
     ("way", "action", "clock"),
     [

@@ -17,7 +17,7 @@ from exact.environments.browser.fork.dial import Dial, dial_directly
 from exact.environments.browser.fork.init_process import FRAME, WINDOW
 from exact.environments.sites.site import Outside
 from exact.errors import EnvironmentFailure
-from exact.safety import origin
+from exact.safety import host_name, origin
 
 _CONNECT_SECONDS = 30.0
 _GREETING, _GRANTED, _FORBIDDEN, _UNREACHABLE, _NO_SUCH_COMMAND = b"\5\0", 0, 2, 4, 7
@@ -34,7 +34,8 @@ class Egress:
 
     def __init__(self, send: Send, tell: Tell, hosts: Mapping[str, str], dial: Dial = dial_directly) -> None:
         """Make an egress. `send(connection, data)` sends bytes to the sandbox, `tell(do=..., ...)` a message; `dial` connects."""
-        self._send, self._tell, self._hosts, self._dial = send, tell, dict(hosts), dial
+        self._send, self._tell, self._dial = send, tell, dial
+        self._hosts = {host_name(name): address for name, address in hosts.items()}
         self._allowed: frozenset[str] = frozenset()
         self._sockets: frozenset[str] = frozenset()
         self._ends: dict[int, _Connection] = {}
@@ -50,7 +51,7 @@ class Egress:
         if not parts.hostname or not host:
             raise EnvironmentFailure(f"the site's hook fork printed {address[:80]!r}, which is no address: let it print http://host:port")
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        self._hosts[host] = f"[{parts.hostname}]:{port}" if ":" in parts.hostname else f"{parts.hostname}:{port}"
+        self._hosts[host_name(host)] = f"[{parts.hostname}]:{port}" if ":" in parts.hostname else f"{parts.hostname}:{port}"
 
     @property
     def sockets(self) -> int:
@@ -137,7 +138,7 @@ class Egress:
 
     def _resolve(self, host: str, port: int) -> tuple[str, int]:
         """Return the address of a server by the table of hosts."""
-        known = self._hosts.get(host.lower(), host)
+        known = self._hosts.get(host_name(host), host)
         address, colon, number = known.rpartition(":")
         if known != host and colon and number.isdigit():
             return address.strip("[]"), int(number)

@@ -21,6 +21,7 @@ from exact.environments.browser.fork.browser import ConnectionState, ForkedBrows
 from exact.environments.browser.fork.dial import dial_through
 from exact.environments.browser.fork.egress import proxy_arguments
 from exact.environments.browser.launch.find import find_browser
+from exact.environments.browser.launch.launch import spellings
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.network.recording import Recording, recording_of
 from exact.environments.browser.page.setup import PageSetup
@@ -31,6 +32,7 @@ from exact.environments.sandbox.visible import hidden_links, visible_files
 from exact.environments.sites.site import Outside
 from exact.environments.sites.states import SiteClient, SiteStates
 from exact.errors import EnvironmentFailure
+from exact.safety import host_name
 
 if TYPE_CHECKING:
     from playwright.async_api import Playwright
@@ -87,8 +89,8 @@ class ForkStore:
 
     def is_inside(self, url: str) -> bool:
         """Return whether an address is answered in the sandbox: by its services, or because there is no outside."""
-        host = urlsplit(url).hostname or ""
-        named = {each.partition(":")[0] for each in self.setup.hosts}
+        host = host_name(urlsplit(url).hostname or "")
+        named = {host_name(each.partition(":")[0]) for each in self.setup.hosts}
         return self.outside is None or host in named or (bool(self._services) and _LOOPBACK.fullmatch(host) is not None)
 
     @property
@@ -226,4 +228,5 @@ class ForkStore:
 
     def _inner_hosts(self) -> tuple[str, ...]:
         """Return the hosts that are reached without the proxy. Loopback is the sandbox's where it has services, else the host's."""
-        return tuple(self.setup.hosts) if self._services else (*self.setup.hosts, "<-loopback>")
+        named = [name for host in self.setup.hosts for name in spellings(host)]
+        return tuple(named) if self._services else (*named, "<-loopback>")

@@ -22,6 +22,7 @@ from exact.environments.browser.page.clipboard import Clipboard, SharedClipboard
 from exact.environments.browser.page.downloads import DownloadStore, LocalDownloadStore
 from exact.environments.sites.accounts import value_of
 from exact.errors import EnvironmentFailure
+from exact.safety import host_name
 from exact.scratch import scratch
 
 if TYPE_CHECKING:
@@ -175,7 +176,10 @@ def pin_arguments(pins: Iterable[str]) -> list[str]:
 def _proxy(config: BrowserConfig, hosts: Iterable[str]) -> ProxySettings | None:
     if not config.proxy.server:
         return None
-    given: ProxySettings = {"server": config.proxy.server, "bypass": ",".join(filter(None, (config.proxy.bypass, *hosts)))}
+    given: ProxySettings = {
+        "server": config.proxy.server,
+        "bypass": ",".join(filter(None, (config.proxy.bypass, *(name for host in hosts for name in spellings(host))))),
+    }
     if config.proxy.user:
         given["username"] = value_of("browser.proxy.user", config.proxy.user, os.environ)
         given["password"] = value_of("browser.proxy.password", config.proxy.password, os.environ)
@@ -188,8 +192,15 @@ def chromium_arguments(hosts: Mapping[str, str]) -> list[str]:
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         found.append("--no-sandbox")
     if hosts:
-        found.append("--host-resolver-rules=" + ",".join(f"MAP {name} {address}" for name, address in hosts.items()))
+        rules = [f"MAP {name} {address}" for given, address in hosts.items() for name in spellings(given)]
+        found.append(f"--host-resolver-rules={','.join(rules)}")
     return found
+
+
+def spellings(host: str) -> tuple[str, str]:
+    """Return a name, or `name:port`, without and with a dot at the end of the name: the browser takes these for different names."""
+    name, colon, port = host.partition(":")
+    return f"{host_name(name)}{colon}{port}", f"{host_name(name)}.{colon}{port}"
 
 
 def _environment(hosts: Mapping[str, str], temporary: Path) -> dict[str, str | float | bool]:

@@ -11,7 +11,7 @@ import enum
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 
 import msgspec
@@ -98,6 +98,10 @@ class ActionSpace:
     def pointing(self) -> ActionSpace:
         """Return the verbs that need no element ids, for agents that see none."""
         return ActionSpace([verb for verb in self.verbs.values() if Parameter.ELEMENT not in verb.form])
+
+    def without(self, names: Collection[str]) -> ActionSpace:
+        """Return the verbs of other names."""
+        return ActionSpace([verb for verb in self.verbs.values() if verb.name not in names])
 
     def parse(self, text: str) -> Action:
         """Return the one action written in `text`. Raises ActionError that says what was expected."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from exact.agents.base import Comparator, Policy, ValueFunction
-from exact.agents.roles import allows_several, model_for
+from exact.agents.roles import allows_several, check_computer, model_for
 from exact.agents.siblings import ValueComparator
 from exact.agents.value.build import build_comparator, build_value_function
 from exact.config import Config, PolicyConfig
@@ -78,6 +78,8 @@ def _build_policy(settings: PolicyConfig, config: Config, models: Callable[[str]
             from exact.models.openai import sampling
 
             model = model_for(config, settings.role)
+            if settings.actions == "computer":
+                check_computer(config, settings.role)
             return LLMPolicy(models(settings.role), settings, sampling=sampling(model), several=allows_several(config, settings.role))
         case "random":
             from exact.agents.policy.prior import RandomPolicy

@@ -69,7 +69,7 @@ def parse_action(
     """
     if isinstance(action := (said := read_object(text)).get("action"), str):
         chosen = parse_action(_as_line(action), actions, observation, tried, labels=labels)
-        return chosen._replace(thought=_thought(text_of(said.get("thought"))))
+        return chosen._replace(thought=thought(text_of(said.get("thought"))))
     answer = final_answer(text)
     read = partial(parse_by_label, actions=actions, observation=observation) if labels else actions.parse
     lines = _outside_code(list(_ACTION.finditer(answer)), answer, actions)
@@ -86,13 +86,18 @@ def parse_action(
             f"there are {len(lines)} lines that begin with `Action:`: write exactly one, such as `Action: {_example(actions)}`"
         )
     (action,) = found.values()
+    return ParsedAction(admitted(action, observation, tried), thought(answer[: lines[0].start()]))
+
+
+def admitted(action: Action, observation: Observation, tried: Sequence[Taken] = ()) -> Action:
+    """Return the action. Raises ActionError if it names an element that the observation lacks, or was refused in this state."""
     for id in action.elements:
         if observation.element(id) is None:
             raise ActionError(f"there is no element [{id}] in the current observation: name one that it lists")
     for taken in tried:
         if taken.error and taken.action.key == action.key:
             raise ActionError(f"{action} was refused in this state: {taken.error}")
-    return ParsedAction(action, _thought(answer[: lines[0].start()]))
+    return action
 
 
 class ListedAction(NamedTuple):
@@ -136,7 +141,7 @@ def parse_actions(
 
 
 def _listed_objects(
-    text: str, listed: Sequence[Mapping[str, Any]], thought: str, read: Callable[[str], ParsedAction]
+    text: str, listed: Sequence[Mapping[str, Any]], before: str, read: Callable[[str], ParsedAction]
 ) -> tuple[ListedAction, ...]:
     """Return the distinct usable actions of the objects of a list. Raises ActionError, with the first reason, if there is none."""
     found, errors, at = dict[str, ListedAction](), list[ActionError](), 0
@@ -150,7 +155,7 @@ def _listed_objects(
         except ActionError as error:
             errors.append(error)
             continue
-        why = _thought("\n".join(filter(None, ("" if found else thought, text_of(each.get("why"))))))
+        why = thought("\n".join(filter(None, ("" if found else before, text_of(each.get("why"))))))
         found.setdefault(chosen.action.key, ListedAction(chosen._replace(thought=why), share, span))
     if not found:
         raise errors[0]
@@ -184,14 +189,14 @@ def parse_grade(text: str, grades: GradeScale = SCALES["even"]) -> Grade:
     Raises AnswerError if there is no such line, or if several lines differ.
     """
     if "verdict" in (said := read_object(text)):
-        return Grade(grades.value(_letter(said)), _thought(text_of(said.get("reasoning"))))
+        return Grade(grades.value(_letter(said)), thought(text_of(said.get("reasoning"))))
     answer = final_answer(text)
     lines = list(_GRADE.finditer(answer))
     letters = {line["grade"].upper() for line in lines}
     if len(letters) != 1:
         found = "there is no line" if not letters else f"there are verdicts {' and '.join(sorted(letters))}"
         raise AnswerError(f"{found}: end with one line such as `Verdict: C`, a letter from A to E")
-    return Grade(grades.value(letters.pop()), _thought(answer[: lines[-1].start()]))
+    return Grade(grades.value(letters.pop()), thought(answer[: lines[-1].start()]))
 
 
 def _letter(said: Mapping[str, Any]) -> str:
@@ -213,7 +218,7 @@ def parse_grades(text: str, grades: GradeScale, count: int) -> tuple[Grade, ...]
             raise AnswerError(
                 f"verdict {number} has no clear grade: write one line for each, such as `Verdict {min(number, count) or 1}: C`"
             )
-        found[number] = Grade(value, _thought(reasoning))
+        found[number] = Grade(value, thought(reasoning))
     if missing := [number for number in range(1, count + 1) if number not in found]:
         raise AnswerError(f"there is no line `Verdict {missing[0]}: ...`: write one for each of the {count}")
     return tuple(found[number] for number in range(1, count + 1))
@@ -378,9 +383,10 @@ def _flat(value: object) -> str:
     return " ".join(text_of(value).split())
 
 
-def _thought(text: str) -> str:
-    thought = _LABEL.sub("", text.strip().rstrip("`").strip())
-    return thought if len(thought) <= MAX_THOUGHT else thought[: MAX_THOUGHT - 1] + "…"
+def thought(text: str) -> str:
+    """Return what precedes the decision in an answer, without its label, and cut to MAX_THOUGHT."""
+    found = _LABEL.sub("", text.strip().rstrip("`").strip())
+    return found if len(found) <= MAX_THOUGHT else found[: MAX_THOUGHT - 1] + "…"
 
 
 def _example(actions: ActionSpace) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exact.config import Config, ModelConfig, ValueConfig
+from exact.errors import UsageError
 from exact.models import roles as roles_of
 from exact.models.providers import api_of, provider_name, providers
 
@@ -44,6 +45,18 @@ def allows_several(config: Config, role: str) -> bool:
     if name not in known:
         return model.api in ("auto", "chat")
     return api_of(model, known[name]) == "chat" and known[name].takes(model.model).n is not False
+
+
+def check_computer(config: Config, role: str) -> None:
+    """Raise UsageError if the API of a role's model has no computer tool."""
+    model = model_for(config, role)
+    known = providers(config.models.providers).get(provider_name(model))
+    api = model.api if known is None else api_of(model, known)
+    if api not in ("responses", "messages"):
+        raise UsageError(
+            f"policy.actions: computer needs a model's own computer tool, which {model.model} has not by this API: "
+            "set api: responses or api: messages, or take a provider such as openai_responses or anthropic_messages"
+        )
 
 
 def model_for(config: Config, role: str) -> ModelConfig:

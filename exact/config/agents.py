@@ -24,6 +24,9 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     form: Literal["auto", "samples", "list"] = "auto"
     """llm: form of the answers. samples: one action in each of many answers. list: up to k actions with confidences in one answer. auto:
     samples, or a list where several samples are wanted from a provider that gives one choice a request."""
+    actions: Literal["text", "computer"] = "text"
+    """llm: form of an action. text: a line in the answer. computer: a call of the model's own computer tool, which aims at points of the
+    screenshot. Needs `images`, and a model with `api: responses` or `messages`."""
     role: str = "policy"
     """llm: role of the model: `policy`, or a part such as `policy.1` with a model of its own under `models.parts`."""
     weigh: Literal["frequency", "logprobs"] = "frequency"

@@ -44,8 +44,8 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     """Number of likeliest tokens to list at each position, with their log-probabilities; it needs `logprobs`. Unset: none."""
 
 
-class Screen(msgspec.Struct, frozen=True, kw_only=True):
-    """Screen that a model's own computer tool acts on."""
+class Display(msgspec.Struct, frozen=True, kw_only=True):
+    """Display that a model's own computer tool acts on."""
 
     width: int
     """Pixels of the picture that the model sees."""
@@ -87,8 +87,8 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Notes on parts of the state that did not fit into the messages; journalled, not sent."""
     draw: int = 0
     """Number of earlier questions of this kind at the node. Below 0: the answer has to be independent of theirs."""
-    screen: Screen | None = None
-    """Screen of the model's own computer tool: the last picture. None: the tool is not offered."""
+    screen: Display | None = None
+    """Display of the model's own computer tool: the last picture. None: the tool is not offered."""
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):

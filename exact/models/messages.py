@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Message, Screen, Text, ToolCall, Usage
+from exact.models.base import ChatAnswer, ChatRequest, Choice, Display, Image, Message, Text, ToolCall, Usage
 from exact.models.decode import FailedAnswer, MalformedAnswer, as_object, as_text, decoded, objects, whole
 from exact.models.providers import ModelCapabilities
 from exact.models.wire import FINISHES, supported
@@ -69,7 +69,7 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCa
     return out, tuple(notes)
 
 
-def _computer(screen: Screen, kind: str) -> dict[str, Any]:
+def _computer(screen: Display, kind: str) -> dict[str, Any]:
     if kind.startswith("computer_toolset"):
         return {"type": kind, "configs": {name: {"enabled": False} for name in _NOT_OFFERED}}
     return {"type": kind, "name": "computer", "display_width_px": screen.width, "display_height_px": screen.height}

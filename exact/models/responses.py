@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Message, Screen, Text, ToolCall, Usage
+from exact.models.base import ChatAnswer, ChatRequest, Choice, Display, Image, Message, Text, ToolCall, Usage
 from exact.models.decode import FailedAnswer, MalformedAnswer, as_list, as_object, as_text, decoded, objects, whole
 from exact.models.logprobs import ends, logprobs, top_logprobs
 from exact.models.providers import ModelCapabilities
@@ -67,7 +67,7 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCa
     return out, tuple(notes)
 
 
-def _computer(screen: Screen, kind: str) -> dict[str, Any]:
+def _computer(screen: Display, kind: str) -> dict[str, Any]:
     if kind != _PREVIEW:
         return {"type": kind}
     return {"type": kind, "display_width": screen.width, "display_height": screen.height, "environment": screen.kind}

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from exact.models.base import ChatRequest, Image, Text, TokenChance
+from exact.models.base import ChatRequest, Image, Text, TokenChance, ToolCall
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +51,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens of the text, with one log-probability each; bytes where a token is a part of a character."""
     top_logprobs: tuple[tuple[TokenChance, ...], ...] | None = None
     """Likeliest tokens at each position."""
+    calls: tuple[ToolCall, ...] = ()
+    """Calls of tools. A ScriptedServer does not send them."""
 
 
 Answers = Callable[[Question, int], str | Reply]

@@ -79,7 +79,7 @@ def _choice(reply: Reply) -> Choice:
     finish = "refusal" if reply.refusal else reply.finish
     return Choice(
         text=reply.text or reply.refusal or "", finish=finish, token_ids=reply.token_ids, logprobs=reply.logprobs,
-        ends=_ends(reply), top_logprobs=reply.top_logprobs,
+        ends=_ends(reply), top_logprobs=reply.top_logprobs, calls=reply.calls,
     )  # fmt: skip
 
 

@@ -61,6 +61,16 @@ def scale_picture(data: bytes, most: int, model: str = "") -> ScaledPicture:
     return ScaledPicture(_to_png(small), tokens.picture(new_width, new_height, model), note)
 
 
+def fit_picture(data: bytes, side: int) -> bytes:
+    """Return the picture, scaled to a longest side of at most `side` pixels. One that is small enough is returned byte for byte."""
+    width, height = tokens.size(data)
+    if max(width, height) <= side:
+        return data
+    scale = side / max(width, height)
+    with _open_picture(data) as picture:
+        return _to_png(picture.convert("RGB").resize((round(width * scale), round(height * scale))))
+
+
 def mark_elements(data: bytes, elements: Iterable[Element]) -> bytes:
     """Return the screenshot with a box and the id around each visible element that can be acted on, as in the text.
 

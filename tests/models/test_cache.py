@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from exact.errors import ModelError, UsageError
-from exact.models.base import Message, Screen, Text
+from exact.models.base import Display, Message, Text
 from exact.models.cache import AnswerCache, CachedModel, Uncached
 from exact.models.scripted import Reply, ScriptedModel
 
@@ -63,7 +63,7 @@ async def test_reasoning_that_goes_back_and_the_computer_tool_are_part_of_the_qu
     plain = ask(seed=7)
     turns = [Message("assistant", (Text("Hm."),), items) for items in ((), ({"type": "reasoning", "id": "rs_1"},))]
     asked = [msgspec.structs.replace(plain, messages=(*plain.messages, turn)) for turn in turns]
-    for request in [*asked, msgspec.structs.replace(plain, screen=Screen(width=8, height=6)), *asked]:
+    for request in [*asked, msgspec.structs.replace(plain, screen=Display(width=8, height=6)), *asked]:
         await model.complete(request)
     assert len(inner.requests) == 3
 

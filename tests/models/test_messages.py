@@ -7,7 +7,7 @@ import pytest
 
 from exact.agents.parse import parse_argument
 from exact.errors import AnswerError, ModelError, PromptRefused
-from exact.models.base import Choice, Screen, ToolCall, Usage
+from exact.models.base import Choice, Display, ToolCall, Usage
 from exact.models.decode import FailedAnswer, MalformedAnswer
 from exact.models.messages import answer
 from exact.models.openai import OpenAIModel
@@ -297,7 +297,7 @@ async def test_a_call_of_the_computer_is_answered_with_the_error(configured, ask
     with recorded(message(THINKING, call, stop="tool_use"), message(text("Buy it."))) as server:
         config = configured(server.base_url, provider="anthropic_messages", model=model)
         opened = OpenAIModel(config, provider=serving(config, providers()))
-        request = msgspec.structs.replace(ask(images=(b"png",)), screen=Screen(width=800, height=600))
+        request = msgspec.structs.replace(ask(images=(b"png",)), screen=Display(width=800, height=600))
         await read(opened, request, unusable, seed=1)
         await opened.close()
     first, second = server.bodies

@@ -7,7 +7,7 @@ import pytest
 
 from exact.agents.parse import parse_argument
 from exact.errors import AnswerError, PromptRefused
-from exact.models.base import Choice, Screen, ToolCall, Usage
+from exact.models.base import Choice, Display, ToolCall, Usage
 from exact.models.decode import FailedAnswer, MalformedAnswer
 from exact.models.openai import OpenAIModel
 from exact.models.providers import providers, serving
@@ -243,7 +243,7 @@ async def test_a_call_of_the_computer_is_answered_with_the_screenshot_and_the_er
     with recorded(response(REASONING, CLICK), response(said("Buy it."))) as server:
         config = configured(server.base_url, provider="mine")
         model = OpenAIModel(config, provider=serving(config, providers(str(tmp_path / "mine.yaml"))))
-        request = msgspec.structs.replace(ask(images=(b"png",)), screen=Screen(width=800, height=600))
+        request = msgspec.structs.replace(ask(images=(b"png",)), screen=Display(width=800, height=600))
         await read(model, request, unusable, seed=1)
         await model.close()
     first, second = server.bodies

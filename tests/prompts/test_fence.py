@@ -67,6 +67,7 @@ SHOWN = {
     "policy_list": lambda seen: render_prompt("policy_list", context=seen, k=3, elements="id", **PLAIN),
     "policy_marks": lambda seen: render_prompt("policy_marks", context=seen, elements="id", **PLAIN),
     "policy_screenshot": lambda seen: render_prompt("policy_screenshot", context=seen, **PLAIN, **SCREEN),
+    "policy_computer": lambda seen: render_prompt("policy_computer", context=seen, **PLAIN),
     "policy_code": lambda seen: render_prompt("policy_code", context=seen, **PLAIN, **SCREEN),
     "value": lambda seen: render_prompt("value", context=seen, **VALUE),
     "value_debate": lambda seen: render_prompt("value_debate", context=seen, **VALUE),

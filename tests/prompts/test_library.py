@@ -55,6 +55,7 @@ RENDERED = {
     "policy_marks_list": lambda: render_prompt("policy_marks_list", context=context(), k=4, **BY_ID),
     "policy_screenshot": lambda: render_prompt("policy_screenshot", context=context(HIDDEN), **POLICY, **SCREEN),
     "policy_screenshot_list": lambda: render_prompt("policy_screenshot_list", context=context(HIDDEN), k=4, **POLICY, **SCREEN),
+    "policy_computer": lambda: render_prompt("policy_computer", context=context(HIDDEN, tried=(REFUSED,)), **POLICY),
     "policy_code": lambda: render_prompt("policy_code", context=context(), **POLICY, **SCREEN),
     "policy_code_list": lambda: render_prompt(
         "policy_code_list", context=context(), k=4, **(POLICY | {"style": "explorative"}), **NO_SCREEN

@@ -15,16 +15,19 @@ from exact.agents.examples import Example, load_examples
 from exact.agents.form import ACTION, ACTIONS
 from exact.agents.grammar import answer_grammar
 from exact.agents.parse import ParsedAction, parse_action, parse_actions
+from exact.agents.policy.computer import GESTURES, on_screen, parse_call
 from exact.agents.policy.prior import merge_proposals
 from exact.agents.request import by_label, state_request
 from exact.config import PolicyConfig
 from exact.context import Context, Proposal
 from exact.errors import UsageError
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling
-from exact.prompts.ask import read
+from exact.prompts.ask import read, read_choices
 from exact.views.labels import describe
 from exact.views.view import PromptView
 
+COMPUTER = "policy_computer"
+"""Name of the prompt of which the answers are calls of the computer tool."""
 WeightedAction = tuple[ParsedAction, float]
 
 
@@ -33,7 +36,8 @@ class LLMPolicy:
 
     With `form: samples`, an action's weight is the sum over the answers that name it. Answers agree when their actions have the same key.
     With `form: list`, the weight is the confidence that the single answer states. With `weigh: logprobs` it is the geometric mean of the
-    probabilities of the tokens of the answer, or of the action in the list, where the server gives them for all.
+    probabilities of the tokens of the answer, or of the action in the list, where the server gives them for all. With
+    `actions: computer` the model's own computer tool is offered, and an answer is a call of it, or a line with another action.
     """
 
     def __init__(
@@ -51,16 +55,24 @@ class LLMPolicy:
         """
         if not config.text and not config.images:
             raise UsageError("policy.text and policy.images are both false: show at least one of them")
+        self._points = config.actions == "computer"
+        if self._points and not config.images:
+            raise UsageError("policy.actions: computer aims at points of the screenshot: set policy.images: true")
+        if self._points and config.form == "list":
+            raise UsageError("policy.actions: computer gives one action an answer: set policy.form: samples")
         if config.weigh == "logprobs":
             sampling = msgspec.structs.replace(sampling, logprobs=True)
         self._model, self._config, self._sampling = model, config, sampling
-        self._lists = config.form == "list" or (config.form == "auto" and not several and config.samples > 1)
+        self._lists = not self._points and (config.form == "list" or (config.form == "auto" and not several and config.samples > 1))
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         """Return at most `k` distinct actions that the observation admits, heaviest first, ties in order of first mention.
 
         Raises ModelError.
         """
+        if self._points and context.observation.screenshot is not None and actions.code is None:
+            weighted = await self._sampled(context, actions, points=True)
+            return merge_proposals(weighted, k, self._config.prior_floor, self._config.temperature)
         if not self._config.text and not self._config.marks:
             actions = actions.pointing()
         weighted = await (self._listed(context, actions, k) if self._lists else self._sampled(context, actions))
@@ -74,22 +86,33 @@ class LLMPolicy:
         stated = [one.confidence for one in listed]
         return [(one.chosen, weight) for one, weight in zip(listed, known if len(known) == len(listed) else stated, strict=True)]
 
-    async def _sampled(self, context: Context, actions: ActionSpace) -> list[WeightedAction]:
+    async def _sampled(self, context: Context, actions: ActionSpace, *, points: bool = False) -> list[WeightedAction]:
         """Return weighted actions from rounds of samples, until few actions are expected to be unseen."""
-        parse, weighted = (
-            partial(parse_action, actions=actions, observation=context.observation, tried=context.tried, labels=by_label(self._config)),
-            list[WeightedAction](),
-        )
-        drawn = 0
+        weighted, drawn = list[WeightedAction](), 0
         for more in itertools.count():
             count = min(self._config.samples, self._config.most - drawn) if more else self._config.samples
-            request = self._request("", context, actions, samples=count, more=more)
-            answers = await read(self._model, request, parse, seed=context.seed, repair=self._config.repair)
+            answers = await self._answers(context, actions, count, more, points=points)
             weighted += [(chosen, self._weight(choice)) for choice, chosen in answers]
             drawn += count
             if drawn >= self._config.most or unseen_share([chosen for chosen, _ in weighted]) <= self._config.unseen:
                 return weighted
         raise AssertionError("the loop ends by its bound")
+
+    async def _answers(
+        self, context: Context, actions: ActionSpace, samples: int, more: int, *, points: bool
+    ) -> list[tuple[Choice, ParsedAction]]:
+        """Return answers with one action each."""
+        said = actions if not points or self._config.text or self._config.marks else actions.pointing()
+        parse = partial(parse_action, actions=said, observation=context.observation, tried=context.tried, labels=by_label(self._config))
+        seed, repair = context.seed, self._config.repair
+        if not points:
+            return await read(self._model, self._request("", context, actions, samples=samples, more=more), parse, seed=seed, repair=repair)
+        request = on_screen(self._request("", context, said.without(GESTURES), samples=samples, more=more), actions)
+
+        def call(choice: Choice) -> ParsedAction:
+            return parse_call(choice, parse, request, context, actions)
+
+        return await read_choices(self._model, request, call, seed=seed, repair=repair)
 
     def _weight(self, choice: Choice) -> float:
         """Return the weight of an answer: 1, or the geometric mean of its token probabilities."""
@@ -99,6 +122,7 @@ class LLMPolicy:
 
     def _request(self, form: str, context: Context, actions: ActionSpace, *, samples: int, more: int = 0, **inputs: int) -> ChatRequest:
         name, labels = prompt_family(self._config, context, actions) + form, by_label(self._config)
+        by_call = name == COMPUTER
 
         def grammar(seen: PromptView) -> str:
             thought, most = self._config.grammar == "answer", inputs.get("k", 0)
@@ -106,8 +130,9 @@ class LLMPolicy:
 
         return state_request(
             name, context, self._config, self._sampling, role=self._config.role, samples=samples, model=self._model.name, more=more,
-            grammar=None if self._config.grammar == "none" else grammar, actions=describe(actions) if labels else actions.describe(),
-            style=self._config.style, examples=self._examples, form=ACTIONS if form else ACTION, **inputs,
+            grammar=None if self._config.grammar == "none" or by_call else grammar,
+            actions=describe(actions) if labels else actions.describe(), style=self._config.style, examples=self._examples,
+            form=None if by_call else ACTIONS if form else ACTION, **inputs,
         )  # fmt: skip
 
     @cached_property
@@ -119,10 +144,13 @@ def prompt_family(config: PolicyConfig, context: Context, actions: ActionSpace) 
     """Return the name of the prompt for the format of observations and actions. The suffix `_list` selects its list form.
 
     `policy`: accessibility tree, with or without a plain screenshot. `policy_marks`: a screenshot marked with the ids of the tree.
-    `policy_screenshot`: a screenshot alone, acted on by coordinates. `policy_code`: actions are code.
+    `policy_screenshot`: a screenshot alone, acted on by coordinates. `policy_code`: actions are code. `policy_computer`: actions are
+    calls of the model's own computer tool.
     """
     if actions.code is not None:
         return "policy_code"
+    if config.actions == "computer" and context.observation.screenshot is not None:
+        return COMPUTER
     if config.images and config.marks and context.observation.screenshot is not None:
         return "policy_marks"
     return "policy" if config.text else "policy_screenshot"

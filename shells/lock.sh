@@ -32,7 +32,7 @@ for name in parity extras; do beyond "$work/test" test "$name"; done
 compile constraints/sites.txt constraints/sites.in "$@"
 compile constraints/moin.txt constraints/moin.in "$@"
 compile constraints/webarena.txt constraints/webarena.in "$@"
-compile "$work/alone" --no-deps constraints/webarena-alone.in "$@" # the dependencies of these two are gigabytes that their evaluators do not need
+compile "$work/alone" --no-deps constraints/webarena-alone.in "$@" # their dependencies are gigabytes that the evaluators do not need
 cat "$work/alone" >>constraints/webarena.txt
 compile constraints/llamacpp.txt --no-deps constraints/llamacpp.in "$@"
 compile constraints/webarena-verified.txt constraints/webarena-verified.in "$@"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 from click.core import ParameterSource
 
+from exact.cli.strict_nltk import STRICT, check_nltk
 from exact.counted import counted
 from exact.errors import UsageError
 
@@ -69,6 +70,7 @@ def _renamed(new: str) -> Callable[[click.Context, click.Parameter, str | None],
 @click.option(
     "--set", "-s", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one configuration key of all agents. Repeatable."
 )
+@click.option("--strict-nltk", is_flag=True, help="Split answers in WebArena's and VisualWebArena's tasks with nltk, which you install.")
 @click.option("--parallel", "-p", type=click.IntRange(1), help="Number of concurrent attempts. Default: one for each processor.")
 @click.option(
     "--memory", type=click.FloatRange(0.1), metavar="GIB", help="Limit on the memory of all environments. Default: 0.8 of the free memory."
@@ -112,6 +114,7 @@ def bench(
     suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], own_budgets: bool,
     overrides: tuple[str, ...], parallel: int | None, memory: float | None, cores: float | None, environments: int | None, engine: str,
     reruns: int, hang: float, allow_same_task: bool, out: Path | None, resume: bool, reports: bool, png: bool, as_json: bool,
+    strict_nltk: bool,
 ) -> int:  # fmt: skip
     """Run several agents on a suite at equal budgets and compare them.
 
@@ -130,12 +133,12 @@ def bench(
         folder = BenchFolder.open(out)
         anew = click.get_current_context().get_parameter_source("reruns") is not ParameterSource.DEFAULT
         _fixed(out, {
-            "--budget": budget, "--set": overrides, "--own-budgets": own_budgets, "--reruns": anew,
+            "--budget": budget, "--set": overrides, "--strict-nltk": strict_nltk, "--own-budgets": own_budgets, "--reruns": anew,
             "--allow-same-task": allow_same_task, "--seeds": seeds and not suite,
         })  # fmt: skip
         _same(folder, suite, agents, seeds)
     else:
-        folder = _create(suite, agents, seeds, budget, own_budgets, overrides, reruns, allow_same_task, out)
+        folder = _create(suite, agents, seeds, budget, own_budgets, (*overrides, *STRICT * strict_nltk), reruns, allow_same_task, out)
     bounds = ResourceLimits(memory=memory, cores=cores, environments=environments, hang=hang)
     parallel = _fitting(folder, parallel or os.cpu_count() or 1, environments)
     if resume:
@@ -190,6 +193,7 @@ def _create(
     for config in configs:
         algorithm(config.search)
         check_models(config)
+        check_nltk(config)
     session = _session()
     plan = Plan(
         suite=" ".join(_named(suite, own)) + (f" seeds {seeds}" if seeds else ""),

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
+from exact.cli.strict_nltk import STRICT, check_nltk
 from exact.cli.task_files import are_task_files, is_task_file, read_task_files
 from exact.config import Config, load
 from exact.errors import UsageError
@@ -27,6 +28,7 @@ from exact.task import Task
 @click.option(
     "--set", "-s", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one configuration key: search.iterations=32. Repeatable."
 )
+@click.option("--strict-nltk", is_flag=True, help="Split answers in WebArena's and VisualWebArena's tasks with nltk, which you install.")
 @click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder to write the run to. Default: runs/<name>-<number>.")
 @click.option("--url", help="Start page on your own site, instead of a benchmark's task.")
 @click.option("--goal", help="Instruction for the agent. Requires --url or --site.")
@@ -56,14 +58,14 @@ from exact.task import Task
 def run(
     tasks: tuple[str, ...], path: Path | None, overrides: tuple[str, ...], out: Path | None, url: str | None, goal: str | None,
     site: Path | None, services: Path | None, origins: tuple[str, ...], allow_same_task: bool, dry_run: bool, watch: bool, as_json: bool,
-    own: Path | None, fail_unsolved: bool, junit: Path | None,
+    own: Path | None, fail_unsolved: bool, junit: Path | None, strict_nltk: bool,
 ) -> int:  # fmt: skip
     """Run one agent on tasks and write a report for each.
 
     TASK is an id or a pattern: miniwob/click-test, 'miniwob/click-*?seed=1..3'. `exact tasks list` prints the ids. TASK may also be a file
     of tasks on your own site: tasks.yaml for all of them, 'tasks.yaml#open-*' for some.
     """
-    config = _config(path, overrides, origins, watch)
+    config = _config(path, (*overrides, *STRICT * strict_nltk), origins, watch)
     if allow_same_task:
         config = msgspec.structs.replace(config, reflection=msgspec.structs.replace(config.reflection, exclude_same_task=False))
     if own is not None:
@@ -92,6 +94,7 @@ def _config(path: Path | None, overrides: tuple[str, ...], origins: tuple[str, .
 
     config = load(path, overrides)
     algorithm(config.search)
+    check_nltk(config)
     browser = msgspec.structs.replace(
         config.browser, headed=watch or config.browser.headed, allow_origins=(*config.browser.allow_origins, *origins)
     )

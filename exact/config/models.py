@@ -90,6 +90,9 @@ class ModelsConfig(Strict, frozen=True, kw_only=True):
     providers: str = ""
     """YAML file with further providers, which override the package's by name."""
     cache: CacheConfig = CacheConfig()
+    strict_nltk: bool = False
+    """Whether answers in WebArena and VisualWebArena are split by nltk and its trained model of sentences, which you install, instead of by
+    a rule; see docs/benchmarks.md. `--strict-nltk` sets it."""
 
     @property
     def judges(self) -> dict[str, ModelConfig]:

@@ -128,6 +128,8 @@ def require_equal_judges(configs: Sequence[Config]) -> None:
         raise UsageError(
             f"models.parts.{part} differs ({values}): one model evaluates all agents, so give each the same, with equal settings"
         )
+    if len({config.models.strict_nltk for config in configs}) > 1:
+        raise UsageError("models.strict_nltk differs: one rule evaluates all agents, so give --strict-nltk, or set it for none")
 
 
 def unequal_limits(configs: Sequence[tuple[str, Config]]) -> dict[str, str]:

@@ -33,6 +33,8 @@ class EvaluatorContext(NamedTuple):
     helpers: Mapping[str, Helper]
     quiet: float = 3.0
     """Seconds for which a page opened for an evaluation may continue loading; 0: it is complete once loaded."""
+    split: text.Split = text.tokens
+    """Function that returns the tokens of a text."""
 
 
 NO_ANSWER = "no final answer was given"
@@ -72,27 +74,28 @@ def _string_match(task: TaskFile, setting: EvaluatorContext) -> Check:
     async def check(page: Page, outcome: Outcome) -> str:
         if outcome.answer is None:
             return NO_ANSWER
-        if reason := _literal(wanted, outcome.answer, setting.dialect):
+        if reason := _literal(wanted, outcome.answer, setting):
             return f"the answer {one_line(outcome.answer)!r} {reason}"
         return await _by_meaning(task, wanted, outcome.answer, setting)
 
     return check
 
 
-def _literal(wanted: Answers, answer: str, dialect: Dialect) -> str:
+def _literal(wanted: Answers, answer: str, setting: EvaluatorContext) -> str:
     """Return what an answer misses of the references that need no judge.
 
     The answer is cleaned before all comparisons, and each comparison cleans it again, as the published evaluators do.
     """
+    dialect = setting.dialect
     given, answer = answer, text.cleaned(answer, dialect)
     alone = len(wanted.must_include or ()) == 1
     if wanted.exact_match is not None and not text.equal(wanted.exact_match, answer, dialect):
         return f"is not {wanted.exact_match!r}"
     for each in wanted.must_include or ():
-        if not text.any_included(each, answer, dialect, alone=alone):
+        if not text.any_included(each, answer, dialect, alone=alone, split=setting.split):
             return f"lacks {each!r}"
     for each in wanted.must_exclude or ():
-        if text.any_included(each, answer, dialect):
+        if text.any_included(each, answer, dialect, split=setting.split):
             return f"holds {each!r}"
     if wanted.one_of is not None and not text.one_of(wanted.one_of, given, dialect):
         return f"holds none of {list(wanted.one_of)}"
@@ -231,10 +234,10 @@ async def _contents(wanted: Contents, seen: Result, task: TaskFile, setting: Eva
     if wanted.exact_match is not None and not text.equal(wanted.exact_match, said, dialect):
         return f"it is {one_line(said, 80)!r}, not {wanted.exact_match!r}"
     for each in wanted.must_include or ():
-        if not text.any_included(each, said, dialect):
+        if not text.any_included(each, said, dialect, split=setting.split):
             return f"it lacks {each!r}"
     for each in wanted.must_exclude or ():
-        if text.any_included(each, said, dialect):
+        if text.any_included(each, said, dialect, split=setting.split):
             return f"it holds {each!r}"
     if reason := _values(wanted.required_values, said):
         return f"it {reason}"

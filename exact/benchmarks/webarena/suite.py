@@ -19,8 +19,10 @@ from exact.benchmarks.webarena.own_sites import check_resets, own_state
 from exact.benchmarks.webarena.resets import Resets
 from exact.benchmarks.webarena.sessions import Sessions
 from exact.benchmarks.webarena.shop import Shop
+from exact.benchmarks.webarena.text import Split, tokens
 from exact.benchmarks.webarena.variables import Addresses, named
 from exact.benchmarks.webarena.wheel import Wheel, task_file
+from exact.benchmarks.webarena.word_tokenize import word_tokenize
 from exact.config import BrowserConfig, ModelsConfig
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser import BrowserFactory, PageSetup, launch
@@ -85,6 +87,11 @@ class WebArena:
         """The path of the task file. Raises UsageError."""
         return self._path or task_file(self._release.wheel)
 
+    @functools.cached_property
+    def _split(self) -> Split:
+        """The function that gives the tokens of a text. Raises UsageError where it is nltk's, and that is missing."""
+        return word_tokenize() if self._models and self._models.strict_nltk else tokens
+
     def ids(self) -> Sequence[str]:
         """Return the ids of the release without reading its file, or those of a given file. Raises UsageError."""
         given = self._path or os.environ.get(self._release.wheel.variable)
@@ -145,13 +152,15 @@ class WebArena:
 
     def checks(self, number: str, judges: Judges) -> tuple[Check, ...]:
         """Return the evaluators of a task. Raises UsageError that names file, task and field."""
-        setting = EvaluatorContext(self._release.name, self.addresses, judges, {**ON_PAGES, **Shop(self.addresses).helpers})
+        helpers = {**ON_PAGES, **Shop(self.addresses).helpers}
+        setting = EvaluatorContext(self._release.name, self.addresses, judges, helpers, split=self._split)
         return evaluators(self.files[number], setting, str(self.path))
 
     async def _prepare(self, judges: Judges, beginning: Beginning) -> None:
         """Check that the judges are available; reset what must be, in the live environment; log in."""
         file = self.files[_number(beginning.task)]
         judges.need(roles(file))
+        _ = self._split
         if not beginning.simulation:
             await self.resets.before(file.sites, changes=file.require_reset)
         if path := self._own_state(file):

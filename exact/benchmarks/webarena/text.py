@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from exact.benchmarks.webarena.format import OR, Dialect
 
+Split = Callable[[str], list[str]]
+"""Function that returns the words and signs of a text."""
 _TOLERANCE = 1e-8
 _NUMBER = re.compile(r"\s*([+-]?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+))\s*")
 _COMPARISON = re.compile(r"\s*(<=|>=|==|<|>)\s*(-?\d[\d,]*(?:\.\d+)?)\s*")
@@ -74,8 +76,8 @@ def equal(wanted: str, text: str, dialect: Dialect) -> bool:
     return cleaned(wanted, dialect) == cleaned(text, dialect)
 
 
-def includes(wanted: str, text: str, dialect: Dialect, *, alone: bool = False) -> bool:
-    """Return whether `wanted` is in `text`.
+def includes(wanted: str, text: str, dialect: Dialect, *, alone: bool = False, split: Split = tokens) -> bool:
+    """Return whether `wanted` is in `text`, of which `split` gives the tokens.
 
     Short references are compared as tokens, so that `0` is not found in `10`: in VisualWebArena those of one token, in WebArena's
     answers those of one character that are the only reference (`alone`). There a digit is also found in a number of its value: `0` in
@@ -83,16 +85,16 @@ def includes(wanted: str, text: str, dialect: Dialect, *, alone: bool = False) -
     """
     wanted, text = cleaned(wanted, dialect), cleaned(text, dialect)
     if dialect == "visualwebarena":
-        return wanted in (tokens(text) if len(tokens(wanted)) == 1 else text)
+        return wanted in (split(text) if len(split(wanted)) == 1 else text)
     if not alone or len(wanted) != 1:
         return wanted in text
-    found = tokens(text)
+    found = split(text)
     return wanted in found or (wanted.isdigit() and float(wanted) in map(number, found))
 
 
-def any_included(wanted: str, text: str, dialect: Dialect, *, alone: bool = False) -> bool:
-    """Return whether one of the references between ` |OR| ` is in `text`."""
-    return any(includes(each, text, dialect, alone=alone) for each in wanted.split(OR))
+def any_included(wanted: str, text: str, dialect: Dialect, *, alone: bool = False, split: Split = tokens) -> bool:
+    """Return whether one of the references between ` |OR| ` is in `text`, of which `split` gives the tokens."""
+    return any(includes(each, text, dialect, alone=alone, split=split) for each in wanted.split(OR))
 
 
 def one_of(wanted: Iterable[str], text: str, dialect: Dialect) -> bool:

@@ -16,6 +16,7 @@ from exact.benchmarks.webarena.format import Dialect
 from exact.benchmarks.webarena.helpers import ON_PAGES
 from exact.benchmarks.webarena.judges import Judges
 from exact.benchmarks.webarena.shop import Shop
+from exact.benchmarks.webarena.text import Split, tokens
 from exact.benchmarks.webarena.variables import Addresses
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
@@ -86,12 +87,13 @@ def checks(
     judges: Judges | None = None,
     environ: dict[str, str] | None = None,
     quiet: float = 3.0,
+    split: Split = tokens,
     **fields: Any,
 ) -> tuple[Check, ...]:
     """Return the evaluators of one evaluation; `fields`: further fields of its task."""
     addresses = Addresses("WA_", environ or LOOPBACK)
     setting = EvaluatorContext(
-        dialect, addresses, judges or Judges(nobody), {**ON_PAGES, **Shop(addresses, environ or LOOPBACK).helpers}, quiet
+        dialect, addresses, judges or Judges(nobody), {**ON_PAGES, **Shop(addresses, environ or LOOPBACK).helpers}, quiet, split
     )
     return evaluators(parse(item(eval=evaluation, **fields), "test.json"), setting, "test.json")
 

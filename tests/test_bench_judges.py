@@ -10,18 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from exact.models.script import Question
+from exact.models.base import TokenChance
+from exact.models.script import Question, Reply
 from exact.models.scripted import ScriptedServer
 
 ROOT = Path(__file__).parents[1]
-KINDS = ("llm", "single_debate", "debate", "rubric", "comparative", "cascade", "ensemble", "trained")
+KINDS = ("llm", "single_debate", "debate", "rubric", "comparative", "logprob", "cascade", "ensemble", "trained")
 STATES = 4
 
 
-def answers(question: Question, sample: int) -> str:
+def answers(question: Question, sample: int) -> str | Reply:
     text = question.text
     if question.model == "classifier":
         return "0.75"
+    if "Answer yes or no." in text:
+        return Reply(text="yes", finish="length", top_logprobs=((TokenChance("yes", -0.1), TokenChance("no", -2.4)),))
     if "Write your case." in text:
         return "It is so."
     if "Write the checks." in text:
@@ -53,13 +56,18 @@ async def test_each_value_function_is_judged_with_a_model_over_http(tmp_path: Pa
         out, err = await process.communicate()
         asked, took = len(server.bodies), server.input_tokens + server.output_tokens
     assert process.returncode == 0, err.decode()
-    rows = {line.split()[0]: line for line in out.decode().splitlines() if line.split()[:1] and line.split()[0] in KINDS}
+    rows = {
+        line.split()[0]: line
+        for line in out.decode().splitlines()
+        if line.split()[:1] and line.split()[0] in KINDS and "(simulated)" not in line
+    }
     assert set(rows) == set(KINDS)
-    found = {kind: re.split(r"  +", row)[4:] for kind, row in rows.items()}
+    found = {kind: re.split(r"  +", row)[5:] for kind, row in rows.items()}
     assert all(figures[0] == "0" for figures in found.values()), "none failed"
     assert sum(int(figures[1]) for figures in found.values()) == asked and sum(int(figures[2]) for figures in found.values()) == took
     assert found["llm"][3] == f"0.0000 + {STATES} unknown" and "unknown" not in found["debate"][3]
-    assert int(found["debate"][1]) == 4 * STATES and int(found["trained"][1]) == STATES
+    assert int(found["debate"][1]) == 4 * STATES and int(found["trained"][1]) == int(found["logprob"][1]) == STATES
+    assert found["logprob"][4].split(", ")[0].endswith(" + 1"), "one token each"
 
 
 @pytest.mark.parametrize("kind", ["llm"])
@@ -70,5 +78,5 @@ async def test_a_judge_that_cannot_be_heard_is_counted_as_failed_and_not_scored(
             sys.executable, *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
         )
         out, _ = await process.communicate()
-    row = next(line for line in out.decode().splitlines() if line.startswith(kind))
-    assert re.split(r"  +", row)[1:5] == ["-", "-", "-", "2"]
+    row = next(line for line in out.decode().splitlines() if re.match(rf"{kind}  ", line))
+    assert re.split(r"  +", row)[1:6] == ["-", "-", "-", "-", "2"]

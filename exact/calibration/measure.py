@@ -61,6 +61,14 @@ def brier(predictions: Sequence[Prediction]) -> float:
     return statistics.fmean((one.value - one.success) ** 2 for one in predictions)
 
 
+def ece(predictions: Sequence[Prediction], bins: int = 5) -> float:
+    """Return the expected calibration error: the mean distance of values from the rate of success, by bins of equal width.
+
+    0 is calibrated. Requires at least one prediction. Source: Guo et al., On Calibration of Modern Neural Networks (2017).
+    """
+    return sum(part.states * abs(part.value - part.rate) for part in reliability(predictions, bins)) / len(predictions)
+
+
 def auc(predictions: Sequence[Prediction]) -> float | None:
     """Return the probability that a successful state is valued above an unsuccessful one; a tie counts half.
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.calibration.measure import Prediction, auc, brier, fit, interval, refitted, reliability
+from exact.calibration.measure import Prediction, auc, brier, ece, fit, interval, refitted, reliability
 
 JUDGED = st.lists(
     st.builds(Prediction, st.sampled_from("abc"), st.just(0), st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0]), st.booleans()), min_size=1
@@ -51,3 +51,11 @@ def test_intervals_resample_tasks_and_hold_the_figure():
     judged = [Prediction(f"t{i % 8}", i, 0.6, i % 3 == 0) for i in range(80)]
     found = interval(judged, brier)
     assert found is not None and found.low <= found.value <= found.high
+
+
+def test_the_calibration_error_is_the_distance_of_values_from_rates():
+    judged = [
+        Prediction("a", i, value, success) for i, (value, success) in enumerate([(0.9, True), (0.9, False), (0.1, False), (0.1, False)])
+    ]
+    assert ece(judged) == pytest.approx(0.5 * 0.4 + 0.5 * 0.1)
+    assert ece([Prediction("a", i, 0.5, i % 2 == 0) for i in range(4)]) == 0.0

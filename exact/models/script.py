@@ -52,7 +52,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     top_logprobs: tuple[tuple[TokenChance, ...], ...] | None = None
     """Likeliest tokens at each position."""
     calls: tuple[ToolCall, ...] = ()
-    """Calls of tools. A ScriptedServer does not send them."""
+    """Calls of tools. A ScriptedServer sends them by the native APIs only."""
 
 
 Answers = Callable[[Question, int], str | Reply]
@@ -113,8 +113,7 @@ def reply(answer: str | Reply) -> Reply:
 
 def completion(question: Question, replies: Sequence[Reply]) -> dict[str, Any]:
     """Return the server's JSON for replies. A token counts as four characters, a picture as 85 tokens."""
-    asked = sum(_tokens(text) for _, text in question.messages) + 85 * len(question.images)
-    answered = sum(_tokens(reply.text or reply.refusal or "") for reply in replies)
+    asked, answered = asked_tokens(question), tokens_of(replies)
     return {
         "id": f"chatcmpl-{question.key[:12]}",
         "object": "chat.completion",
@@ -123,6 +122,16 @@ def completion(question: Question, replies: Sequence[Reply]) -> dict[str, Any]:
         "choices": [_written(index, reply) for index, reply in enumerate(replies)],
         "usage": {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered},
     }
+
+
+def asked_tokens(question: Question) -> int:
+    """Return the tokens of a question."""
+    return sum(_tokens(text) for _, text in question.messages) + 85 * len(question.images)
+
+
+def tokens_of(replies: Sequence[Reply]) -> int:
+    """Return the tokens of replies."""
+    return sum(_tokens(reply.text or reply.refusal or "") for reply in replies)
 
 
 def classification(question: Question, replies: Sequence[Reply]) -> dict[str, Any]:

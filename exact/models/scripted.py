@@ -18,6 +18,12 @@ from exact.errors import ModelError
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Price, Usage
 from exact.models.price import cost_at
 from exact.models.script import Answers, Question, Reply, classification, completion, question, question_of, reply, table, vectors
+from exact.models.script_native import message, native_question, response
+
+_WRITTEN = {"/chat/completions": completion, "/classify": classification, "/messages": message, "/responses": response}
+"""Functions that write replies, by the end of the path of their API."""
+_NATIVE = ("/messages", "/responses")
+_TOKENS = {"input": "prompt_tokens", "output": "completion_tokens"}
 
 __all__ = [
     "Answers",
@@ -160,7 +166,10 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScriptedServer:
-    """Serves `POST .../chat/completions`, `.../classify`, `.../embeddings` and `GET .../models` on loopback as long as its context lasts.
+    """Serves `POST .../chat/completions`, `.../responses`, `.../messages`, `.../classify`, `.../embeddings` and `GET .../models`.
+
+    It does so on loopback as long as its context lasts. The native APIs give one choice a request: the number of the sample is that of
+    the times that a question came before.
 
     `async with ScriptedServer(answers) as server: ... server.base_url`. Leaving it, also by being cancelled, closes all connections
     and leaves no task behind.
@@ -234,11 +243,12 @@ class ScriptedServer:
         body = await reader.readexactly(int(headers.get("content-length") or 0))
         method, path = first.split(" ")[:2]
         target, path = path, path.partition("?")[0]
-        if method != "POST" or not path.endswith(("/chat/completions", "/classify")):
+        api = next((each for each in _WRITTEN if path.endswith(each)), "")
+        if method != "POST" or not api:
             return await self._beside(writer, method, path, body)
         try:
             data = json.loads(body)
-            asked = question(data)
+            asked = native_question(data) if api in _NATIVE else question(data)
         except ValueError as error:
             return await _send(writer, 400, _error(Status(400, str(error))))
         self.bodies.append(data)
@@ -246,7 +256,8 @@ class ScriptedServer:
         self.paths.append(target)
         times = self._came[asked.key, asked.seed]
         self._came[asked.key, asked.seed] += 1
-        return await self._answer(writer, asked, self._faults(asked, times), classifies=path.endswith("/classify"))
+        first_sample = times if api in _NATIVE else 0
+        return await self._answer(writer, asked, self._faults(asked, times), api, first_sample)
 
     async def _beside(self, writer: asyncio.StreamWriter, method: str, path: str, body: bytes) -> bool:
         """Handle a request that is no question to a chat model."""
@@ -259,7 +270,7 @@ class ScriptedServer:
             return await _send(writer, 200, json.dumps(vectors(json.loads(body)["input"])))
         return await _send(writer, 404, _error(Status(404, f"no {method} {path} here")))
 
-    async def _answer(self, writer: asyncio.StreamWriter, asked: Question, fault: Fault | None, *, classifies: bool) -> bool:
+    async def _answer(self, writer: asyncio.StreamWriter, asked: Question, fault: Fault | None, api: str, first: int) -> bool:
         fault_name = type(fault).__name__ if fault is not None else ""
         missed = Received(key=asked.key, seed=asked.seed, fault=fault_name)
         match fault:
@@ -280,20 +291,19 @@ class ScriptedServer:
             case LateAnswer():
                 await asyncio.sleep(fault.seconds)
         try:
-            replies = self._replies(asked, fault)
-            data = classification(asked, replies) if classifies else completion(asked, replies)
+            data = _WRITTEN[api](asked, self._replies(asked, fault, first))
         except LookupError as error:
             return await _send(writer, 400, _error(Status(400, str(error))))
         usage, line = data["usage"], len(self.log)
-        tokens = {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]}
+        tokens = {f"{way}_tokens": usage.get(f"{way}_tokens", usage.get(name, 0)) for way, name in _TOKENS.items()}
         self.log.append(msgspec.structs.replace(missed, **tokens))
         goes_on = await _send(writer, 200, json.dumps(data), cut=isinstance(fault, Cut), slow=fault if isinstance(fault, Slow) else None)
         self.log[line] = msgspec.structs.replace(self.log[line], whole=goes_on)
         return goes_on
 
-    def _replies(self, asked: Question, fault: Fault | None) -> list[Reply]:
+    def _replies(self, asked: Question, fault: Fault | None, first: int) -> list[Reply]:
         given = asked.n if not isinstance(fault, AtMost) else min(asked.n, fault.choices)
-        return [reply(self._answers(asked, 0 if isinstance(fault, Twice) else i)) for i in range(given)]
+        return [reply(self._answers(asked, 0 if isinstance(fault, Twice) else first + i)) for i in range(given)]
 
 
 async def _forever() -> NoReturn:

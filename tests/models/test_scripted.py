@@ -3,9 +3,11 @@ import asyncio
 import pytest
 
 from exact.errors import ModelError
-from exact.models.base import Price
+from exact.models.base import Price, ToolCall
 from exact.models.openai import OpenAIModel
-from exact.models.scripted import Question, ScriptedModel, ScriptedServer, table
+from exact.models.scripted import Question, Reply, ScriptedModel, ScriptedServer, Status, table
+
+from .test_openai import Waits
 
 SCRIPT = table({"Which?": ("red", "blue"), "What?": ("nothing",)})
 
@@ -87,3 +89,20 @@ async def test_a_request_that_is_none_gets_a_400(body):
         writer.write(b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         assert (await reader.readline()).startswith(b"HTTP/1.1 400")
         writer.close()
+
+
+@pytest.mark.parametrize("api", ["responses", "messages"])
+async def test_the_native_apis_are_served_too(configured, ask, api):
+    def answers(question, sample):
+        if sample == 2:
+            return Reply(calls=(ToolCall(name="computer", arguments={"action": "wait", "type": "wait"}),))
+        return f"{question.messages[0][1]} {question.messages[-1][1]} {len(question.images)} {sample}"
+
+    faults = lambda question, times: Status(529) if times == 0 else None  # noqa: E731
+    async with ScriptedServer(answers, faults=faults) as server:
+        model = OpenAIModel(configured(server.base_url, api=api), sleep=Waits())
+        first = await model.complete(ask("Which?", images=(b"png",)))
+        second = await model.complete(ask("Which?", images=(b"png",)))
+        await model.close()
+    assert first.choices[0].text == "Be brief. Which? 1 1" and second.choices[0].calls[0].name == "computer"
+    assert first.usage.input_tokens + second.usage.input_tokens == server.input_tokens > 170 and server.paths[0] == f"/v1/{api}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -197,6 +198,14 @@ def chromium_arguments(hosts: Mapping[str, str]) -> list[str]:
     return found
 
 
+_PASSED = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|DBUS_\w+|XDG_\w+|GTK_\w+|FONTCONFIG_\w+"
+    r"|LD_LIBRARY_PATH|SSL_CERT_(?:FILE|DIR)|SSLKEYLOGFILE|(?:https?|all|ftp|no)_proxy|CHROME_\w+|MESA_\w+|LIBGL_\w+|VK_\w+",
+    re.IGNORECASE,
+)
+"""Our environment variables that the browser gets; keys and tokens of services are not among them."""
+
+
 def spellings(host: str) -> tuple[str, str]:
     """Return a name, or `name:port`, without and with a dot at the end of the name: the browser takes these for different names."""
     name, colon, port = host.partition(":")
@@ -204,8 +213,9 @@ def spellings(host: str) -> tuple[str, str]:
 
 
 def _environment(hosts: Mapping[str, str], temporary: Path) -> dict[str, str | float | bool]:
-    """Return the browser's environment variables: no proxy for `hosts`, and the folder for temporary files."""
-    environment: dict[str, str | float | bool] = {**os.environ, "TMPDIR": str(temporary)}
+    """Return the browser's environment variables: those that it needs, no proxy for `hosts`, and the folder for temporary files."""
+    environment: dict[str, str | float | bool] = {name: value for name, value in os.environ.items() if _PASSED.fullmatch(name)}
+    environment["TMPDIR"] = str(temporary)
     for variable in ("NO_PROXY", "no_proxy"):
         environment[variable] = ",".join(filter(None, (os.environ.get(variable, ""), *hosts, "localhost,127.0.0.1")))
     return environment

@@ -71,7 +71,7 @@ async def test_a_environment_that_is_given_up_while_it_is_opened_leaves_no_conte
 async def test_no_file_remains_of_a_browser_whichever_part_dies(
     executable: str, temporary: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, dies: str
 ) -> None:
-    mark = f"EXACT_TEST_LAUNCH={os.getpid()}-{dies}"
+    mark = f"LC_EXACT_TEST={os.getpid()}-{dies}"
     monkeypatch.setenv(*mark.split("="))
     gone = asyncio.Event()
     async with launch(BrowserConfig()) as browser:
@@ -84,3 +84,17 @@ async def test_no_file_remains_of_a_browser_whichever_part_dies(
         if dies == "browser":
             await gone.wait()
     assert not temporary()
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+async def test_no_process_of_the_browser_has_a_key_of_ours(executable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver is a program of ours beside the browser, which shows no page."""
+    mark = f"LC_EXACT_TEST={os.getpid()}-keys"
+    monkeypatch.setenv(*mark.split("="))
+    for name in ("OPENAI_API_KEY", "SHOP_PASSWORD", "GITHUB_TOKEN"):
+        monkeypatch.setenv(name, "hush-hush")
+    async with launch(BrowserConfig()) as browser:
+        await browser.open_context(BrowserConfig(), ())
+        found = [process for process, command in marked(mark).items() if "run-driver" not in command and "--headless" in command]
+        assert len(found) > 1
+        assert not any("hush-hush" in (Path("/proc") / str(process) / "environ").read_text() for process in found)

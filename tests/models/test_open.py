@@ -1,7 +1,9 @@
+import msgspec
 import pytest
 
 from exact.config import CacheConfig, ModelConfig, ModelsConfig, parse
 from exact.errors import UsageError
+from exact.models.base import AnswerForm
 from exact.models.cache import CachedModel
 from exact.models.open import Models, RateLimiters
 from exact.models.providers import Provider, providers, serving
@@ -104,6 +106,17 @@ async def test_with_a_cache_models_answer_from_it(tmp_path, ask):
             assert isinstance(model, CachedModel) and (await model.complete(ask())).replayed == replayed
             await models.close()
     assert len(server.bodies) == 1 and (tmp_path / "answers.sqlite").exists()
+
+
+async def test_answers_as_json_are_cached_apart_from_those_in_lines(tmp_path, ask):
+    form = AnswerForm(schema={"type": "object"}, example="{}")
+    async with ScriptedServer(lambda q, i: "yes") as server:
+        for structured in ("auto", "never", "always", "auto", "always"):
+            config = ModelConfig(model="a", base_url=server.base_url, structured=structured)
+            models = Models(ModelsConfig(policy=config, cache=CacheConfig(mode="read-write")), folder=tmp_path)
+            await models.chat("policy").complete(msgspec.structs.replace(ask(), form=form))
+            await models.close()
+    assert ["response_format" in body for body in server.bodies] == [False, False, True]
 
 
 async def test_embeddings_come_in_order_and_are_counted():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from exact.models.base import ChatAnswer, ChatRequest, Choice, Message, Sampling, Text, Usage
+from exact.models.base import AnswerForm, ChatAnswer, ChatRequest, Choice, Message, Sampling, Text, Usage
 from exact.runs.journal import events as ev
 from exact.runs.journal.ledger import Ledger
 from exact.runs.journal.state import AttemptState
@@ -49,3 +49,23 @@ async def test_reasoning_that_goes_back_is_part_of_the_request(tmp_path: Path) -
     await ledger.complete(msgspec.structs.replace(asked, messages=(asked.messages[0], msgspec.structs.replace(turn, items=()))))
     with_items, without = (each for each in told if isinstance(each, ev.Called))
     assert b"rs_1" in blobs.get(with_items.request) and b"items" not in blobs.get(without.request)
+
+
+class AsJson(Yes):
+    """Answers every question as JSON, by the form of the request."""
+
+    async def complete(self, request: ChatRequest) -> ChatAnswer:
+        return msgspec.structs.replace(await super().complete(request), structured=request.attempt > 0)
+
+
+async def test_the_form_of_an_answer_is_journalled_where_it_was_sent_and_is_no_part_of_the_key(tmp_path: Path) -> None:
+    told, form = list[ev.AnyEvent](), AnswerForm(schema={"type": "object"}, example="{}")
+    ledger = Ledger(AsJson(), AttemptState(config()), Blobs(tmp_path), told.append, lambda: 0.0)
+    asked = ChatRequest(role="value", messages=(Message("user", (Text("Well?"),)),), sampling=Sampling(), form=form)
+    await ledger.complete(asked)
+    await ledger.complete(msgspec.structs.replace(asked, attempt=1))
+    lines, objects = (each for each in told if isinstance(each, ev.Called))
+    assert (lines.form, objects.form) == (None, {"type": "object"})
+    without = Ledger(Yes(), AttemptState(config()), Blobs(tmp_path), told.append, lambda: 0.0)
+    await without.complete(msgspec.structs.replace(asked, form=None))
+    assert isinstance(last := told[-1], ev.Called) and last.key == lines.key

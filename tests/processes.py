@@ -8,7 +8,10 @@ from pathlib import Path
 
 
 def marked(setting: str) -> dict[int, str]:
-    """Command lines by process number, of those alive whose environment has `NAME=value`. A command's parts stand apart by a space."""
+    """Command lines by process number, of those alive whose environment has `NAME=value`. A command's parts stand apart by a space.
+
+    The browser inherits names that begin with `LC_`, and few others.
+    """
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:

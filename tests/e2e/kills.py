@@ -16,7 +16,7 @@ from exact.runs.journal.store import RunFolder
 from tests.processes import left
 
 EXACT = (sys.executable, "-c", "import sys; from exact.cli.main import main; sys.exit(main())")
-MARK = "EXACT_TEST_RUN"
+MARK = "LC_EXACT_TEST_RUN"
 SETTINGS = ("search.iterations=6", "search.k=4", "limits.transitions=40", "browser.screenshots=false")
 
 

@@ -27,7 +27,7 @@ async def main():
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who started the tests may have it ignored
 asyncio.run(main())
 """
-MARK = "EXACT_TEST_BROWSER"
+MARK = "LC_EXACT_TEST_BROWSER"
 
 
 def start(end: str, mark: str, temporary: Path) -> subprocess.Popen[bytes]:

@@ -9,10 +9,9 @@ import signal
 from functools import partial
 from pathlib import Path
 
-import click
-
 from exact.benchmarks.open import environment_kind, open_environments
 from exact.cli.progress import RunProgress
+from exact.cli.terminal import echo
 from exact.config import Config
 from exact.errors import EvaluatorError, ExactError
 from exact.runs.environment_cache import EnvironmentCache
@@ -41,7 +40,7 @@ def attempt(
     try:
         lines = asyncio.run(_attempt(folder, config, as_json=as_json, repeat_uncertain=repeat_uncertain))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        click.echo(f"exact: {_interrupted(folder, config)}", err=True)
+        echo(f"exact: {_interrupted(folder, config)}", err=True)
         return 130
     except EvaluatorError as error:
         if junit is not None:
@@ -88,7 +87,7 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
         def notify(text: str) -> None:
             if text not in notified:
                 notified.add(text)
-                click.echo(f"exact: {text}", err=True)
+                echo(f"exact: {text}", err=True)
 
         async with EnvironmentCache(
             partial(environment_kind, benchmark=benchmark),

@@ -17,6 +17,7 @@ import click
 from click.core import ParameterSource
 
 from exact.cli.strict_nltk import STRICT, check_nltk
+from exact.cli.terminal import echo
 from exact.counted import counted
 from exact.errors import UsageError
 
@@ -146,7 +147,7 @@ def bench(
     try:
         results = asyncio.run(_run(folder, engine, parallel, bounds, as_json=as_json))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        click.echo(f"exact: interrupted; resume with: exact bench --resume --out {folder.path}", err=True)
+        echo(f"exact: interrupted; resume with: exact bench --resume --out {folder.path}", err=True)
         return 130
     else:
         if reports:
@@ -154,7 +155,7 @@ def bench(
     finally:
         _outputs(folder, png=png, quiet=as_json)
     if failed := [each for each in results if each.status == "failed"]:
-        click.echo(f"exact: {_way_on(failed, folder.path)}", err=True)
+        echo(f"exact: {_way_on(failed, folder.path)}", err=True)
     return 1 if failed else 0
 
 
@@ -214,7 +215,7 @@ def _create(
 def _add_session(folder: BenchFolder) -> None:
     if changes := folder.add_session(_session()):
         listed = ", ".join(f"{name} {old} -> {new}" for name, (old, new) in changes.items())
-        click.echo(f"exact: {folder.path} resumes with other code or on another machine, which its tables will say: {listed}", err=True)
+        echo(f"exact: {folder.path} resumes with other code or on another machine, which its tables will say: {listed}", err=True)
 
 
 def _session() -> BenchSession:
@@ -317,15 +318,15 @@ async def _run(folder: BenchFolder, engine: str, parallel: int, bounds: Resource
 
     def finished(result: Result, done: int, of: int) -> None:
         if as_json:
-            click.echo(msgspec.json.encode(result))
+            echo(msgspec.json.encode(result))
             return
         steps = f", {counted(result.transitions, 'step')}, {result.seconds:.1f} s" if result.began else ""
-        click.echo(f"{done}/{of} {result.agent} {result.task} {outcome(result)}{steps}", err=True)
+        echo(f"{done}/{of} {result.agent} {result.task} {outcome(result)}{steps}", err=True)
         for text in details(result):
-            click.echo(text, err=True)
+            echo(text, err=True)
 
     def notify(text: str) -> None:
-        click.echo(f"exact: {text}", err=True)
+        echo(f"exact: {text}", err=True)
 
     learned = {agent: folder.agent(agent)[1].reflection for agent in folder.plan.agents}
     rounds = {agent: max(1, each.round) for agent, each in learned.items() if each.kind != "none"}
@@ -377,7 +378,7 @@ def local_engine(folder: BenchFolder, parallel: int, bounds: ResourceLimits, *, 
     def notify(text: str) -> None:
         if text not in notified:
             notified.add(text)
-            click.echo(f"exact: {text}", err=True)
+            echo(f"exact: {text}", err=True)
 
     return LocalEngine(
         folder,
@@ -441,8 +442,8 @@ def _outputs(folder: BenchFolder, *, png: bool, quiet: bool) -> None:
         for path in [path for path in paths if path.suffix == ".svg"]:
             asyncio.run(as_png(path))
     if not quiet:
-        click.echo((folder.path / "table.md").read_text("utf-8"))
-        click.echo(f"{folder.path / 'index.html'}")
+        echo((folder.path / "table.md").read_text("utf-8"))
+        echo(f"{folder.path / 'index.html'}")
 
 
 def rewards_of(folder: BenchFolder) -> Mapping[str, Reward]:

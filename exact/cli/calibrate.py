@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exact.cli.newfile import NewFile
+from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
     from exact.calibration.collect import Source
@@ -54,7 +55,7 @@ def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, a
         raise UsageError("no evaluated state has an outcome, because no attempt was scored: try --label 50")
     if fit is not None:
         _write(fit, predictions)
-    click.echo(json.dumps([_figures(*key, group) for key, group in predictions.items()]) if as_json else "\n".join(_lines(predictions)))
+    echo(json.dumps([_figures(*key, group) for key, group in predictions.items()]) if as_json else "\n".join(_lines(predictions)))
 
 
 async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list[LabelledState]:
@@ -78,7 +79,7 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
     models = open_models(config, opened_models)
     shared = EnvironmentCache(
         lambda task: environment_kind(task, benchmark=benchmark),
-        lambda task: open_environments(task, config, benchmark=benchmark, notify=lambda text: click.echo(text, err=True)),
+        lambda task: open_environments(task, config, benchmark=benchmark, notify=lambda text: echo(text, err=True)),
     )
     try:
         with use_folder(config.prompts):
@@ -90,7 +91,7 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
                     append_line(path, each)
                     if not quiet:
                         outcome = each.reason or ("success" if each.success else "failure")
-                        click.echo(f"{len(labels)} of {count}: {each.task} state {each.node}, value {each.value:.2f}: {outcome}", err=True)
+                        echo(f"{len(labels)} of {count}: {each.task} state {each.node}, value {each.value:.2f}: {outcome}", err=True)
     finally:
         await opened_models.close()
     return labels

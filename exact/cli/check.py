@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exact.cli.terminal import echo
 from exact.errors import UsageError
 
 if TYPE_CHECKING:
@@ -70,9 +71,9 @@ def check(
     if as_json:
         import msgspec
 
-        click.echo(json.dumps(msgspec.to_builtins(findings)))
+        echo(json.dumps(msgspec.to_builtins(findings)))
     else:
-        click.echo(findings_table(findings))
+        print_findings(findings)
     return 0 if all(finding.passed for finding in findings) else 1
 
 
@@ -177,12 +178,13 @@ def _opened(environment: str, task_id: str | None, sandbox: bool) -> AbstractAsy
     return factory if isinstance(factory, AbstractAsyncContextManager) else nullcontext(factory)
 
 
-def findings_table(findings: list[Finding]) -> str:
-    """Return one line for each finding, and the number of guarantees that do not hold."""
+def print_findings(findings: list[Finding]) -> None:
+    """Print one line for each finding, and the number of guarantees that do not hold."""
     width = max(len(finding.name) for finding in findings)
-    rows = [f"{_mark(finding)}  {finding.name:{width}}  {finding.seconds:7.1f} s  {finding.detail}" for finding in findings]
+    for finding in findings:
+        echo(f"  {finding.name:{width}}  {finding.seconds:7.1f} s  {finding.detail}", mark=_mark(finding))
     broken = sum(not finding.passed for finding in findings)
-    return "\n".join([*rows, f"{broken} of {len(findings)} guarantees do not hold" if broken else "all guarantees hold"])
+    echo(f"{broken} of {len(findings)} guarantees do not hold" if broken else "all guarantees hold")
 
 
 def _mark(finding: Finding) -> str:

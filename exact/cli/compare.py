@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exact.cli.terminal import echo
+
 if TYPE_CHECKING:
     from exact.evaluation.compare import Comparison
 
@@ -28,29 +30,29 @@ def compare(a: Path, b: Path, every: bool, as_json: bool) -> None:
 
     comparison = comparing.compare(comparing.open_side(a), comparing.open_side(b))
     if as_json:
-        click.echo(msgspec.json.encode(_plain(comparison)))
+        echo(msgspec.json.encode(_plain(comparison)))
         return
     from exact.evaluation.table import agent_label, format_number, markdown_table
 
     for warning in comparison.warnings:
-        click.echo(f"exact: {warning}", err=True)
+        echo(f"exact: {warning}", err=True)
     sides = (comparison.a, comparison.b)
     rows = [
         [agent_label(each), str(each.success), *(format_number(each.costs[kind]) for kind in ("actions", "transitions", "seconds"))]
         for each in sides
     ]
-    click.echo(markdown_table(["run", "success", "actions", "steps", "seconds"], rows))
+    echo(markdown_table(["run", "success", "actions", "steps", "seconds"], rows))
     gain, (one, other) = comparison.versus, map(agent_label, sides)
-    click.echo(
+    echo(
         f"\ngain of {one}: {gain.gain}; wins {gain.wins}, losses {gain.losses}, ties {gain.ties}; "
         f"p {gain.mcnemar:.3f} (McNemar, assumes independent attempts), {gain.by_task:.3f} (sign flips by task)"
     )
     if any(comparison.only):
-        click.echo(f"not compared: {comparison.only[0]} scores that only {one} has, {comparison.only[1]} that only {other} has")
+        echo(f"not compared: {comparison.only[0]} scores that only {one} has, {comparison.only[1]} that only {other} has")
     shown = [each for each in comparison.tasks if every or each.wins or each.losses]
     if shown:
         body = [[t.task, f"{t.a:.2f}", f"{t.b:.2f}", str(t.seeds), str(t.wins), str(t.losses)] for t in shown]
-        click.echo("\n" + markdown_table(["task", one, other, "seeds", "wins", "losses"], body))
+        echo("\n" + markdown_table(["task", one, other, "seeds", "wins", "losses"], body))
 
 
 def _plain(comparison: Comparison) -> dict[str, object]:

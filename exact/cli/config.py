@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from exact.cli.terminal import echo
+
 
 @click.group()
 def config() -> None:
@@ -23,7 +25,7 @@ def show(file: Path, overrides: tuple[str, ...], as_json: bool) -> None:
     from exact.config import dump, load
 
     resolved = load(file, overrides)
-    click.echo(msgspec.json.encode(resolved).decode() if as_json else dump(resolved).rstrip())
+    echo(msgspec.json.encode(resolved).decode() if as_json else dump(resolved).rstrip())
 
 
 @config.command("providers")
@@ -40,11 +42,11 @@ def providers_(file: str, as_json: bool) -> None:
 
     known = providers(file)
     if as_json:
-        click.echo(msgspec.json.encode(known).decode())
+        echo(msgspec.json.encode(known).decode())
         return
     for name, provider in known.items():
         where = ", ".join(each.base_url for each in provider.all_endpoints) or "models.ROLE.base_url"
-        click.echo(f"{name:14} {where}  {provider.api_key_env or provider.token or 'no key'}")
+        echo(f"{name:14} {where}  {provider.api_key_env or provider.token or 'no key'}")
 
 
 @config.command()
@@ -59,4 +61,4 @@ def algorithms(as_json: bool) -> None:
     from exact.search.registry import names
 
     found = names()
-    click.echo(json.dumps(found) if as_json else "\n".join(found))
+    echo(json.dumps(found) if as_json else "\n".join(found))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exact.cli.terminal import echo
+
 if TYPE_CHECKING:
     from exact.runs.journal.costs import CallCost
 
@@ -38,13 +40,13 @@ def cost(run: Path, by: str, pattern: str | None, as_json: bool) -> None:
             groups[name] = groups.get(name, CallCost()) + spent
     whole = total_cost(groups.values())
     if as_json:
-        click.echo(msgspec.json.encode({"total": whole, "by": by, "groups": groups}).decode())
+        echo(msgspec.json.encode({"total": whole, "by": by, "groups": groups}).decode())
         return
     rows = [_HEAD, *(_row(name or "(none)", spent) for name, spent in groups.items()), _row("total", whole)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
     for row in rows:
         cells = (cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
-        click.echo("  ".join(cells).rstrip())
+        echo("  ".join(cells).rstrip())
 
 
 def _row(name: str, spent: CallCost) -> tuple[str, ...]:

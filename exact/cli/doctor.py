@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exact.cli.terminal import echo
+
 if TYPE_CHECKING:
     from exact.cli.health import HealthCheck
     from exact.cli.model_check import ModelReport
@@ -37,7 +39,7 @@ def doctor(model: str | None, base_url: str | None, as_json: bool) -> int:
         config = ModelConfig(model=model, timeout=60.0, retries=1)
         report = asyncio.run(check_model(_at(config, base_url)))
     well = all(check.ok or not check.required for check in checks) and (report is None or not report.error)
-    click.echo(_json(well, checks, report) if as_json else _text(well, checks, report))
+    echo(_json(well, checks, report) if as_json else _text(well, checks, report))
     return 0 if well else 1
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from exact.cli.newfile import NewFile
+from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
     from exact.report.model.reading import Reading
@@ -57,7 +58,7 @@ def export(kind: str, run: Path, pattern: str | None, out: Path | None) -> None:
         name = {"trajectory": "trajectory", "playwright": "test_path", "path": "path"}.get(kind, "tree")
         path = out or folder.task_folder(task) / f"{name}{KINDS[kind][0]}"
         write_whole(path, content)
-        click.echo(path)
+        echo(path)
 
 
 async def _content(kind: str, task: Task, reading: Reading) -> bytes:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from exact.cli.terminal import echo
 from exact.counted import counted
 from exact.errors import UsageError
 from exact.safety import is_web
@@ -70,7 +71,7 @@ def init(folder: Path, checked: bool, **answers: Any) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text, "utf-8")
-        click.echo(f"wrote {folder / name}")
+        echo(f"wrote {folder / name}")
     if not checked:
         return 0
     return _check(folder)
@@ -165,16 +166,16 @@ def _check(folder: Path) -> int:
     from exact.config import load
 
     if (folder / "site.yaml").read_text().find("state: login.json") >= 0 and not (folder / "login.json").exists():
-        click.echo(f"log in next, then check: exact login {folder / 'site.yaml'}; exact check '{folder / 'tasks.yaml'}#first' --quick")
+        echo(f"log in next, then check: exact login {folder / 'site.yaml'}; exact check '{folder / 'tasks.yaml'}#first' --quick")
         return 0
     [task] = read(folder / "tasks.yaml")
     config = load(folder / "agent.yaml")
     findings, fidelity, isolated = asyncio.run(_findings(task, config))
-    from exact.cli.check import findings_table
+    from exact.cli.check import print_findings
 
-    click.echo(findings_table(findings))
-    click.echo(search_summary(fidelity, isolated))
-    click.echo(f"next: exact run {folder / 'tasks.yaml'} --config {folder / 'agent.yaml'}")
+    print_findings(findings)
+    echo(search_summary(fidelity, isolated))
+    echo(f"next: exact run {folder / 'tasks.yaml'} --config {folder / 'agent.yaml'}")
     return 0 if all(finding.passed for finding in findings) else 1
 
 
@@ -186,11 +187,11 @@ async def _findings(task: Task, config: Config) -> tuple[list[Finding], str, boo
 
     browser = msgspec.structs.replace(config.browser, screenshots=False)
     config = msgspec.structs.replace(config, browser=browser)
-    async with open_environments(task, config, benchmark=False, notify=lambda text: click.echo(text, err=True)) as opened:
+    async with open_environments(task, config, benchmark=False, notify=lambda text: echo(text, err=True)) as opened:
         async with opened.open(simulation=True) as environment:
             observation = await environment.reset(task)
             elements = counted(len(observation.elements), "element")
-            click.echo(f"opened {observation.url}: {json.dumps(observation.title)}, {elements}")
+            echo(f"opened {observation.url}: {json.dumps(observation.title)}, {elements}")
             capabilities = environment.capabilities
         return await check(opened, task, quick=True, names=GUARANTEES), capabilities.fidelity, capabilities.isolated
 

@@ -14,6 +14,7 @@ from urllib.parse import urljoin, urlsplit
 import click
 import msgspec
 
+from exact.cli.terminal import echo
 from exact.config import LoginConfig
 from exact.errors import EnvironmentFailure, UsageError
 from exact.safety import is_web
@@ -56,7 +57,7 @@ def login(site: str, out: Path | None, proof: str | None, until: str | None, sec
     if not sign.waits and not sys.stdin.isatty():
         raise UsageError("no terminal to press Enter in: give what a logged-in page shows with --proof, or its address with --until")
     asyncio.run(_login(urljoin(url, config.url), path, sign, hosts=hosts, headless=headless))
-    click.echo(f"saved to {path}\nrefer to it in the site file: browser: {{login: {{state: {path}}}}}")
+    echo(f"saved to {path}\nrefer to it in the site file: browser: {{login: {{state: {path}}}}}")
     return 0
 
 
@@ -161,7 +162,7 @@ async def _state_after(browser: Browser, context: BrowserContext, sign: LoginSig
     """Return cookies and storage once the log-in is done. Raises EnvironmentFailure where it is not."""
     if sign.waits:
         return await _wait_for(sign, browser, context)
-    click.echo("Log in in the window, then press Enter here.")
+    echo("Log in in the window, then press Enter here.")
     await asyncio.to_thread(sys.stdin.readline)
     pages = context.pages
     if not pages:
@@ -173,7 +174,7 @@ async def _state_after(browser: Browser, context: BrowserContext, sign: LoginSig
 
 async def _wait_for(sign: LoginSign, browser: Browser, context: BrowserContext) -> StorageState:
     """Wait until a page shows the sign and something is to be saved, which a page may store a moment later."""
-    click.echo("Log in in the window. It is closed, and the log-in saved, as soon as that is done.")
+    echo("Log in in the window. It is closed, and the log-in saved, as soon as that is done.")
     state: StorageState = {}
     try:
         async with asyncio.timeout(sign.seconds):

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import click
 
 import exact
+from exact.cli.terminal import echo
 from exact.errors import ExactError, unknown
 
 COMMANDS = {
@@ -130,5 +131,5 @@ def _expected(group: ExceptionGroup[Exception]) -> ExactError | None:
 
 
 def _fail(message: str, code: int) -> int:
-    click.echo(f"exact: {' '.join(message.split())}", err=True)
+    echo(f"exact: {' '.join(message.split())}", err=True)
     return code

@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from exact.cli.newfile import NewFile
+from exact.cli.terminal import echo
 from exact.errors import UsageError
 from exact.scratch import scratch
 
@@ -73,15 +74,15 @@ def show(where: str, id: str, as_json: bool) -> None:
         entry = opened.entry(id)
         uses = opened.uses(entry.reflection.id)
     if as_json:
-        click.echo(json.dumps({**msgspec.to_builtins(entry), "uses": msgspec.to_builtins(uses)}))
+        echo(json.dumps({**msgspec.to_builtins(entry), "uses": msgspec.to_builtins(uses)}))
         return
     known = {name: value for name, value in msgspec.to_builtins(entry).items() if name != "reflection"}
     for name, value in {**msgspec.to_builtins(entry.reflection), **known}.items():
         if value not in ("", None):
-            click.echo(f"{name}: {_line(str(value), 1000)}")
+            echo(f"{name}: {_line(str(value), 1000)}")
     for use in uses:
         ended = {True: "succeeded", False: "failed", None: "outcome unknown"}[use.success]
-        click.echo(f"shown in: {_line(use.attempt, 200)}: {ended}")
+        echo(f"shown in: {_line(use.attempt, 200)}: {ended}")
 
 
 @memory.command()
@@ -109,7 +110,7 @@ def forget(where: str, ids: tuple[str, ...], task: str, note: str) -> None:
         raise UsageError("nothing to forget: give ids, or --task PATTERN")
     with _opened(where) as opened:
         chosen = [*ids, *(entry.reflection.id for entry in (opened.entries(task=task) if task else []))]
-        click.echo(f"{opened.forget(dict.fromkeys(chosen), note)} forgotten")
+        echo(f"{opened.forget(dict.fromkeys(chosen), note)} forgotten")
 
 
 @memory.command()
@@ -123,7 +124,7 @@ def restore(where: str, ids: tuple[str, ...]) -> None:
     if not ids:
         raise UsageError("nothing to restore: give ids; `exact memory list --status all` shows them")
     with _opened(where) as opened:
-        click.echo(f"{opened.restore(ids)} restored")
+        echo(f"{opened.restore(ids)} restored")
 
 
 @memory.command()
@@ -142,7 +143,7 @@ def export(where: str, out: Path | None) -> None:
     from exact.runs.journal.store import write_whole
 
     write_whole(out, b"".join(line + b"\n" for line in lines))
-    click.echo(f"{len(lines)} written to {out}", err=True)
+    echo(f"{len(lines)} written to {out}", err=True)
 
 
 @memory.command("import")
@@ -164,7 +165,7 @@ def import_(where: str, files: tuple[Path, ...], config: Path | None) -> None:
             f"; {quarantined} quarantined, see `exact memory list --quarantined`" if quarantined else ""
         )
 
-    click.echo(_worked(where, config, work, new=True))
+    echo(_worked(where, config, work, new=True))
 
 
 @memory.command()
@@ -184,7 +185,7 @@ def merge(where: str, others: tuple[str, ...], config: Path | None) -> None:
                 new += opened.add_all(source.reflections())
         return f"{new} added, {opened.merge()} merged"
 
-    click.echo(_worked(where, config, work, new=bool(others)))
+    echo(_worked(where, config, work, new=bool(others)))
 
 
 @memory.command()
@@ -202,10 +203,10 @@ def stats(where: str, as_json: bool) -> None:
     counts |= {name: sum(getattr(entry, name) for entry in entries) for name in ("retrieved", "helped", "hurt")}
     counts["tasks"] = len({entry.reflection.task for entry in entries})
     if as_json:
-        click.echo(json.dumps(counts))
+        echo(json.dumps(counts))
         return
     for name, value in counts.items():
-        click.echo(f"{name:<12} {value}")
+        echo(f"{name:<12} {value}")
 
 
 def _opened(where: str, *, new: bool = False) -> StoredMemory:
@@ -275,12 +276,12 @@ def _read(file: Path) -> Iterator[Any]:
 def _print(entries: Sequence[Entry], as_json: bool) -> None:
     for entry in entries:
         if as_json:
-            click.echo(json.dumps(msgspec.to_builtins(entry)))
+            echo(json.dumps(msgspec.to_builtins(entry)))
             continue
         r = entry.reflection
         use = f" {entry.helped}+ {entry.hurt}- of {entry.retrieved}" if entry.retrieved else ""
         status = "" if entry.status == "kept" else f" [{entry.status}{f': {_line(entry.note, 60)}' if entry.note else ''}]"
-        click.echo(f"{r.id[:8]}  {r.kind:<6}  {_line(r.task, 40)}{use}{status}  {_line(r.text, 160)}")
+        echo(f"{r.id[:8]}  {r.kind:<6}  {_line(r.task, 40)}{use}{status}  {_line(r.text, 160)}")
 
 
 def _line(text: str, limit: int) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from exact.counted import counted
+from exact.inert import inert
 from exact.runs.journal.store import ResultLine
 
 ANSWER_LINES, REASON_LINES = 4, 2
@@ -58,8 +59,6 @@ def details(line: ResultLine, *, report: str = "") -> Iterator[str]:
 
 def _labelled(label: str, text: str, most: int, place: str) -> Iterator[str]:
     """Yield a text in at most `most` lines, the first of them after a label."""
-    from exact.report.model.text import inert
-
     lines = [inert(line, _LINE) for line in text.strip().splitlines() if line.strip()] or ["(empty)"]
     shown, rest = lines[:most], len(lines) - most
     yield f"    {label}: {shown[0]}"

@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-import click
 import msgspec
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from exact.cli.outcome import details, figures, mark, outcome
+from exact.cli.terminal import echo
 from exact.config import Config
 from exact.counted import counted
+from exact.inert import inert
 from exact.runs.journal.events import AnyEvent
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import ResultLine, RunFolder
@@ -39,7 +41,7 @@ class RunProgress:
         if self._live:
             self._live.start()
         elif not self._json:
-            click.echo(f"{self._config.name}: {counted(self._total, 'task')}, {self._done} done, into {self._folder.path}", err=True)
+            echo(f"{self._config.name}: {counted(self._total, 'task')}, {self._done} done, into {self._folder.path}", err=True)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -57,14 +59,14 @@ class RunProgress:
         """Print the line of an ended attempt."""
         self._done += 1
         if self._json:
-            click.echo(msgspec.json.encode({**msgspec.to_builtins(line), "report": str(report)}))
+            echo(msgspec.json.encode({**msgspec.to_builtins(line), "report": str(report)}))
             return
         if self._live:
             self._live.stop()  # the live line is drawn below the printed lines
         took = figures(line) if line.began else ""
-        click.echo(f"{mark(line)} {task.id:{self._width}}  {outcome(line):7}  {took}".rstrip())
+        echo(f" {task.id:{self._width}}  {outcome(line):7}  {took}".rstrip(), mark=mark(line))
         for text in details(line, report=str(report)):
-            click.echo(text)
+            echo(text)
         if self._live:
             self._live.start()
 
@@ -74,7 +76,7 @@ class RunProgress:
         row = Table.grid(padding=(0, 2))
         row.add_row(
             f"[bold]{self._done + 1}/{self._total}[/]",
-            task.id,
+            Text(inert(task.id)),
             counted(len(state.tree.nodes), "node"),
             "best –" if best is None else f"best {best:.2f}",
             counted(int(spent.get("actions", 0)), "action"),
@@ -91,9 +93,9 @@ class RunProgress:
         lines = self._last()
         if self._json or not lines:
             return
-        click.echo(f"\n{_counts(lines)}. Reports: {self._folder.path / 'index.html'}")
+        echo(f"\n{_counts(lines)}. Reports: {self._folder.path / 'index.html'}")
         if way := way_on(lines, self._folder.path):
-            click.echo(way)
+            echo(way)
         sys.stdout.flush()
 
 

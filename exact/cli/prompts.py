@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from exact.cli.newfile import NewFile
+from exact.cli.terminal import echo
 
 Command = Callable[..., Any]
 
@@ -47,10 +48,10 @@ def list_(folder: str, as_json: bool) -> None:
         templates = [library.prompt(name) for name in library.names()]
     if as_json:
         rows = [{"name": p.name, "version": p.version, "digest": p.digest, "inputs": p.inputs, "source": p.source} for p in templates]
-        click.echo(json.dumps(rows))
+        echo(json.dumps(rows))
         return
     for prompt in templates:
-        click.echo(f"{prompt.id:32} {', '.join(prompt.inputs)}{f'   {prompt.source}' if prompt.source else ''}")
+        echo(f"{prompt.id:32} {', '.join(prompt.inputs)}{f'   {prompt.source}' if prompt.source else ''}")
 
 
 @prompts.command()
@@ -61,7 +62,7 @@ def show(name: str, folder: str) -> None:
     from exact.prompts.library import use_folder
 
     with use_folder(folder) as library:
-        click.echo(library.text(name), nl=False)
+        echo(library.text(name), nl=False)
 
 
 @prompts.command()
@@ -81,6 +82,6 @@ def render(name: str, folder: str, example: bool, out: Path | None) -> None:
         rendered = library.render(name, **example_inputs(library.prompt(name)))
     text = f"=== {rendered.id}\n=== system\n{rendered.system}\n\n=== user\n{rendered.user}\n"
     if out is None:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
     else:
         out.write_text(text, encoding="utf-8")

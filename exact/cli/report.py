@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exact.cli.terminal import echo
+
 if TYPE_CHECKING:
     from exact.runs.journal.store import RunFolder
     from exact.task import Task
@@ -59,9 +61,9 @@ def report(
         pages = [*pages, build_suite(folders, out or folders[0].path.resolve().parent / "compare.html")]
     if as_json:
         found = {"reports": {task.id: str(path) for (_, task), path in zip(tasks, paths, strict=True)}}
-        click.echo(json.dumps({"index": str(pages[-1]) if pages else None, **found}))
+        echo(json.dumps({"index": str(pages[-1]) if pages else None, **found}))
     else:
-        click.echo("\n".join(map(str, [*paths, *pages])))
+        echo("\n".join(map(str, [*paths, *pages])))
     if show:
         click.launch(str(paths[0] if len(paths) == 1 or not pages else pages[-1]))
 

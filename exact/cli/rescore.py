@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from exact.cli.terminal import echo
+
 if TYPE_CHECKING:
     from exact.config import Config
     from exact.evaluation.folder import Replay
@@ -65,7 +67,7 @@ async def _rescored(runs: Mapping[str, tuple[RunFolder, Config]], pattern: str |
     for agent, (folder, config) in runs.items():
         async for each in _replays(agent, folder, config, tasks[agent], adopt):
             rescored.append(each)
-            click.echo(_as_json(each) if as_json else _line(each))
+            echo(_as_json(each) if as_json else _line(each))
     return rescored
 
 
@@ -114,7 +116,7 @@ async def _rescore(
 
 
 def _notify(text: str) -> None:
-    click.echo(f"exact: {text}", err=True)
+    echo(f"exact: {text}", err=True)
 
 
 def _as_json(each: _Rescored) -> bytes:

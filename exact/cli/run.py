@@ -10,6 +10,7 @@ import msgspec
 
 from exact.cli.strict_nltk import STRICT, check_nltk
 from exact.cli.task_files import are_task_files, is_task_file, read_task_files
+from exact.cli.terminal import echo
 from exact.config import Config, load
 from exact.errors import UsageError
 from exact.safety import is_web
@@ -78,7 +79,7 @@ def run(
     if dry_run:
         from exact.cli.dry_run import describe
 
-        click.echo(describe(selected, config, out))
+        echo(describe(selected, config, out))
         return 0
     from exact.cli.attempt import attempt
     from exact.runs.runner import check_models, create

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exact.cli.terminal import echo
 from exact.counted import counted
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def show(run: Path, node: int | None, pattern: str | None, depth: int | None, as
     for task in started_tasks(folder, pattern):
         reading = Reading(folder.task_folder(task) / "journal.jsonl", config, folder.blobs)
         at = _node(reading, node)
-        click.echo(_as_json(task.id, reading, at) if as_json else "\n".join(_lines(task.id, reading, at, whole=node is None)))
+        echo(_as_json(task.id, reading, at) if as_json else "\n".join(_lines(task.id, reading, at, whole=node is None)))
         if depth is not None and not as_json:
             _draw(reading, at, depth)
 

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from exact.cli.task_files import is_task_file, read_task_files
+from exact.cli.terminal import echo
 from exact.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ def list_tasks(suite: str | None, as_json: bool) -> None:
     """
     ids = _ids(suite)
     if as_json:
-        click.echo(json.dumps(ids))
+        echo(json.dumps(ids))
     else:
-        click.echo("\n".join(ids))
+        echo("\n".join(ids))
 
 
 @tasks.command()
@@ -45,10 +46,10 @@ def show(id: str, as_json: bool) -> None:
 
     fields = msgspec.to_builtins(_own(id) if is_task_file(id) else registry.task(id))
     if as_json:
-        click.echo(json.dumps(fields))
+        echo(json.dumps(fields))
         return
     for name, value in fields.items():
-        click.echo(f"{name}: {_line(value)}")
+        echo(f"{name}: {_line(value)}")
 
 
 def _ids(suite: str | None) -> list[str]:

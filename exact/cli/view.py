@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from exact.cli.terminal import echo
+
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), default=Path("runs"), metavar="[RUN|DIR]")
@@ -50,7 +52,7 @@ def view(path: Path, host: str, port: int, hosts: tuple[str, ...], token: str | 
         known = {*hosts, *(() if local else (host, socket.gethostname(), *_addresses(host)))}
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listening.getsockname()[1]}/{f'?token={token}' if token else ''}"
-        click.echo(address)
+        echo(address)
         if show:
             click.launch(address)
         config = uvicorn.Config(

@@ -6,12 +6,13 @@ from typing import Literal
 
 from exact.config import Config
 from exact.counted import counted
+from exact.inert import inert
 from exact.report.model import data
 from exact.report.model.faults import writes, wrong
 from exact.report.model.money import costs, waste
 from exact.report.model.reading import Reading
 from exact.report.model.routes import lines, travel
-from exact.report.model.text import LINE, inert, one_line
+from exact.report.model.text import LINE, one_line
 from exact.runs.attempt.ending import final_answer
 from exact.search.inspect.health import Symptom, health
 from exact.task import Task

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from exact.context import Evaluation, Reflection
 from exact.counted import counted
 from exact.environments.base import SideEffect
+from exact.inert import inert
 from exact.observation import Observation
 from exact.report.model import data
 from exact.report.model.calls import calls
 from exact.report.model.reading import Reading
-from exact.report.model.text import LABEL, LINE, Texts, in_words, inert, one_line
+from exact.report.model.text import LABEL, LINE, Texts, in_words, one_line
 from exact.runs.journal import events as ev
 from exact.search.tree import Edge, Node
 

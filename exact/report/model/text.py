@@ -7,6 +7,7 @@ import re
 from itertools import islice
 
 from exact.action import Action
+from exact.inert import UNSEEN, inert
 from exact.observation import Observation
 
 LABEL = 140
@@ -14,21 +15,8 @@ LABEL = 140
 LINE = 600
 """Maximum length of a reason, a URL or a title, in characters."""
 
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _REFERENCE = re.compile(r'"(?:[^"\\]|\\.)*"|\[([\w:.-]+)\]')
 _ESCAPED = re.compile(r'[<>&"\\\n\t]')
-
-
-def inert(text: str, limit: int | None = None) -> str:
-    """Return text with control characters and direction marks written out, cut at `limit` characters."""
-    if limit is not None and len(text) > limit:
-        text = text[: limit - 1].rstrip() + "…"
-    return _UNSEEN.sub(lambda match: _written(match[0]), text.replace("\r\n", "\n"))
-
-
-def _written(character: str) -> str:
-    code = ord(character)
-    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else f"\\u{code:04x}"
 
 
 def one_line(text: str, limit: int = LINE) -> str:
@@ -88,7 +76,7 @@ def share(sizes: list[int], total: int) -> int:
 
 
 def _weight(text: str) -> int:
-    return len(text.encode()) + 5 * len(_ESCAPED.findall(text)) + 5 * len(_UNSEEN.findall(text))
+    return len(text.encode()) + 5 * len(_ESCAPED.findall(text)) + 5 * len(UNSEEN.findall(text))
 
 
 def _cut(text: str, cap: int, weight: int) -> str:

@@ -1,0 +1,34 @@
+"""Output in a terminal: what pages, servers and task files say has no effect on it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from exact.cli.main import main
+from exact.cli.terminal import echo
+
+HOSTILE = "a\x1b[2J\x1b[8mb\x9b31mc\x07\u202ed\rE"
+
+
+def test_control_characters_are_written_out_and_our_own_marks_are_not(capsys: pytest.CaptureFixture[str]) -> None:
+    echo(HOSTILE, mark="\x1b[32m✓\x1b[0m ")
+    echo(HOSTILE.encode(), err=True)
+    for text in capsys.readouterr():
+        assert not set(text.removeprefix("\x1b[32m✓\x1b[0m ")) & set("\x1b\x9b\x07\u202e\r") and "␛[2J" in text
+
+
+def test_an_error_shows_no_control_character_of_what_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "miniwob/" + HOSTILE]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_names_of_tasks_of_a_strangers_file_are_inert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "tasks.json"
+    file.write_text(json.dumps([{"id": "x[bold]y", "goal": HOSTILE, "url": "http://127.0.0.1:9/"}]))
+    for command in (["tasks", "list", str(file)], ["tasks", "show", f"{file}#x[bold]y"]):
+        main(command)
+        out = capsys.readouterr()
+        assert not set(out.out + out.err) & set("\x1b\x9b\x07\u202e\r")

@@ -25,7 +25,7 @@ def serve(port: int, slots: int, context: int) -> None:
     params = xllamacpp.CommonParams()
     params.model.path, params.model_alias = str(weights()), {ALIAS}
     params.hostnames, params.port, params.n_threads_http = ["127.0.0.1"], port, 8
-    params.n_parallel, params.n_ctx = slots, slots * context
+    params.n_parallel, params.n_ctx, params.cache_ram_mib = slots, slots * context, 512
     for cpu in (params.cpuparams, params.cpuparams_batch):
         cpu.n_threads, cpu.poll = 1, 0
     server = xllamacpp.Server(params)

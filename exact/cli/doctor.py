@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--model", metavar="NAME", help="Model to test with one cheap call, to show its features.")
+@click.option("--model", metavar="NAME", help="Model to test with a few short calls, to show its features.")
+@click.option("--provider", metavar="NAME", default="", help="Provider of the model: `exact config providers` lists them.")
 @click.option("--base-url", metavar="URL", help="Address of the model's server, if not OpenAI: http://127.0.0.1:8000/v1")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def doctor(model: str | None, base_url: str | None, as_json: bool) -> int:
+def doctor(model: str | None, provider: str, base_url: str | None, as_json: bool) -> int:
     """Show what is installed, what is missing, and how to install it.
 
     The exit code is 1 where a required part is missing or the model does not answer.
@@ -29,14 +30,14 @@ def doctor(model: str | None, base_url: str | None, as_json: bool) -> int:
     from exact.config import ModelConfig
     from exact.errors import UsageError
 
-    if base_url and not model:
-        raise UsageError("--base-url requires --model: give the name of the model")
+    if (base_url or provider) and not model:
+        raise UsageError(f"{'--base-url' if base_url else '--provider'} requires --model: give the name of the model")
     checks = health.checks()
     report = None
     if model:
         from exact.cli.model_check import check_model
 
-        config = ModelConfig(model=model, timeout=60.0, retries=1)
+        config = ModelConfig(model=model, provider=provider, timeout=60.0, retries=1)
         report = asyncio.run(check_model(_at(config, base_url)))
     well = all(check.ok or not check.required for check in checks) and (report is None or not report.error)
     echo(_json(well, checks, report) if as_json else _text(well, checks, report))

@@ -1,22 +1,41 @@
-"""Test of a model's features by one cheap call: `exact doctor --model NAME`."""
+"""Test of a model's features by a few short calls: `exact doctor --model NAME`."""
 
 from __future__ import annotations
 
 import io
 import json
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from exact.config import ModelConfig
 from exact.errors import ModelError
-from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Image, Message, Sampling, Text
+from exact.models.about import ServerFacts, server_facts
+from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Message, Sampling, Text
+from exact.models.openai import OpenAIModel
+from exact.models.providers import ModelCapabilities, Provider, serving
 from exact.models.wire import NO_PICTURES
 
-_ASKED = 2
-_WORDS = 'Answer with this JSON object and nothing else, filled in: {"colour": "<colour of the picture, or none>"}'
+SAMPLES, TOP = 8, 20
+"""Answers that are asked for in one request, and likeliest tokens at each position."""
+SECRET = "qx7"
+"""Word that a model writes only where the server constrains its answer."""
+
+Followed = Literal["yes", "refused", "ignored", "not known: the answer was cut off"]
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {"word": {"type": "string", "enum": [SECRET]}},
+    "required": ["word"],
+    "additionalProperties": False,
+}
+_LONG, _SHORT = 200, 8
+"""Most tokens of an answer: of a constrained one, before which a model may reason, and of another."""
+_LISTED = 5
+"""Most models that are named."""
+_HOSTED = ("openai", "azure", "azure_token")
 
 
 class ModelReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,105 +43,205 @@ class ModelReport(msgspec.Struct, frozen=True, kw_only=True):
 
     model: str
     error: str = ""
-    """Reason why the model did not answer; the other fields are then meaningless."""
+    """Reason why the model did not answer the plainest question; the fields below `server` are then meaningless."""
+    server: ServerFacts = ServerFacts()
     n: int = 0
-    """Number of answers to one request for two."""
+    """Answers to one request for `SAMPLES`. 1: the server refuses several, or gives one."""
     logprobs: bool = False
     token_ids: bool = False
+    top_logprobs: int = 0
+    """Likeliest tokens that the server lists at each position; 0: none."""
     images: str = ""
     """`seen`, `accepted, colour not recognised` or `refused`."""
-    json: bool = False
-    """Whether the answer was JSON, as requested."""
+    json_schema: Followed = "refused"
+    """Whether the answer kept to a JSON Schema."""
+    grammar: Followed = "refused"
+    """Whether the answer kept to a grammar."""
     seconds: float = 0.0
-    """Seconds from request to answer."""
+    """Seconds from the plain request to its answer."""
     input_price: float | None = None
     """US dollars for a million tokens; None where the price list lacks the model."""
     output_price: float | None = None
     cost: float | None = None
-    """US dollars for the answered call."""
+    """US dollars for the answered calls; None where the price is unknown."""
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """Yield the name and the finding of each row of the text output."""
         yield "model", self.error or self.model
+        if names := self.server.models[:_LISTED]:
+            more = len(self.server.models) - len(names)
+            yield "serves", ", ".join(names) + (f" and {more} more" if more else "")
+        if self.server.context or self.server.trained:
+            yield "context", self._context()
         if self.error:
             return
-        yield "n", f"{self.n} of {_ASKED} answers in one request{'' if self.n == _ASKED else ': each further answer takes a request'}"
-        yield "logprobs", f"{_yes(self.logprobs)}; token ids: {_yes(self.token_ids)}"
+        yield "n", f"{SAMPLES} answers in one request" if self.n == SAMPLES else self._one_by_one()
+        yield "logprobs", f"{_yes(self.logprobs)}; token ids: {_yes(self.token_ids)}; top_logprobs: {self.top_logprobs or 'no'}"
         yield "images", self.images
-        yield "JSON", _yes(self.json)
+        yield "json_schema", self.json_schema
+        yield "grammar", self.grammar
         yield "latency", f"{self.seconds:.2f} s"
         yield "price", self._price()
+
+    def _context(self) -> str:
+        facts = self.server
+        trained = f"trained for {facts.trained} tokens" if facts.trained else ""
+        if not facts.context:
+            return f"{trained}; the server does not say how many it takes"
+        slots = f" in each of {facts.slots} slots" if facts.slots else ""
+        return f"{facts.context} tokens{slots}{f', {trained}' if trained else ''}"
+
+    def _one_by_one(self) -> str:
+        most = f"; it has {self.server.slots} slots, and takes no more" if self.server.slots else ""
+        return f"not {SAMPLES} answers in one request{most}: each takes a request"
 
     def _price(self) -> str:
         if self.input_price is None or self.output_price is None:
             return "unknown: give models.policy.price in the configuration to use a limit on money"
-        cost = "" if self.cost is None else f"; this call ${self.cost:.6f}"
+        cost = "" if self.cost is None else f"; this check ${self.cost:.6f}"
         return f"${self.input_price:g} in, ${self.output_price:g} out for a million tokens{cost}"
 
 
+class _Probe(NamedTuple):
+    """What one request showed."""
+
+    answer: ChatAnswer
+    takes: ModelCapabilities
+    """What the server is known to take after the request."""
+    seconds: float
+
+    @property
+    def first(self) -> Choice:
+        return self.answer.choices[0]
+
+
 async def check_model(config: ModelConfig) -> ModelReport:
-    """Request two answers, log-probabilities, JSON and a description of a picture at once. Refused features are tried one by one.
+    """Ask for each feature in a request of its own, also for those that the provider's entry rules out.
 
-    The report has an error where the model does not answer a plain request either. Raises UsageError for a missing key.
+    The report has an error where the model does not answer the plainest request: then that is the cause. Raises UsageError for a missing
+    key.
     """
-    from exact.models.openai import OpenAIModel
-
-    model = OpenAIModel(config)
+    provider = serving(config)
+    asking = _Asking(config, msgspec.structs.replace(provider, capabilities=_to_find_out(provider.takes(config.model)), models={}))
+    facts = await asking.facts()
     try:
-        return await _checked(model)
-    finally:
-        await model.close()
-
-
-async def _checked(model: ChatModel) -> ModelReport:
-    try:
-        return await _asked(model, image=True, logprobs=True)
+        plain = await asking.answer(_question("Say hello.", most=_SHORT))
     except ModelError as error:
-        refused = str(error)
-    try:
-        plain = await _asked(model, image=False, logprobs=False)
-    except ModelError:
-        return ModelReport(model=model.name, error=refused)
-    for image, logprobs in ((True, False), (False, True)):
-        with suppress(ModelError):  # the model answers plain requests, so it refuses this feature
-            return await _asked(model, image=image, logprobs=logprobs)
-    return plain
-
-
-async def _asked(model: ChatModel, *, image: bool, logprobs: bool) -> ModelReport:
-    began = time.perf_counter()
-    answer = await model.complete(_question(image=image, logprobs=logprobs))
-    return _report(model, answer, image, time.perf_counter() - began)
-
-
-def _question(*, image: bool, logprobs: bool) -> ChatRequest:
-    parts: tuple[Text | Image, ...] = (Text(_WORDS), *((Image(_red()),) if image else ()))
-    sampling = Sampling(n=_ASKED, max_tokens=200, logprobs=logprobs)
-    return ChatRequest(messages=(Message("user", parts),), sampling=sampling, role="policy", prompt="doctor")
-
-
-def _report(model: ChatModel, answer: ChatAnswer, image: bool, seconds: float) -> ModelReport:
-    first, price = answer.choices[0], model.price
-    seen = "seen" if "red" in first.text.lower() else "accepted, colour not recognised"
+        return ModelReport(model=asking.name, error=str(error), server=facts)
+    several = await asking.probe(_question("Say hello.", most=1, n=SAMPLES))
+    scored = await asking.probe(_question("Say hello.", most=_SHORT, logprobs=True, top=TOP))
+    picture = await asking.probe(_question("Which colour has the picture? Answer with one word.", most=_LONG, image=True))
+    schema = await asking.probe(_question("Say hello.", most=_LONG, schema=_SCHEMA))
+    grammar = await asking.probe(_question("Say hello.", most=_LONG, grammar=f'root ::= "{SECRET}"'))
+    choice = scored.choice if scored else Choice(text="")
     return ModelReport(
-        model=f"{model.name} (answers as {answer.model})",
-        n=_ASKED if isinstance(json.loads(answer.raw), dict) else 1,
-        logprobs=first.logprobs is not None,
-        token_ids=first.token_ids is not None,
-        images="refused" if not image or NO_PICTURES in answer.notes else seen,
-        json=_is_json(first.text),
-        seconds=seconds,
-        input_price=price.input if price else None,
-        output_price=price.output if price else None,
-        cost=answer.usage.cost,
+        model=f"{asking.name} (answers as {plain.answer.model})",
+        server=facts if facts.context else await asking.facts(),  # some servers load the model at the first request
+        n=SAMPLES if several and isinstance(json.loads(several.answer.raw), dict) else 1,
+        logprobs=choice.logprobs is not None,
+        token_ids=choice.token_ids is not None,
+        top_logprobs=max(map(len, choice.top_logprobs or ((),))),
+        images=_seen(picture),
+        json_schema=_followed(schema, "json_schema"),
+        grammar=_followed(grammar, "grammar"),
+        seconds=plain.seconds,
+        input_price=asking.price.input if asking.price else None,
+        output_price=asking.price.output if asking.price else None,
+        cost=asking.cost,
     )
 
 
-def _is_json(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
-        return False
+class _Probe(NamedTuple):
+    """What one request showed."""
+
+    answer: ChatAnswer
+    takes: ModelCapabilities
+    """What the server is known to take after it."""
+    seconds: float
+
+    @property
+    def choice(self) -> Choice:
+        return self.answer.choices[0]
+
+
+class _Asking:
+    """Asks one model, each time as if nothing was known of its server."""
+
+    def __init__(self, config: ModelConfig, provider: Provider) -> None:
+        self._config, self._provider = config, provider
+        model = self._model()
+        self.name, self.price = model.name, model.price
+        self.cost: float | None = 0.0
+
+    async def facts(self) -> ServerFacts:
+        """Return what the server tells about itself."""
+        model = self._model()
+        try:
+            return await server_facts(model.endpoints[0], own=not self._provider.prices and self._provider.name not in _HOSTED)
+        finally:
+            await model.close()
+
+    async def answer(self, request: ChatRequest) -> _Probe:
+        """Return what a request shows. Raises ModelError."""
+        model, began = self._model(), time.perf_counter()
+        try:
+            answer = await model.complete(request)
+        finally:
+            await model.close()
+        cost = answer.usage.cost
+        self.cost = None if cost is None or self.cost is None else self.cost + cost
+        return _Probe(answer, model.endpoints[0].takes, time.perf_counter() - began)
+
+    async def probe(self, request: ChatRequest) -> _Probe | None:
+        """Return what a request shows; None where the server refuses it, though it answers plain ones."""
+        try:
+            return await self.answer(request)
+        except ModelError:
+            return None
+
+    def _model(self) -> OpenAIModel:
+        return OpenAIModel(self._config, provider=self._provider)
+
+
+def _to_find_out(takes: ModelCapabilities) -> ModelCapabilities:
+    """Return capabilities in which what is tested is unknown."""
+    grammar = takes.grammar or None
+    return msgspec.structs.replace(
+        takes, n=None, logprobs=None, top_logprobs=None, json_schema=None, images=None, grammar=grammar
+    )  # fmt: skip
+
+
+def _question(
+    text: str,
+    *,
+    most: int,
+    n: int = 1,
+    logprobs: bool = False,
+    top: int | msgspec.UnsetType = msgspec.UNSET,
+    image: bool = False,
+    schema: Mapping[str, Any] | None = None,
+    grammar: str = "",
+) -> ChatRequest:
+    parts: tuple[Text | Image, ...] = (Text(text), *((Image(_red()),) if image else ()))
+    sampling = Sampling(n=n, max_tokens=most, logprobs=logprobs, top_logprobs=top)
+    return ChatRequest(
+        messages=(Message("user", parts),), sampling=sampling, role="policy", prompt="doctor", schema=schema, grammar=grammar
+    )  # fmt: skip
+
+
+def _seen(probe: _Probe | None) -> str:
+    if probe is None or NO_PICTURES in probe.answer.notes:
+        return "refused"
+    return "seen" if "red" in probe.choice.text.lower() else "accepted, colour not recognised"
+
+
+def _followed(probe: _Probe | None, feature: Literal["json_schema", "grammar"]) -> Followed:
+    """Return whether an answer holds the word that only a constrained answer has."""
+    if probe is None or getattr(probe.takes, feature) is False:
+        return "refused"
+    if SECRET in probe.choice.text:
+        return "yes"
+    return "not known: the answer was cut off" if probe.choice.finish == "length" else "ignored"
 
 
 def _red() -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -148,6 +148,19 @@ class ServedModel:
         except (NoAnswer, UnicodeError):
             return False
         return True
+
+    async def fetch(self, path: str, body: Mapping[str, Any] | None = None, *, root: bool = False) -> object:
+        """Return the JSON at a path of the server, to which `body` is posted; None where there is none.
+
+        With `root` the path begins at the server's root, where the address of the API ends with a version such as `/v1`.
+        """
+        address = re.sub(r"/v\d+/?$", "", self.url) + path if root else path
+        try:
+            if body is None:
+                return msgspec.json.decode(await self._transport.get(address, timeout=_PROBE_SECONDS))
+            return msgspec.json.decode(await self._transport.post(address, body))
+        except (StatusError, NoAnswer, UnicodeError, msgspec.DecodeError):
+            return None
 
     async def close(self) -> None:
         await self._transport.close()

@@ -1,24 +1,61 @@
+from __future__ import annotations
+
 import asyncio
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
 from exact.cli import health
 from exact.cli.health import HealthCheck
 from exact.cli.main import main
 from exact.cli.model_check import check_model
 from exact.config import ModelConfig, PriceConfig
-from exact.models.scripted import Question, Reply, ScriptedServer, Status
+from exact.models.base import TokenChance
+from exact.models.script import completion, question
+from exact.models.scripted import Reply, ScriptedServer, Status
 
 RED = '{"colour": "red"}'
+
+
+class Refusing:
+    """A server that refuses requests with a field, and has further pages."""
+
+    def __init__(self, field: str, message: str, pages: Mapping[str, object] | None = None, status: int = 400) -> None:
+        self.field, self.refusal, self.status, self.http = field, message, status, HTTPServer(host="127.0.0.1")
+        for path, page in (pages or {}).items():
+            self.http.expect_request(path).respond_with_json(page)
+        self.http.expect_request("/v1/chat/completions").respond_with_handler(self.answer)
+
+    def answer(self, request: Request) -> Response:
+        body = json.loads(request.data)
+        pictures = isinstance(body["messages"][-1]["content"], list)
+        if self.field in body or (self.field == "pictures" and pictures):
+            return Response(json.dumps({"error": {"message": self.refusal}}), status=self.status)
+        reply = CONSTRAINED if "logprobs" in body else Reply(text=CONSTRAINED.text)
+        said = completion(question(body), [reply] * body.get("n", 1))
+        return Response(json.dumps(said), content_type="application/json")
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.http.port}/v1"
+
+    async def __aenter__(self) -> Refusing:
+        self.http.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.http.stop()
 
 
 def found(checks: list[HealthCheck]) -> dict[str, HealthCheck]:
     return {check.name: check for check in checks}
 
 
-def config(server: ScriptedServer) -> ModelConfig:
+def config(server: ScriptedServer | Refusing) -> ModelConfig:
     return ModelConfig(model="m", base_url=server.base_url, retries=0)
 
 
@@ -93,39 +130,55 @@ def test_too_little_of_what_is_required_is_missing() -> None:
     assert health._amount("memory", 2**31, "", required=True).ok
 
 
-async def test_a_model_that_can_all_is_asked_once() -> None:
-    reply = Reply(text=RED, logprobs=(-0.1, -0.2), token_ids=(1, 2))
-    async with ScriptedServer(lambda question, sample: reply) as server:
+CONSTRAINED = Reply(text='{"word": "qx7"} red', logprobs=(-0.1, -0.2), token_ids=(1, 2), top_logprobs=((TokenChance("a", -0.1),) * 20,) * 2)
+
+
+async def test_each_feature_is_asked_for_by_itself() -> None:
+    async with ScriptedServer(lambda question, sample: CONSTRAINED) as server:
         report = await check_model(config(server))
-    assert (report.n, report.logprobs, report.token_ids, report.images, report.json) == (2, True, True, "seen", True)
-    assert len(server.bodies) == 1
-    assert report.seconds > 0
+    assert (report.n, report.logprobs, report.token_ids, report.top_logprobs) == (8, True, True, 20)
+    assert (report.images, report.json_schema, report.grammar) == ("seen", "yes", "yes")
+    optional = [{"logprobs", "response_format", "grammar", "n"} & set(body) for body in server.bodies]
+    assert sorted(map(len, optional)) == [0, 0, 1, 1, 1, 1] and report.seconds > 0
 
 
-async def test_a_model_without_pictures_is_asked_without() -> None:
-    def no_pictures(question: Question, times: int) -> Status | None:
-        return Status(400, "no image input") if question.images else None
-
-    async with ScriptedServer(lambda question, sample: Reply(text="red?", logprobs=(-0.1,)), faults=no_pictures) as server:
+@pytest.mark.parametrize("field", ["n", "logprobs", "response_format", "grammar", "pictures"])
+@pytest.mark.parametrize("message", ["Bad Request", "Unsupported: {field}"])
+async def test_what_is_refused_is_reported_and_nothing_else(field: str, message: str) -> None:
+    async with Refusing(field, message.format(field="image" if field == "pictures" else field)) as server:
         report = await check_model(config(server))
-    assert (report.error, report.images, report.logprobs, report.json) == ("", "refused", True, False)
+    refused = {
+        "n": report.n == 1,
+        "logprobs": not report.logprobs,
+        "response_format": report.json_schema == "refused",
+        "grammar": report.grammar == "refused",
+        "pictures": report.images == "refused",
+    }
+    assert report.error == "" and [name for name, found in refused.items() if found] == [field]
 
 
-async def test_a_model_that_gives_one_choice_a_call_is_reported() -> None:
-    def one(question: Question, times: int) -> Status | None:
-        return Status(400, "n must be 1", param="n") if question.n > 1 else None
+async def test_a_schema_and_a_grammar_that_are_ignored_are_no_support() -> None:
+    async with ScriptedServer(lambda question, sample: "Hello!") as server:
+        rows = dict((await check_model(config(server))).rows())
+    assert (rows["json_schema"], rows["grammar"], rows["images"]) == ("ignored", "ignored", "accepted, colour not recognised")
 
-    async with ScriptedServer(lambda question, sample: RED, faults=one) as server:
-        report = await check_model(config(server))
-    assert report.n == 1
-    assert "1 of 2 answers in one request" in dict(report.rows())["n"]
+
+async def test_an_answer_that_was_cut_off_tells_nothing_of_a_grammar() -> None:
+    async with ScriptedServer(lambda question, sample: Reply(text="Well", finish="length")) as server:
+        assert (await check_model(config(server))).grammar.startswith("not known")
+
+
+async def test_what_a_providers_entry_rules_out_is_asked_for_too() -> None:
+    async with ScriptedServer(lambda question, sample: CONSTRAINED) as server:
+        report = await check_model(ModelConfig(model="m", provider="lmstudio", base_url=server.base_url, retries=0))
+    assert (report.n, report.logprobs, report.grammar) == (8, True, "yes")
 
 
 async def test_a_known_price_is_shown_with_the_calls_cost() -> None:
     async with ScriptedServer(lambda question, sample: RED) as server:
         priced = ModelConfig(model="m", base_url=server.base_url, price=PriceConfig(input=2.0, output=8.0))
         rows = dict((await check_model(priced)).rows())
-        assert rows["price"].startswith("$2 in, $8 out for a million tokens; this call $0.0")
+        assert rows["price"].startswith("$2 in, $8 out for a million tokens; this check $0.0")
         assert dict((await check_model(config(server))).rows())["price"].startswith("unknown")
 
 
@@ -133,7 +186,44 @@ async def test_the_first_refusal_is_the_error_of_a_model_that_never_answers() ->
     async with ScriptedServer(lambda question, sample: RED, faults=lambda question, times: Status(404, "no such model")) as server:
         report = await check_model(config(server))
     assert "no such model" in report.error
-    assert len(server.bodies) == 2
+    assert len(server.bodies) == 1, "the plainest request tells the cause"
+
+
+LLAMACPP = {
+    "/props": {"default_generation_settings": {"n_ctx": 4096}, "total_slots": 4},
+    "/v1/models": {"data": [{"id": "m", "owned_by": "llamacpp", "meta": {"n_ctx_train": 8192}}]},
+}
+VLLM = {"/v1/models": {"data": [{"id": "other", "max_model_len": 9}, {"id": "m", "owned_by": "vllm", "max_model_len": 32768}]}}
+OLLAMA = {
+    "/v1/models": {"data": [{"id": "m", "owned_by": "library"}]},
+    "/api/show": {"model_info": {"qwen3.context_length": 40960, "qwen3.embedding_length": 9}},
+    "/api/ps": {"models": [{"name": "other", "context_length": 1}, {"name": "m:latest", "model": "m:latest", "context_length": 8192}]},
+}
+STUDIO = {"/v1/models": {"data": [{"id": "m", "loaded_context_length": 6000}, {"id": "n"}]}}
+
+
+@pytest.mark.parametrize(
+    ("pages", "context"),
+    [
+        (LLAMACPP, "4096 tokens in each of 4 slots, trained for 8192 tokens"),
+        (VLLM, "32768 tokens"),
+        (OLLAMA, "8192 tokens, trained for 40960 tokens"),
+        (OLLAMA | {"/api/ps": {}}, "trained for 40960 tokens; the server does not say how many it takes"),
+        (STUDIO, "6000 tokens"),
+        ({"/v1/models": "no", "/props": [1], "/api/show": {"model_info": 3}}, None),
+        ({}, None),
+    ],
+)
+async def test_the_context_length_is_the_one_that_the_server_tells(pages: dict[str, object], context: str | None) -> None:
+    async with Refusing("", "", pages) as server:
+        rows = dict((await check_model(config(server))).rows())
+    assert rows.get("context") == context
+
+
+async def test_a_model_that_is_not_served_is_shown_with_those_that_are() -> None:
+    async with Refusing("model", "The model `m` does not exist.", VLLM, status=404) as server:
+        report = await check_model(config(server))
+    assert "does not exist" in report.error and dict(report.rows())["serves"] == "other, m"
 
 
 async def test_doctor_shows_the_model_below_the_rest(browser: Path, capsys: pytest.CaptureFixture[str]) -> None:

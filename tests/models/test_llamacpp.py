@@ -1,17 +1,30 @@
-"""The model client against a real llama.cpp server: what it refuses is learned at the first call."""
+"""A real llama.cpp server: what it refuses is learned at the first call, doctor reports it as it is, and no attempt is lost to it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from exact.benchmarks import registry
+from exact.cli.model_check import check_model
+from exact.config import Config, PriceConfig, parse
+from exact.environments.toy.factory import ToyFactory
+from exact.environments.toy.known import chain, toy_task
 from exact.errors import ModelError
 from exact.models.base import ChatAnswer
 from exact.models.openai import OpenAIModel
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read_journal
+from exact.runs.journal.state import AttemptState
+from exact.runs.journal.store import RunFolder
+from exact.runs.runner import Runner, create
+from exact.task import Task
 
 from . import llamacpp
 
@@ -70,3 +83,70 @@ async def test_a_grammar_that_is_refused_is_left_out_from_then_on(server, ask):
 async def test_a_prompt_beyond_the_slot_is_reported_with_both_sizes(server, ask):
     with pytest.raises(ModelError, match=rf"too long .*\(\d+ tokens\) exceeds the available context size \({llamacpp.CONTEXT} tokens\)"):
         await answers(server, ask("word " * (llamacpp.CONTEXT + 500)))
+
+
+async def test_doctor_tells_what_is_true_of_the_server(server):
+    report = await check_model(llamacpp.config(server.base_url, model="any", retries=0))
+    rows = dict(report.rows())
+    assert report.model == "llamacpp/any (answers as smollm2-135m)" and rows["serves"] == "smollm2-135m"
+    assert rows["context"] == f"{llamacpp.CONTEXT} tokens in each of {llamacpp.SLOTS} slots, trained for 8192 tokens"
+    assert rows["n"] == f"not 8 answers in one request; it has {llamacpp.SLOTS} slots, and takes no more: each takes a request"
+    assert rows["logprobs"] == "yes; token ids: yes; top_logprobs: 20"
+    assert (rows["images"], rows["json_schema"], rows["grammar"]) == ("refused", "yes", "yes")
+
+
+def settings(base_url: str, algorithm: str, grammar: str, **model: Any) -> Config:
+    shown = {"history": 1, "observation_tokens": 200}
+    served = msgspec.to_builtins(llamacpp.config(base_url, **{"max_tokens": 24, "price": PriceConfig(input=0, output=0)} | model))
+    search = {"algorithm": "mcts", "iterations": 2, "k": 2, "depth": 2} if algorithm == "mcts" else {"algorithm": algorithm}
+    return parse(
+        {
+            "policy": {"kind": "llm", "samples": 1, "grammar": grammar, "elements": "label", "repair": False, **shown},
+            "value": {"kind": "logprob", **shown},
+            "reflection": {"kind": "none"},
+            "models": {"policy": served},
+            "limits": {"actions": 1, "calls": 4},
+            "search": search,
+            "browser": {"screenshots": False},
+        }
+    )  # fmt: skip
+
+
+def runner(folder: Path, config: Config, **hooks: Any) -> Runner:
+    environments = ToyFactory(chain(2))
+    run = RunFolder.open(folder) if (folder / "run.json").exists() else create(folder, (toy_task(environments.graph),), config)
+    return Runner(folder=run, config=config, open_environments=lambda task: nullcontext(environments), **hooks)
+
+
+@pytest.mark.parametrize("grammar", ["none", "action"])
+@pytest.mark.parametrize("algorithm", ["react", "mcts"])
+async def test_no_attempt_is_lost_to_the_server(server, tmp_path, algorithm, grammar):
+    (line,) = await runner(tmp_path / "run", settings(server.base_url, algorithm, grammar)).run()
+    assert line.status != "failed", line.reason
+    assert line.calls > 0 and line.tokens > 0
+
+
+async def test_with_a_grammar_a_small_model_acts_on_a_page(server, tmp_path, executable):
+    config = settings(server.base_url, "react", "action")
+    task = registry.task("miniwob/click-test?seed=1")
+    run = create(tmp_path / "run", (task,), config)
+    opening = registry.suite(task.id).environments(config.browser)
+    async with opening as environments:
+        (line,) = await Runner(folder=run, config=config, open_environments=lambda task: nullcontext(environments)).run()
+    assert line.status == "scored" and line.actions == 1, line.reason
+
+
+async def test_an_attempt_goes_on_where_a_server_was_killed_and_started_again(tmp_path):
+    def kill(task: Task, state: AttemptState, event: ev.AnyEvent) -> None:
+        if isinstance(event, ev.Called) and server.process.poll() is None:
+            server.kill()
+
+    with llamacpp.running() as server:
+        config = settings(server.base_url, "mcts", "action", max_tokens=8)
+        (line,) = await runner(tmp_path / "run", config, watch=kill).run()
+    assert (line.status, line.missing, line.resumable) == ("failed", "model", True) and "cannot reach" in line.reason
+    with llamacpp.running(port=server.port):
+        (line,) = await runner(tmp_path / "run", config).run()
+    events = [each for path in tmp_path.glob("run/tasks/*/journal.jsonl") for each in read_journal(path)]
+    assert line.status != "failed", line.reason
+    assert line.calls == sum(isinstance(each, ev.Called) for each in events) > 1, "the call before the kill is not repeated"

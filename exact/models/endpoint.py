@@ -222,7 +222,7 @@ class ServedModel:
         """Return the error that an HTTP status means."""
         status, name = error.status, f"{self.model} at {self.url}"
         message = f"{status}: {self._scrubbed(error.message)}"
-        if status in _OF_THE_PROMPT and prompt_filtered(error.code, error.message):
+        if status in _OF_THE_PROMPT and prompt_filtered(error.code, error.message, body):
             return RequestError(f"{name} refuses the prompt ({message})", "another prompt may pass its filter", filtered=True)
         if status in (400, 413, 422) and too_long(error.code, error.message):
             return RequestError(f"the prompt is too long for {name} ({message})", "lower observation_tokens or history", elsewhere=False)

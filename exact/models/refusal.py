@@ -27,6 +27,7 @@ FIELDS = {
 }
 """Fields of a request that a capability stands for."""
 
+NO_BODY: Mapping[str, Any] = {}
 FEWER_TOP_LOGPROBS = 5
 """Likeliest tokens a position that are requested where more are refused: no server that lists any lists fewer."""
 
@@ -108,8 +109,14 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
         return field in self.without or (field in FIELDS and getattr(self.takes, FIELDS[field]) is False)
 
 
-def prompt_filtered(code: str, message: str) -> bool:
-    """Return whether an error status means that the provider's filter refuses this prompt."""
+def prompt_filtered(code: str, message: str, body: Mapping[str, Any] = NO_BODY) -> bool:
+    """Return whether an error status means that the provider's filter refuses this prompt.
+
+    A message that calls a field of the request unknown, such as `moderation`, speaks of no filter.
+    """
+    if _UNKNOWN.search(message):
+        for field in body:
+            message = re.sub(rf"(?<!\w){re.escape(field)}(?!\w)", "", message)
     return _FILTER.search(f"{code} {message}") is not None
 
 

@@ -128,3 +128,10 @@ def test_other_refusals_are_neither_filters_nor_lengths(message):
 def test_a_learned_field_is_refused_by_its_capability_or_its_name():
     known = Learned(takes=msgspec.structs.replace(NEW.takes, sampling=False), without=frozenset({"min_p"}))
     assert [field for field in BODY if known.refuses(field)] == ["temperature", "top_p", "min_p"]
+
+
+@pytest.mark.parametrize("message", ["`moderation` is deprecated for this model.", "Unsupported parameter: 'content_filter'"])
+def test_a_field_with_the_name_of_a_filter_is_no_filter(message):
+    body = BODY | {"moderation": {}, "content_filter": True}
+    assert not prompt_filtered("", message, body) and prompt_filtered("", message)
+    assert prompt_filtered("", "The prompt was blocked by moderation.", body)

@@ -99,6 +99,9 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     arguments: dict[str, Any]
     """Arguments as the model gave them, in the provider's terms."""
 
+    def __str__(self) -> str:
+        return f"{self.name} {msgspec.json.encode(self.arguments).decode()}"
+
 
 class TokenChance(NamedTuple):
     """A token that could stand at a position, and its log-probability."""
@@ -124,6 +127,11 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """Calls of tools, in order."""
     items: tuple[dict[str, Any], ...] = ()
     """The answer as native items, verbatim, where it has reasoning or calls of tools. They go back to the model with the next question."""
+
+    @property
+    def shown(self) -> str:
+        """The text, and the calls of tools below it."""
+        return "\n".join(filter(None, (self.text, *map(str, self.calls))))
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):

@@ -98,7 +98,7 @@ def _parsed(choice: Choice, parse: Callable[[Choice], T]) -> T:
     return parse(choice)
 
 
-def _with_error(request: ChatRequest, shown: Choice, error: str) -> tuple[Message, ...]:
+def _with_error(request: ChatRequest, said: Choice, error: str) -> tuple[Message, ...]:
     """Return the question, followed by the answer that did not parse and the error, if there is one.
 
     The answer has its reasoning and its calls of tools with it, unless it was cut off. The error stands in a fence, for it may repeat the
@@ -106,7 +106,7 @@ def _with_error(request: ChatRequest, shown: Choice, error: str) -> tuple[Messag
     """
     if not error:
         return request.messages
-    said = shown.text if len(shown.text) <= _SHOWN else f"{shown.text[:_SHOWN]}..."
-    items = () if shown.finish == "length" or shown.finish in _WITHHELD else shown.items
+    text = said.shown if len(said.shown) <= _SHOWN else f"{said.shown[:_SHOWN]}..."
+    items = () if said.finish == "length" or said.finish in _WITHHELD else said.items
     again = f"That cannot be used:\n{fence(error, 'error')}\nAnswer again, in the form that was asked for."
-    return (*request.messages, Message("assistant", (Text(said or "(nothing)"),), items), Message("user", (Text(again),)))
+    return (*request.messages, Message("assistant", (Text(text or "(nothing)"),), items), Message("user", (Text(again),)))

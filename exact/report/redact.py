@@ -45,6 +45,7 @@ _TYPED = re.compile(
     r"""
     (?P<before>
         \banswer[ ]+
+      | "text":[ ]?                                     # as a call of a tool is written
       | \b(?:fill|type|write|type_text|select)[ ]+      # as actions are written, in words, and in reflections:
         (?:\[[\w:.-]+\][ ]+)?                           # [3]
         (?:(?:[\w-]+[ ]+){1,3}(?:"(?:[^"\\\n]|\\.)*"[ ]+)?)?      # textbox "Search"

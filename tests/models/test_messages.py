@@ -281,7 +281,7 @@ async def test_an_answer_that_was_cut_off_goes_back_as_text(opened, ask):
         model = opened(server.base_url)
         await read(model, ask(), unusable, seed=1)
         await model.close()
-    assert server.bodies[1]["messages"][1]["content"] == [text("(nothing)")]
+    assert server.bodies[1]["messages"][1]["content"] == [text('computer {"action":"left_click","coordinate":[7,9]}')]
 
 
 @pytest.mark.parametrize(

@@ -116,3 +116,11 @@ def test_any_text_is_redacted_twice_as_once(text: str) -> None:
 @pytest.mark.parametrize("text", ['click [4] link "Green tea"', "Q 0.93, N 17, 41.3 s", "20 of 300 states", "seed=1", "2026-11-21 12:30"])
 def test_ordinary_words_and_figures_stay(text: str) -> None:
     assert Redactor()(text) == text
+
+
+@pytest.mark.parametrize(
+    "call", ['computer {"action":"type","text":"tea %s"}', 'computer {"actions":[{"type":"type","text":"%s"}],"checks":[]}']
+)
+def test_a_text_that_a_computer_tool_types_is_left_out(call: str) -> None:
+    clean = Redactor()(call % 'green \\"one\\"')
+    assert "green" not in clean and "one" not in clean and "type" in clean and clean.count("[typed text removed]") == 1

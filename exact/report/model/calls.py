@@ -71,6 +71,6 @@ def _answers(reading: Reading, called: ev.Called, texts: Texts) -> tuple[tuple[d
     answer: ChatAnswer | None = _blob(reading, called.answer, ChatAnswer)
     if answer is None:
         return (), None
-    return tuple(data.PromptTurn(role=one_line(choice.finish, LABEL), text=texts.add(choice.text)) for choice in answer.choices), texts.add(
-        answer.raw
-    )
+    return tuple(
+        data.PromptTurn(role=one_line(choice.finish, LABEL), text=texts.add(choice.shown)) for choice in answer.choices
+    ), texts.add(answer.raw)

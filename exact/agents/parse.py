@@ -19,6 +19,7 @@ from exact.context import Taken
 from exact.errors import ActionError, AnswerError
 from exact.models.reasoning import final_answer
 from exact.observation import Observation
+from exact.views.labels import usage
 
 MAX_CHECKS = 4
 """Maximum number of checks in a rubric."""
@@ -74,7 +75,7 @@ def parse_action(
     read = partial(parse_by_label, actions=actions, observation=observation) if labels else actions.parse
     lines = _outside_code(list(_ACTION.finditer(answer)), answer, actions)
     if not lines:
-        raise ActionError(f"there is no line that begins with `Action:`: write exactly one, such as `Action: {_example(actions)}`")
+        raise ActionError(f"there is no line that begins with `Action:`: write exactly one, such as `Action: {_example(actions, labels)}`")
     try:
         found = {action.key: action for action in (_line_action(line, answer, actions, read) for line in lines)}
     except ActionError:
@@ -83,7 +84,7 @@ def parse_action(
         found = {}
     if len(found) != 1:
         raise ActionError(
-            f"there are {len(lines)} lines that begin with `Action:`: write exactly one, such as `Action: {_example(actions)}`"
+            f"there are {len(lines)} lines that begin with `Action:`: write exactly one, such as `Action: {_example(actions, labels)}`"
         )
     (action,) = found.values()
     return ParsedAction(admitted(action, observation, tried), thought(answer[: lines[0].start()]))
@@ -122,7 +123,7 @@ def parse_actions(
         return _listed_objects(text, listed, text_of(said.get("thought")), read)
     answer = final_answer(text)
     begins = text.rfind(answer)
-    found, error, above = dict[str, ListedAction](), ActionError(f"there is no line such as `Action (70%): {_example(actions)}`"), 0
+    found, error, above = dict[str, ListedAction](), ActionError(f"there is no line such as `Action (70%): {_example(actions, labels)}`"), 0
     for line in reversed(lines := _outside_code(list(_LISTED_ACTION.finditer(answer)), answer, actions)):
         above = next((_line_end(other, answer, actions) for other in reversed(lines) if other.end() < line.start()), 0)
         below = answer[line.end() : _line_end(line, answer, actions)]
@@ -389,5 +390,5 @@ def thought(text: str) -> str:
     return found if len(found) <= MAX_THOUGHT else found[: MAX_THOUGHT - 1] + "…"
 
 
-def _example(actions: ActionSpace) -> str:
-    return next((verb.usage for verb in actions.verbs.values()), "")
+def _example(actions: ActionSpace, labels: bool) -> str:
+    return next((usage(verb) if labels else verb.usage for verb in actions.verbs.values()), "")

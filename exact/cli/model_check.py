@@ -102,19 +102,6 @@ class ModelReport(msgspec.Struct, frozen=True, kw_only=True):
         return f"${self.input_price:g} in, ${self.output_price:g} out for a million tokens{cost}"
 
 
-class _Probe(NamedTuple):
-    """What one request showed."""
-
-    answer: ChatAnswer
-    takes: ModelCapabilities
-    """What the server is known to take after the request."""
-    seconds: float
-
-    @property
-    def first(self) -> Choice:
-        return self.answer.choices[0]
-
-
 async def check_model(config: ModelConfig) -> ModelReport:
     """Ask for each feature in a request of its own, also for those that the provider's entry rules out.
 

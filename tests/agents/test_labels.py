@@ -79,6 +79,8 @@ def test_an_answer_is_read_by_label_only_where_that_is_configured():
     assert parse_action(answer, BROWSER_ACTIONS, SEEN, labels=True).action.key == "click [1]"
     with pytest.raises(ActionError, match="does not fit: write click"):
         parse_action(answer, BROWSER_ACTIONS, SEEN)
+    with pytest.raises(ActionError, match=r'such as `Action: click "name" role \[id\]`'):
+        parse_action("I click it.", BROWSER_ACTIONS, SEEN, labels=True)
     listed = parse_actions('Action (60%): click "Previous"\nAction (9%): click "OK" link', BROWSER_ACTIONS, SEEN, labels=True)
     assert [one.chosen.action.key for one in listed] == ["click [1]", "click [4]"]
 

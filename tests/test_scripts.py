@@ -77,7 +77,7 @@ def test_a_dry_run_reads_the_configuration_and_would_start(
 
 
 def test_each_documented_algorithm_and_model_has_a_configuration() -> None:
-    gpt = {"react", "search", "tot", "mcts", "rmcts", "rmcts_mad"}
+    gpt = {"react", "search", "tot", "mcts", "rmcts", "rmcts_mad", "rmcts_logprob"}
     mad = {"gpt-4o-mini", "gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash", "azure_gpt-4o", "qwen3-vl"}
     assert {f"{name}_gpt-4o" for name in gpt} | {f"rmcts_mad_{name}" for name in mad} | {"rmcts_builtin"} <= {path.stem for path in CONFIGS}
 

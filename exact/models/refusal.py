@@ -64,6 +64,8 @@ _UNKNOWN = re.compile(
 )
 """Matches a message about an unknown field, not one about a wrong value."""
 _TOGETHER = re.compile(r"\bboth\b|\bonly one\b|\bone of\b|\btogether\b|\bsimultaneous|\beither\b|\bat the same time\b|\bexclusive", re.I)
+_NUMBER_LISTED = re.compile(r"top[\s_-]?log[\s_-]?prob\w*.*\d|\d.*top[\s_-]?log[\s_-]?prob", re.I | re.S)
+"""Matches a message about a number of likeliest tokens."""
 _PICTURES = re.compile(
     r"\bimages?\b|image_url|\bpictures?\b|\bvision\b|multi-?modal|mmproj|content.{0,40}\b(?:must be|as|valid) (?:a )?string", re.I
 )
@@ -154,7 +156,7 @@ def adjusted(known: Learned, body: Mapping[str, Any], param: str, message: str, 
         return _with(known, both=False)
     if pictures_refused(body, message):
         return _with(known, images=False)
-    if named == ["top_logprobs"] and body["top_logprobs"] > FEWER_TOP_LOGPROBS and not _UNKNOWN.search(message):
+    if _too_many_listed(body, named, message):
         return _with(known, top_logprobs=FEWER_TOP_LOGPROBS)
     if not named or set(named) <= set(LIMITS):
         limit = _other_limit(takes, body, param, message)
@@ -184,6 +186,13 @@ def _without_all(known: Learned, body: Mapping[str, Any], sent: list[str]) -> Le
     if _has_pictures(body):
         return _with(known, images=False)
     return _with(known, system=False) if _has_system(body) else None
+
+
+def _too_many_listed(body: Mapping[str, Any], named: list[str], message: str) -> bool:
+    """Return whether a refusal is about the number of likeliest tokens, and fewer can be requested."""
+    if not set(named) <= {"logprobs", "top_logprobs"} or body.get("top_logprobs", 0) <= FEWER_TOP_LOGPROBS:
+        return False
+    return _NUMBER_LISTED.search(message) is not None and not _UNKNOWN.search(message)
 
 
 def _left_out(known: Learned, fields: list[str]) -> Learned:

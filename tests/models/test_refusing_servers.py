@@ -140,6 +140,7 @@ TOP_WORDINGS = [
     "Invalid value for 'top_logprobs': must be less than or equal to 5.",
     "top_logprobs: Input should be between 0 and 5",
     "The value of topLogprobs is above the maximum of 5.",
+    "With logprobs, top_logprobs must be an integer from 0 to 5",
 ]
 
 

@@ -69,7 +69,7 @@ async def read_verdicts(
             return [ValueSample(value, f"yes with probability {value:.2f}", judge, order, exact=True)]
     sampling = msgspec.structs.replace(request.sampling, logprobs=False, max_tokens=_WORD_TOKENS)
     answers = await read_choices(model, msgspec.structs.replace(request, sampling=sampling), _first_word, seed=seed)
-    note = f"counted, because {model.name} lists no likeliest tokens"
+    note = f"counted, because {model.name} listed no likeliest tokens"
     return [ValueSample(float(yes), f"{'yes' if yes else 'no'}, {note}", judge, order) for _, yes in answers]
 
 

@@ -56,7 +56,10 @@ main(["run", "miniwob/click-test"])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env=environ)
     names = {name for name in done.stdout.split() if name.startswith("exact.")}
     assert {"exact.benchmarks.miniwob.suite", "exact.environments.browser.environment"} <= names
-    others = ("benchmarks.(osworld|webarena|visualwebarena|sites|desktop|browsergym)", "environments.(desktop|browser.fork|sandbox)")
+    others = (
+        "benchmarks.(osworld|webarena(_verified)?|visualwebarena|sites|desktop|browsergym)",
+        "environments.(desktop|browser.fork|sandbox)",
+    )
     unused = {name for name in names if re.match(rf"exact\.({'|'.join(others)})(\.|$)", name)}
     assert unused == {"exact.environments.sandbox", "exact.environments.sandbox.service"}  # what a task declares
     assert not any(name.startswith("exact.report") for name in names)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 from click.core import ParameterSource
 
-from exact.cli.strict_nltk import STRICT, check_nltk
 from exact.cli.terminal import echo
 from exact.counted import counted
 from exact.errors import UsageError
@@ -139,7 +138,8 @@ def bench(
         })  # fmt: skip
         _same(folder, suite, agents, seeds)
     else:
-        folder = _create(suite, agents, seeds, budget, own_budgets, (*overrides, *STRICT * strict_nltk), reruns, allow_same_task, out)
+        overrides += ("models.strict_nltk=true",) * strict_nltk
+        folder = _create(suite, agents, seeds, budget, own_budgets, overrides, reruns, allow_same_task, out)
     bounds = ResourceLimits(memory=memory, cores=cores, environments=environments, hang=hang)
     parallel = _fitting(folder, parallel or os.cpu_count() or 1, environments)
     if resume:
@@ -194,7 +194,10 @@ def _create(
     for config in configs:
         algorithm(config.search)
         check_models(config)
-        check_nltk(config)
+        if config.models.strict_nltk:
+            from exact.benchmarks.webarena.word_tokenize import word_tokenize
+
+            word_tokenize()
     session = _session()
     plan = Plan(
         suite=" ".join(_named(suite, own)) + (f" seeds {seeds}" if seeds else ""),

@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
-from exact.cli.strict_nltk import STRICT, check_nltk
 from exact.cli.task_files import are_task_files, is_task_file, read_task_files
 from exact.cli.terminal import echo
 from exact.config import Config, load
@@ -66,7 +65,7 @@ def run(
     TASK is an id or a pattern: miniwob/click-test, 'miniwob/click-*?seed=1..3'. `exact tasks list` prints the ids. TASK may also be a file
     of tasks on your own site: tasks.yaml for all of them, 'tasks.yaml#open-*' for some.
     """
-    config = _config(path, (*overrides, *STRICT * strict_nltk), origins, watch)
+    config = _config(path, (*overrides, *("models.strict_nltk=true",) * strict_nltk), origins, watch)
     if allow_same_task:
         config = msgspec.structs.replace(config, reflection=msgspec.structs.replace(config.reflection, exclude_same_task=False))
     if own is not None:
@@ -95,7 +94,10 @@ def _config(path: Path | None, overrides: tuple[str, ...], origins: tuple[str, .
 
     config = load(path, overrides)
     algorithm(config.search)
-    check_nltk(config)
+    if config.models.strict_nltk:
+        from exact.benchmarks.webarena.word_tokenize import word_tokenize
+
+        word_tokenize()
     browser = msgspec.structs.replace(
         config.browser, headed=watch or config.browser.headed, allow_origins=(*config.browser.allow_origins, *origins)
     )

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from exact.child import Child
-from exact.errors import EnvironmentFailure, EvaluatorError
+from exact.errors import EnvironmentFailure, EvaluatorError, InfrastructureError
 from exact.prompts.fence import one_line
 from exact.task import Score
 
@@ -43,15 +43,18 @@ class EvaluatorResult(msgspec.Struct, frozen=True):
 
 
 async def evaluate(python: Path, attempt: RecordedAttempt) -> Score:
-    """Return the score of an attempt, 1 or 0. Raises EvaluatorError where the evaluators fail, EnvironmentFailure where they do not end."""
+    """Return the score of an attempt, 1 or 0.
+
+    Raises InfrastructureError where the evaluators fail at this task or do not end, EvaluatorError where their package does not work.
+    """
     return score(attempt, await _run(python, attempt))
 
 
 def score(attempt: RecordedAttempt, result: EvaluatorResult) -> Score:
-    """Return the score that a result means. Raises EvaluatorError where the evaluators failed."""
+    """Return the score that a result means. Raises InfrastructureError where the evaluators failed: other tasks can go on."""
     reason = one_line("; ".join(result.reasons), 400)
     if result.status == "error":
-        raise EvaluatorError(f"the evaluators of webarena-verified failed at task {attempt.task_id}: {reason}")
+        raise InfrastructureError(f"the evaluators of webarena-verified failed at task {attempt.task_id}: {reason}").final()
     if result.status == "success":
         return Score(value=1.0, success=True)
     unanswered = attempt.answer is None

@@ -36,6 +36,15 @@ def test_a_wheel_is_unpacked_once_without_its_code(tmp_path: Path, cache: Path, 
     assert task_file(WHEEL) == found
 
 
+def test_files_beside_the_task_file_are_unpacked_with_it(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = packed(tmp_path)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("exact_no_such_module/lists/hard.json", "[1]")
+    monkeypatch.setenv(WHEEL.variable, str(path))
+    found = task_file(WHEEL._replace(others=("lists/hard.json",)))
+    assert (found.parent / "lists" / "hard.json").read_text() == "[1]" and found.read_text() == "[]"
+
+
 def test_a_file_and_its_folders_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "exact_no_such_module"
     folder.mkdir()

@@ -13,7 +13,7 @@ import pytest
 from exact.benchmarks.webarena_verified import evaluate as module
 from exact.benchmarks.webarena_verified.evaluate import EvaluatorResult, RecordedAttempt, evaluate, score
 from exact.environments.browser.network.har_entry import HarExchange
-from exact.errors import EnvironmentFailure, EvaluatorError
+from exact.errors import EnvironmentFailure, EvaluatorError, InfrastructureError
 from tests.benchmarks.webarena_verified.made_up import HTML, SITES, answer, attempt, data, exchanges, python
 
 RETRIEVE, MUTATE, NAVIGATE, FAULTY = 0, 606, 378, 699
@@ -92,9 +92,9 @@ async def test_the_evaluators_run_in_their_own_interpreter(tasks: list[dict[str,
 def test_evaluators_that_fail_give_no_score(tasks: list[dict[str, Any]]) -> None:
     faulty, empty = right(tasks[FAULTY]), changed(right(tasks[RETRIEVE]), entries=[])
     first, second = scored(faulty, empty)
-    with pytest.raises(EvaluatorError, match=r"webarena-verified failed at task 699: .*Alternatives require 2\+ items"):
+    with pytest.raises(InfrastructureError, match=r"webarena-verified failed at task 699: .*Alternatives require 2\+ items"):
         score(faulty, first)
-    with pytest.raises(EvaluatorError, match=r"failed at task 0: .*Trace content list is empty"):
+    with pytest.raises(InfrastructureError, match=r"failed at task 0: .*Trace content list is empty"):
         score(empty, second)
 
 
@@ -106,12 +106,17 @@ NOTHING = RecordedAttempt(task_id=0, answer=None, entries=[], environments={})
     [
         ("echo broken package >&2; exit 3", r"gave no result \(status 3\): broken package: run shells/setup.sh"),
         ("echo no JSON", r"gave no result \(status 0\): they said nothing"),
-        ('echo \'{"status": "error", "reasons": ["it broke"]}\'', "failed at task 0: it broke"),
     ],
 )
 async def test_a_process_without_a_result_gives_no_score(script: str, why: str, tmp_path: Path) -> None:
     with pytest.raises(EvaluatorError, match=why):
         await evaluate(_program(tmp_path, script), NOTHING)
+
+
+async def test_an_evaluator_that_fails_ends_its_own_attempt_only(tmp_path: Path) -> None:
+    with pytest.raises(InfrastructureError, match="failed at task 0: it broke") as raised:
+        await evaluate(_program(tmp_path, 'echo \'{"status": "error", "reasons": ["it broke"]}\''), NOTHING)
+    assert not raised.value.resumable
 
 
 async def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:

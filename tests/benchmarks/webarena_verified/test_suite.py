@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,6 +93,20 @@ def test_a_place_without_the_package_is_named(monkeypatch: pytest.MonkeyPatch, t
     for asked in (install.interpreter, install.data_set):
         with pytest.raises(UsageError, match=r"EXACT_WEBARENA_VERIFIED is .*, which has no webarena-verified"):
             asked()
+
+
+def test_without_the_package_the_data_set_of_its_wheel_is_listed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, addresses: None) -> None:
+    python()
+    here, wheel = install.data_set(), tmp_path / "webarena_verified-1.2.3-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name in (install.TASKS, install.HARD):
+            archive.write(here / name, f"webarena_verified/{name}")
+    monkeypatch.delenv(install.VARIABLE, raising=False)
+    monkeypatch.setattr(install, "_OURS", tmp_path / "none")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("EXACT_WEBARENA_VERIFIED_TASKS", str(wheel))
+    listed = WebArenaVerified()
+    assert len(listed.lists()["hard"]) == 258 and listed.task("webarena_verified/811").start.startswith("http://127.0.0.1")
 
 
 def test_a_virtual_environment_or_its_python_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:

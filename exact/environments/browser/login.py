@@ -110,13 +110,24 @@ class Authenticator:
             return True
         config, tab = session.config, session.tab()
         denied, tab.traffic.denied = tab.traffic.denied, ""
-        if not config.proof or origin(url) not in session.policy.task_origins or await _proves(session):
+        redirected, tab.traffic.redirected = tab.traffic.redirected, ""
+        entrance = urljoin(session.home, config.url or "?")
+        if not config.proof or origin(url) not in session.policy.task_origins:
             return False
-        if denied or url == urljoin(session.home, config.url or "?") or await asks_for_password(tab):
+        if await _proves(session):  # also a page that stays as it is while its script is told to log in
+            return bool(denied or _address(redirected) == entrance) and await self._is_logged_out(session)
+        if denied or url == entrance or await asks_for_password(tab):
             return True
+        return await self._is_logged_out(session)
+
+    async def _is_logged_out(self, session: LoginSession) -> bool:
+        """Return whether the server's answer for the start page lacks the proof, where it had it before.
+
+        Where the site's scripts write the proof, what the server answers does not tell.
+        """
         if not self._asked.get((session.account, session.home)):
-            return False  # the site's scripts write the proof: what the server answers does not tell
-        return await is_in_answer(tab, session.home, config.proof) is False
+            return False
+        return await is_in_answer(session.tab(), session.home, session.config.proof) is False
 
     async def renew(self, session: LoginSession, url: str) -> None:
         """Log in again in the middle of a task, whose page is left for it. `url`: where the expiry showed. Raises EnvironmentFailure."""
@@ -167,6 +178,11 @@ class Authenticator:
             raise EnvironmentFailure(f"not logged in after the log-in script, at {seen.url}: check browser.login.secrets")
         if session.config.expired or session.config.proof:  # otherwise an expired session could not be recognized
             self._sessions[session.account] = await _current_state(session)
+
+
+def _address(url: str) -> str:
+    """Return a URL without its query and fragment."""
+    return url.partition("#")[0].partition("?")[0]
 
 
 def _way_out(config: LoginConfig) -> str:

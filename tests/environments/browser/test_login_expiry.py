@@ -137,6 +137,37 @@ async def test_a_write_that_met_an_expired_log_in_is_not_repeated(browser: Brows
         assert site.saved == 1
 
 
+@pytest.mark.parametrize("sends", ["fetch", "XMLHttpRequest"])
+@pytest.mark.parametrize("kind", ["redirect", "status"])
+async def test_a_script_that_saves_after_the_log_in_ended_is_noticed_though_the_page_stays(
+    browser: Browser, httpserver: HTTPServer, kind: str, sends: str
+) -> None:
+    site = Site(httpserver, kind)
+    way = "fetch('/save', {method: 'POST'})" if sends == "fetch" else "((x) => { x.open('POST', '/save'); x.send() })(new XMLHttpRequest())"
+    page = f'<title>Settings</title><a href=/login>Log out</a><button onclick="{way}">Save</button>'
+    httpserver.expect_request("/settings").respond_with_data(page, content_type="text/html")
+    async with home(browser, login(site, '[link "Log out"]')) as environment:
+        await environment.reset(task(site))
+        await environment.step(environment.actions.parse(f'goto "{site.home.replace("/home", "/settings")}"'))
+        site.sessions.clear()
+        transition = await click(environment, "Save")
+        assert "was renewed" in transition.info["refused"] and site.entered == 2  # type: ignore[attr-defined]
+        transition = await click(environment, "Save")
+        assert transition.info == {} and (site.saved, site.entered) == (1, 2)  # type: ignore[attr-defined]
+
+
+async def test_a_script_that_is_denied_something_is_no_sign_of_an_expired_log_in(browser: Browser, httpserver: HTTPServer) -> None:
+    site = Site(httpserver, "redirect")
+    httpserver.expect_request("/admin").respond_with_data("no", status=403)
+    page = "<title>Settings</title><a href=/login>Log out</a><button onclick=\"fetch('/admin', {method: 'POST'})\">Ask</button>"
+    httpserver.expect_request("/settings").respond_with_data(page, content_type="text/html")
+    async with home(browser, login(site)) as environment:
+        await environment.reset(task(site))
+        await environment.step(environment.actions.parse(f'goto "{site.home.replace("/home", "/settings")}"'))
+        await click(environment, "Ask")
+        assert site.entered == 1 and environment.observation.title == "Settings"
+
+
 async def test_in_simulation_an_action_of_unknown_outcome_is_a_failure_that_a_reset_mends(browser: Browser, httpserver: HTTPServer) -> None:
     site = Site(httpserver, "redirect")
     async with home(browser, login(site), simulation=True) as environment:

@@ -52,6 +52,8 @@ class Traffic:
         """Number of documents that the main frame has had."""
         self.denied = ""
         """The last address that was answered with status 401 or 403; the reader empties it."""
+        self.redirected = ""
+        """The last address to which a request was redirected, for a document or for a script; the reader empties it."""
         self.status = 0
         """HTTP status of the last answer to a navigation of the main frame; 0 before one."""
         self._known = known or BackgroundRequests()
@@ -211,6 +213,8 @@ class Traffic:
 
     def _request_sent(self, event: Event) -> None:
         kind, id = event.get("type", ""), event["requestId"]
+        if "redirectResponse" in event:
+            self.redirected = event["request"]["url"]
         if kind in _UNTRACKED:
             return
         before = self._requests.get(id)  # the request that a redirect answered

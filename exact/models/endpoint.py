@@ -139,6 +139,10 @@ class ServedModel:
         self._limiter.succeeded(tokens, found.usage.input_tokens)
         return found
 
+    def warms(self, request: ChatRequest) -> bool:
+        """Return whether the first of several choices should be asked for alone, because the others then read the prompt from the cache."""
+        return self._api is messages and self.takes.cache is not False and messages.is_worth_caching(request)
+
     async def alive(self) -> bool:
         """Return whether the server answers at all: it lists its models, or says that it does not list them."""
         try:

@@ -8,6 +8,7 @@ from typing import Any
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Display, Image, Message, Text, ToolCall, Usage
 from exact.models.decode import FailedAnswer, MalformedAnswer, as_object, as_text, decoded, objects, whole
 from exact.models.providers import ModelCapabilities
+from exact.models.tokens import prompt_tokens
 from exact.models.wire import FINISHES, supported
 
 PATH = "/messages"
@@ -22,12 +23,19 @@ _NOT_OFFERED = ("screenshot", "zoom", "cursor_position", "hold_key", "middle_cli
 """Members of the computer toolset that no action of an environment stands for."""
 _CACHED = {"cache_control": {"type": "ephemeral"}}
 _MOST_TEMPERATURE = 1.0
+_LEAST_CACHED = 2000
+"""Estimated tokens below which a question is not marked. Models cache prompts from 1,024 to 4,096 tokens on."""
 _FINISHES = {
     **dict.fromkeys(("end_turn", "stop_sequence", "tool_use"), "stop"),
     "model_context_window_exceeded": "length",
 }
 """The API's words for how an answer ended, besides those of FINISHES."""
 _STATUSES = {"overloaded_error": 529, "rate_limit_error": 429, "invalid_request_error": 400}
+
+
+def is_worth_caching(request: ChatRequest) -> bool:
+    """Return whether a question is asked several times, and long enough that the server caches it."""
+    return request.sampling.n > 1 and prompt_tokens(request) >= _LEAST_CACHED
 
 
 def headers(body: dict[str, Any]) -> dict[str, str]:
@@ -39,7 +47,8 @@ def headers(body: dict[str, Any]) -> dict[str, str]:
 def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCapabilities) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the request for one choice, and notes on what is left out because the server refuses it.
 
-    The end of the system turn is marked: what stands before it is the same for all states of a task, and is cached with the tools.
+    The end of the system turn is marked: what stands before it is the same for all states of a task, and is cached with the tools. The end
+    of a long question that is asked for several choices is marked too.
     """
     sampling, notes = request.sampling, list[str]()
     messages = supported(request.messages, takes, notes)
@@ -48,6 +57,8 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCa
     if system:
         out["system"] = system if takes.cache is False else [{"type": "text", "text": system} | _CACHED]
     out["messages"] = _turns([message for message in messages if message.role != "system"], takes)
+    if out["messages"] and takes.cache is not False and is_worth_caching(request):
+        out["messages"][-1]["content"][-1] |= _CACHED
     if takes.sampling is False:
         notes.append("temperature and top_p")
     else:

@@ -93,7 +93,7 @@ class OpenAIModel:
 
     async def _complete(self, request: ChatRequest, deadline: float) -> ChatAnswer:
         n, answers = request.sampling.n, list[ChatAnswer]()
-        if n == 1 or any(endpoint.takes.n is not False for endpoint in self._endpoints):
+        if n == 1 or any(endpoint.takes.n is not False or endpoint.warms(request) for endpoint in self._endpoints):
             answers = [await self._call(request, n, 0, deadline)]
         have = sum(len(answer.choices) for answer in answers)
         if n > 1 and have < n:

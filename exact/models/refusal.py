@@ -240,8 +240,9 @@ def _has_system(body: Mapping[str, Any]) -> bool:
 
 
 def _has_marks(body: Mapping[str, Any]) -> bool:
-    """Return whether the system turn of the messages API is marked as what to cache."""
-    return isinstance(body.get("system"), list)
+    """Return whether a turn of the messages API is marked as what to cache."""
+    turns = (body.get("system"), *(turn.get("content") for turn in _turns(body)))
+    return any("cache_control" in part for content in turns if isinstance(content, list) for part in content if isinstance(part, dict))
 
 
 def _has_items(body: Mapping[str, Any]) -> bool:

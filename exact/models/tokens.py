@@ -78,10 +78,15 @@ def size(data: bytes) -> tuple[int, int]:
 
 def estimate(request: ChatRequest) -> int:
     """Return the estimated tokens of a request, in and out: text, pictures, and answers of half the allowed length."""
+    return prompt_tokens(request) + request.sampling.n * request.sampling.max_tokens // 2
+
+
+def prompt_tokens(request: ChatRequest) -> int:
+    """Return the estimated tokens of a request's text and pictures."""
     parts = [part for message in request.messages for part in message.parts]
     words = sum(len(part.text) for part in parts if isinstance(part, Text)) // 4
     pictures = sum(picture(*size(part.data)) or 765 for part in parts if isinstance(part, Image))
-    return words + pictures + TURN * len(request.messages) + request.sampling.n * request.sampling.max_tokens // 2
+    return words + pictures + TURN * len(request.messages)
 
 
 def _word(word: str) -> int:

@@ -29,6 +29,8 @@ class FormReport(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an answer as JSON could be read."""
     constrained: bool
     """Whether the server took a schema. Without one the second answer was asked for in lines too."""
+    cost: float = 0.0
+    """US dollars for both calls, where the price is known."""
 
     @property
     def advice(self) -> Structured | None:
@@ -50,7 +52,8 @@ async def check_forms(config: ModelConfig) -> FormReport:
     Raises ModelError where the model does not answer, UsageError for a missing key.
     """
     lines, by_schema = await _asked(config, "never"), await _asked(config, "always")
-    return FormReport(lines=_is_read(lines), json=by_schema.structured and _is_read(by_schema), constrained=by_schema.structured)
+    is_json, cost = by_schema.structured, sum(answer.usage.cost or 0.0 for answer in (lines, by_schema))
+    return FormReport(lines=_is_read(lines), json=is_json and _is_read(by_schema), constrained=is_json, cost=cost)
 
 
 async def _asked(config: ModelConfig, structured: Structured) -> ChatAnswer:

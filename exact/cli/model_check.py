@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from exact.agents.form_check import FormReport, check_forms
 from exact.config import ModelConfig
 from exact.errors import ModelError
 from exact.models.about import ServerFacts, server_facts
@@ -57,6 +58,8 @@ class ModelReport(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the answer kept to a JSON Schema."""
     grammar: Followed = "refused"
     """Whether the answer kept to a grammar."""
+    forms: FormReport | None = None
+    """Forms in which a policy's answers were read. None: the model did not answer a policy's prompt."""
     seconds: float = 0.0
     """Seconds from the plain request to its answer."""
     input_price: float | None = None
@@ -80,6 +83,8 @@ class ModelReport(msgspec.Struct, frozen=True, kw_only=True):
         yield "images", self.images
         yield "json_schema", self.json_schema
         yield "grammar", self.grammar
+        if self.forms is not None:
+            yield "answers", self.forms.row()
         yield "latency", f"{self.seconds:.2f} s"
         yield "price", self._price()
 
@@ -120,6 +125,7 @@ async def check_model(config: ModelConfig) -> ModelReport:
     picture = await asking.probe(_question("Which colour has the picture? Answer with one word.", most=_LONG, image=True))
     schema = await asking.probe(_question("Say hello.", most=_LONG, schema=_SCHEMA))
     grammar = await asking.probe(_question("Say hello.", most=_LONG, grammar=f'root ::= "{SECRET}"'))
+    forms = await _forms(config)
     choice = scored.choice if scored else Choice(text="")
     return ModelReport(
         model=f"{asking.name} (answers as {plain.answer.model})",
@@ -131,11 +137,19 @@ async def check_model(config: ModelConfig) -> ModelReport:
         images=_seen(picture),
         json_schema=_followed(schema, "json_schema"),
         grammar=_followed(grammar, "grammar"),
+        forms=forms,
         seconds=plain.seconds,
         input_price=asking.price.input if asking.price else None,
         output_price=asking.price.output if asking.price else None,
-        cost=asking.cost,
+        cost=None if asking.cost is None else asking.cost + (forms.cost if forms else 0.0),
     )
+
+
+async def _forms(config: ModelConfig) -> FormReport | None:
+    try:
+        return await check_forms(config)
+    except ModelError:
+        return None
 
 
 class _Probe(NamedTuple):

@@ -139,7 +139,15 @@ async def test_each_feature_is_asked_for_by_itself() -> None:
     assert (report.n, report.logprobs, report.token_ids, report.top_logprobs) == (8, True, True, 20)
     assert (report.images, report.json_schema, report.grammar) == ("seen", "yes", "yes")
     optional = [{"logprobs", "response_format", "grammar", "n"} & set(body) for body in server.bodies]
-    assert sorted(map(len, optional)) == [0, 0, 1, 1, 1, 1] and report.seconds > 0
+    forms = [set(), {"response_format"}]
+    assert sorted(map(len, optional[:-2])) == [0, 0, 1, 1, 1, 1] and optional[-2:] == forms and report.seconds > 0
+
+
+async def test_the_form_in_which_answers_are_read_is_shown_with_what_to_set() -> None:
+    listed = '{"thought": "", "actions": [{"why": "", "action": "click [1]", "percent": 70}]}'
+    async with ScriptedServer(lambda question, sample: listed if "response_format" in server.bodies[-1] else "Hello!") as server:
+        rows = dict((await check_model(config(server))).rows())
+    assert rows["answers"] == "lines are not read, JSON by a schema is read: set models.policy.structured to always"
 
 
 @pytest.mark.parametrize("field", ["n", "logprobs", "response_format", "grammar", "pictures"])

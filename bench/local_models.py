@@ -9,6 +9,8 @@ Two questions, of which neither is how well the model solves tasks:
   as judge, on ten tasks of MiniWoB++, with and without a grammar.
 
     python bench/local_models.py [--states N] [--tasks N] [--seconds S] [--work FOLDER]
+
+On a quiet core an answer takes 2 to 5 seconds, most of which are the prompt's tokens.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import collections
 import gzip
 import itertools
 import json
-import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -56,7 +58,6 @@ JUDGES = {
 }
 SLOTS, CONTEXT, ANSWER = 8, 4096, 64
 """Slots of the server and their tokens, and the most tokens of an answer."""
-REFERENCE = re.compile(r"\[(\w+)\]")
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,14 +91,18 @@ def model_config(base_url: str, **fields: Any) -> dict[str, Any]:
     return given | {"price": {"input": 0, "output": 0}} | fields
 
 
-async def forms(base_url: str, count: int) -> list[Form]:
+async def forms(base_url: str, count: int, grammars: Sequence[str]) -> list[Form]:
     """Ask the policy's question once in each of `count` states, in each form."""
     lines = gzip.decompress(STATES.read_bytes()).splitlines()
     states = [state for line in lines if not (state := msgspec.json.decode(line, type=State)).context.terminated][:count]
     model = OpenAIModel(msgspec.convert(model_config(base_url), ModelConfig))
     try:
         intended = [await intention(state) for state in states]
-        return [await form(model, states, intended, elements, grammar) for elements in ELEMENTS for grammar in GRAMMARS]
+        found = list[Form]()
+        for elements, grammar in itertools.product(ELEMENTS, grammars):
+            found.append(await form(model, states, intended, elements, grammar))
+            print(f"{found[-1].name}: {found[-1].parsed} of {found[-1].answers} parse", file=sys.stderr, flush=True)
+        return found
     finally:
         await model.close()
 
@@ -146,8 +151,8 @@ class Arm(NamedTuple):
     solved: int
     actions: int
     calls: int
-    unread: int
-    """Calls of which no answer was read."""
+    again: int
+    """Calls that repeat a question, because no answer to it was read."""
     seconds: float
     reasons: dict[str, int]
 
@@ -170,26 +175,34 @@ def agent(name: str, base_url: str, judge: str | None, grammar: str, seconds: fl
 
 
 def attempts(name: str, config: dict[str, Any], tasks: Sequence[str], work: Path) -> Arm:
-    """Run an agent on the tasks by `exact run`, and read its results and journals."""
+    """Run an agent on the tasks by `exact run`, unless the folder has its results, and read results and journals."""
     file, out = work / f"{name}.yaml", work / name
-    file.write_text(json.dumps(config))
-    began = time.perf_counter()
-    ids = [f"miniwob/{task}?seed=7000" for task in tasks]
-    command = [sys.executable, "-m", "exact.cli", "run", *ids, "--config", str(file), "--out", str(out)]
-    subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    results = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()] if out.exists() else []
-    calls = [event for path in out.glob("**/journal.jsonl") for event in events(path, "called")]
-    lost = [line for line in results if line["status"] == "failed"]
-    reasons = collections.Counter(short(line.get("reason") or line.get("error") or line["status"]) for line in results)
+    if len(lines(out / "results.jsonl")) < len(tasks):
+        shutil.rmtree(out, ignore_errors=True)
+        file.write_text(json.dumps(config))
+        ids = [f"miniwob/{task}?seed=7000" for task in tasks]
+        command = [sys.executable, "-m", "exact.cli", "run", *ids, "--config", str(file), "--out", str(out)]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if not (out / "run.json").exists():
+            raise RuntimeError(f"the run of {name} did not begin: {done.stderr[-500:]}")
+    results = lines(out / "results.jsonl")
+    calls = [event for path in out.glob("**/journal.jsonl") for event in lines(path) if event.get("event") == "called"]
+    reasons = collections.Counter(short(line["reason"] or line["status"]) for line in results)
     return Arm(
-        name, len(tasks), len(lost) + len(tasks) - len(results), sum(bool(line.get("success")) for line in results),
-        sum(line.get("actions", 0) for line in results), len(calls), sum(bool(call.get("error")) for call in calls),
-        time.perf_counter() - began, dict(reasons.most_common()),
-    )  # fmt: skip
+        name=name,
+        attempts=len(tasks),
+        lost=sum(line["status"] == "failed" for line in results) + len(tasks) - len(results),
+        solved=sum(line["score"] == 1.0 for line in results),
+        actions=sum(line["actions"] for line in results),
+        calls=len(calls),
+        again=sum(call["attempt"] > 0 for call in calls),
+        seconds=sum(line["seconds"] for line in results),
+        reasons=dict(reasons.most_common()),
+    )
 
 
-def events(path: Path, kind: str) -> list[dict[str, Any]]:
-    return [event for line in path.read_text().splitlines() if (event := json.loads(line)).get("event") == kind]
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def short(reason: str) -> str:
@@ -201,7 +214,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--states", type=int, default=40, help="recorded states that the policy is asked in")
     parser.add_argument("--tasks", type=int, default=len(TASKS), help="tasks of each agent")
     parser.add_argument("--seconds", type=float, default=300.0, help="cap on one attempt")
-    parser.add_argument("--work", type=Path, metavar="FOLDER", help="keep the runs there")
+    parser.add_argument("--work", type=Path, metavar="FOLDER", help="keep the runs there, and go on with those that it has")
     return parser.parse_args()
 
 
@@ -211,13 +224,18 @@ def main() -> int:
         print(_llamacpp.MISSING, file=sys.stderr)
         return 1
     arms = [(judge, grammar) for judge in (None, *JUDGES) for grammar in ("none", "action")]
+    grammars = GRAMMARS
     if options.quick:
-        options.states, options.tasks, options.seconds, arms = 3, 1, 12.0, [(None, "action"), ("logprob", "action")]
+        options.states, options.tasks, options.seconds = 2, 1, 10.0
+        grammars, arms = ("none", "action"), [(None, "action"), ("logprob", "action")]
     noise.probe()
     with tempfile.TemporaryDirectory() as temporary, _llamacpp.serving(slots=SLOTS, context=CONTEXT) as server:
         work = options.work or Path(temporary)
         work.mkdir(parents=True, exist_ok=True)
-        asked = asyncio.run(forms(server.base_url, options.states))
+        kept = work / "forms.json"
+        if not kept.exists():
+            kept.write_text(json.dumps(asyncio.run(forms(server.base_url, options.states, grammars))))
+        asked = [Form(*row) for row in json.loads(kept.read_text())]
         _common.table(
             ["form of elements, grammar", "answers", "parse", "element is there", "intended", "of", "seconds"],
             [[f"{f.elements}, {f.grammar}", *map(str, f[2:7]), f"{f.seconds:.0f}"] for f in asked],
@@ -232,7 +250,7 @@ def main() -> int:
             noise.probe()
     print()
     _common.table(
-        ["agent, grammar", "attempts", "lost", "solved", "actions", "calls", "failed calls", "seconds"],
+        ["agent, grammar", "attempts", "lost", "solved", "actions", "calls", "asked again", "seconds"],
         [[row.name, *map(str, row[1:7]), f"{row.seconds:.0f}"] for row in rows],
     )
     for row, (reason, count) in itertools.chain.from_iterable(zip(itertools.repeat(row), row.reasons.items()) for row in rows):

@@ -97,7 +97,7 @@ async def test_doctor_tells_what_is_true_of_the_server(server):
 
 def settings(base_url: str, algorithm: str, grammar: str, **model: Any) -> Config:
     shown = {"history": 1, "observation_tokens": 200}
-    served = msgspec.to_builtins(llamacpp.config(base_url, **{"max_tokens": 24, "price": PriceConfig(input=0, output=0)} | model))
+    served = msgspec.to_builtins(llamacpp.config(base_url, **{"max_tokens": 12, "price": PriceConfig(input=0, output=0)} | model))
     search = {"algorithm": "mcts", "iterations": 2, "k": 2, "depth": 2} if algorithm == "mcts" else {"algorithm": algorithm}
     return parse(
         {
@@ -105,7 +105,7 @@ def settings(base_url: str, algorithm: str, grammar: str, **model: Any) -> Confi
             "value": {"kind": "logprob", **shown},
             "reflection": {"kind": "none"},
             "models": {"policy": served},
-            "limits": {"actions": 1, "calls": 4},
+            "limits": {"actions": 1, "calls": 3},
             "search": search,
             "browser": {"screenshots": False},
         }
@@ -142,7 +142,7 @@ async def test_an_attempt_goes_on_where_a_server_was_killed_and_started_again(tm
             server.kill()
 
     with llamacpp.running() as server:
-        config = settings(server.base_url, "mcts", "action", max_tokens=8)
+        config = settings(server.base_url, "react", "action", max_tokens=8)
         (line,) = await runner(tmp_path / "run", config, watch=kill).run()
     assert (line.status, line.missing, line.resumable) == ("failed", "model", True) and "cannot reach" in line.reason
     with llamacpp.running(port=server.port):

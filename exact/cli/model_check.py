@@ -238,7 +238,7 @@ def _seen(probe: _Probe | None) -> str:
 
 def _followed(probe: _Probe | None, feature: Literal["json_schema", "grammar"]) -> Followed:
     """Return whether an answer holds the word that only a constrained answer has."""
-    if probe is None or getattr(probe.takes, feature) is False:
+    if probe is None or getattr(probe.takes, feature) is False or feature in probe.answer.notes:
         return "refused"
     if SECRET in probe.choice.text:
         return "yes"

@@ -340,10 +340,11 @@ class Work:
                 work.path = work.path[cut:]
 
     def refuse(self, tree: Tree, edge: int, reason: str) -> None:
-        """Close a committed action that the live environment refused. The root stays."""
+        """Close a committed action that the live environment refused. The root stays, and is searched again before the next decision."""
         refused = tree.root.edges[edge]
         refused.closed, refused.futile = f"action: {reason}", True
         tree.root.refused, tree.resting = True, None
+        self.grant(tree)
 
     def forecast(self, tree: Tree, k: int) -> list[Node]:
         """Return the states along the most visited path, the deepest first."""

@@ -39,3 +39,14 @@ def test_confirmations_are_taken_from_the_budget(name: str, workers: int) -> Non
         elif not isinstance(asked, Wait):
             break
     assert 0 < run.tree.iterations <= 5
+
+
+@pytest.mark.parametrize("name", ["mcts", "gumbel", "flat_halving", "abmcts", "best_first", "beam", "tot_bfs", "tot_dfs"])
+def test_after_a_refused_commit_the_other_actions_are_searched_before_the_next_decision(name: str) -> None:
+    """Otherwise what is left is chosen from what the search had found worse."""
+    run = Harness(bandit(4, rewards=(0.9, 0.1, 0.2, 0.3)), algorithm(SearchConfig(algorithm=name, iterations=3, evaluations=1)))
+    run.search()
+    before = run.tree.iterations
+    run.algorithm.refuse(run.tree, run.algorithm.decide(run.tree).edges[0], "[3] is not shown")
+    run.search()
+    assert run.tree.iterations > before

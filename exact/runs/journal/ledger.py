@@ -122,12 +122,15 @@ class Ledger:
     def _worst_case(self, request: ChatRequest) -> tuple[int, float]:
         """Return the most tokens and US dollars that a request may take.
 
-        One token for every two characters, 2,000 for an image, and answers of full length, each with the prompt again.
+        One token for every two characters, 2,000 for an image or the computer tool, and answers of full length, each with the prompt
+        again.
         """
         parts = [part for message in request.messages for part in message.parts]
         read = sum(2000 if isinstance(part, Image) else len(part.text) / 2 + 8 for part in parts)
         if request.form is not None:
             read += (len(request.form.example) + len(msgspec.json.encode(request.form.schema))) / 2
+        read += sum(len(msgspec.json.encode(message.items)) / 2 for message in request.messages if message.items)
+        read += 2000 if request.screen is not None else 0
         n, written = request.sampling.n, request.sampling.max_tokens
         price = self.price
         money = n * (read * price.highest_input + written * price.output) / 1e6 if price is not None else 0.0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from exact.models.base import AnswerForm, ChatAnswer, ChatRequest, Choice, Message, Sampling, Text, Usage
+from exact.models.base import AnswerForm, ChatAnswer, ChatRequest, Choice, Display, Message, Sampling, Text, Usage
 from exact.runs.journal import events as ev
 from exact.runs.journal.ledger import Ledger
 from exact.runs.journal.state import AttemptState
@@ -69,3 +69,15 @@ async def test_the_form_of_an_answer_is_journalled_where_it_was_sent_and_is_no_p
     without = Ledger(Yes(), AttemptState(config()), Blobs(tmp_path), told.append, lambda: 0.0)
     await without.complete(msgspec.structs.replace(asked, form=None))
     assert isinstance(last := told[-1], ev.Called) and last.key == lines.key
+
+
+async def test_what_goes_back_and_the_computer_tool_are_part_of_what_is_reserved(tmp_path: Path) -> None:
+    told = list[ev.AnyEvent]()
+    ledger = Ledger(Yes(), AttemptState(config()), Blobs(tmp_path), told.append, lambda: 0.0)
+    turn = Message("assistant", (Text("Hm."),), ({"type": "reasoning", "encrypted_content": "g" * 4000},))
+    plain = ChatRequest(role="value", messages=(Message("user", (Text("Well?"),)),), sampling=Sampling())
+    await ledger.complete(plain)
+    await ledger.complete(msgspec.structs.replace(plain, messages=(*plain.messages, turn)))
+    await ledger.complete(msgspec.structs.replace(plain, screen=Display(width=8, height=6)))
+    first, second, third = (each.reserved_tokens for each in told if isinstance(each, ev.Called))
+    assert second - first > 2000 and third - first == 2000

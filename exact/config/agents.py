@@ -62,7 +62,7 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     """llm: part of the page that the text covers: all of it, or what is in view."""
     elements: Literal["id", "label"] = "id"
     """llm: how text and actions name elements. id: `[1] button "Previous"` and `click [1]`. label: `"Previous" button [1]` and `click
-    "Previous" button [1]`, where the id may be left out of a label that is unique. Small models copy labels more reliably than ids."""
+    "Previous" button [1]`, where the id may be left out of a unique label. It is for small models, whose answer is then a copy."""
     grammar: Literal["none", "action", "answer"] = "none"
     """llm: constrain answers by a grammar of the actions, the elements in the prompt and the known keys, if the server takes grammars
     (llama.cpp, vLLM, SGLang). action: the action alone. answer: one line of thought, then the action."""

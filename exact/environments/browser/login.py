@@ -157,12 +157,12 @@ class Authenticator:
         await self._run_script(session)
 
     async def _run_script(self, session: LoginSession) -> None:
-        """Run the log-in script, whose writes are sent. Raises EnvironmentFailure with the step that failed."""
-        session.policy.unrestricted_writes = True
+        """Run the log-in script, whose own requests are sent. Raises EnvironmentFailure with the step that failed."""
         try:
             await session.open(urljoin(session.home, session.config.url))
             seen = await session.observe()
             for number, text in enumerate(session.config.script, 1):
+                session.policy.begin_login_action(session.tab().page.url)
                 try:
                     await session.do(session.actions.parse(resolve_names(text, seen.elements)))
                 except ActionError as error:
@@ -170,7 +170,7 @@ class Authenticator:
                 seen = await session.observe()
             proven = await _proves(session, _PROOF_SECONDS)
         finally:
-            session.policy.unrestricted_writes = False
+            session.policy.end_login()
         if not proven:
             lacks = f"{seen.url}, which does not show {session.config.proof!r}"
             raise EnvironmentFailure(f"not logged in after the log-in script, at {lacks}: check browser.login's secrets and proof")

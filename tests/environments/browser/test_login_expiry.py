@@ -203,3 +203,27 @@ async def test_a_start_page_that_never_shows_the_proof_is_named(browser: Browser
     async with home(browser, login(site, "No such words")) as environment:
         with pytest.raises(EnvironmentFailure, match=r"at .*/home, which does not show 'No such words': check browser.login"):
             await environment.reset(task(site))
+
+
+@pytest.mark.parametrize(
+    "way", ["fetch('/purge', {method})", "x.open(method.method, '/purge'); x.send()", "f.submit()", "navigator.sendBeacon('/purge')"]
+)
+@pytest.mark.parametrize("method", ["DELETE", "POST", "PUT"])
+async def test_while_a_log_in_runs_only_its_own_request_is_sent(browser: Browser, httpserver: HTTPServer, way: str, method: str) -> None:
+    """The log-in page and the page behind it write as soon as they are shown, and so does a page at each action."""
+    wanted = (
+        f"<script>const method = {{method: '{method}'}}, x = new XMLHttpRequest(); addEventListener('load', () => {{ {way} }})</script>"
+    )
+    frame = "<iframe name=hole hidden></iframe><form id=f method=post action=/purge target=hole></form>"
+    httpserver.expect_request("/login").respond_with_data(f"<title>Sign in</title>{FORM}{frame}{wanted}", content_type="text/html")
+    httpserver.expect_request("/enter", method="POST").respond_with_data(
+        "", status=302, headers={"Location": "/home", "Set-Cookie": "session=s1; Path=/"}
+    )
+    httpserver.expect_request("/home").respond_with_data(f"<a href=/login>Log out</a>{frame}{wanted}", content_type="text/html")
+    httpserver.expect_request("/purge").respond_with_data("gone")
+    start = Task(id="site/home", instruction="Look.", start=f"http://localhost:{httpserver.port}/home")
+    config = LoginConfig(script=SCRIPT, url="/login", proof='[link "Log out"]')
+    async with home(browser, config, simulation=True) as environment:
+        await environment.reset(start)
+    sent = [f"{request.method} {request.path}" for request, _ in httpserver.log if request.method != "GET"]
+    assert sent == ["POST /enter"]

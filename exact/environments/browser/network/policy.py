@@ -110,8 +110,8 @@ class RequestPolicy:
         """The task's own origins, to which `headers` are sent."""
         self.headers: dict[str, str] = {}
         """Headers that are added to requests, by name."""
-        self.unrestricted_writes = False
-        """Flag that writes are sent to all allowed origins, while logging in."""
+        self._login_origins: tuple[str, ...] = ()
+        """Origins of the pages of a log-in script that is acting; empty where none is."""
         self.blank_pages: set[str] = set()
         """Addresses that are answered with an empty page, without a request to the server."""
         self.unauthorized = ""
@@ -154,6 +154,15 @@ class RequestPolicy:
         self._documents.clear()
         self._left.clear()
         self._idle.clear()
+
+    def begin_login_action(self, url: str) -> None:
+        """Note that a log-in script acts on the page at `url`: what this makes the page send to its own origin is sent."""
+        self._documents.clear()
+        self._login_origins = (*self._login_origins, origin(url))
+
+    def end_login(self) -> None:
+        """Note that the log-in script has ended."""
+        self._login_origins = ()
 
     def document_came(self, frame: str, url: str) -> None:
         """Note the address of a frame's new document."""
@@ -201,7 +210,9 @@ class RequestPolicy:
         """Return what becomes of a request, and learn from it. `with_document`: it came with a new document, in which nobody acted."""
         method, url = request.method, request.url
         unsafe, found = method not in SAFE_METHODS, origin(url)
-        nature = "read" if self.unrestricted_writes else self._harmless.nature(method, url, request.body)
+        nature = self._harmless.nature(method, url, request.body)
+        if nature == "write" and self._is_of_login(request, with_document=with_document):
+            nature = "read"
         if request.is_document:
             self._left.add(request.frame)
         elif nature == "write" and request.is_report:
@@ -219,6 +230,20 @@ class RequestPolicy:
             why = "a write while exploring"
             return RequestDecision(why, _effect(request, "blocked", detail=why, write=write), nature == "harmless")
         return RequestDecision(effect=_effect(request, "request", reach="sandbox" if self.is_inside(url) else "outside", write=write))
+
+    def _is_of_login(self, request: PageRequest, *, with_document: bool) -> bool:
+        """Return whether a write is the log-in's own: a POST that an action of its script caused, to the origin of the page acted on.
+
+        A page that came since then sends nothing, but for the form by which a page of another origin hands the log-in over.
+        """
+        if not self._login_origins or request.method != "POST":
+            return False
+        found, sender = origin(request.url), origin(request.referrer)
+        if request.is_document and sender in self._login_origins and found != sender:
+            return True
+        shown = self._documents.values()
+        came = with_document or any(not request.referrer or _is_of(request.referrer, document) for document in shown)
+        return not came and found == self._login_origins[-1]
 
     def _learn(self, request: PageRequest, *, with_document: bool) -> None:
         """Learn the kind of a write that no action caused."""

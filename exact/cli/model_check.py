@@ -16,7 +16,7 @@ from exact.errors import ModelError
 from exact.models.about import ServerFacts, server_facts
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Message, Sampling, Text
 from exact.models.openai import OpenAIModel
-from exact.models.providers import ModelCapabilities, Provider, serving
+from exact.models.providers import ModelCapabilities, Provider, api_of, serving
 from exact.models.wire import NO_PICTURES
 
 SAMPLES, TOP = 8, 20
@@ -124,7 +124,8 @@ async def check_model(config: ModelConfig) -> ModelReport:
     scored = await asking.probe(_question("Say hello.", most=_SHORT, logprobs=True, top=TOP))
     picture = await asking.probe(_question("Which colour has the picture? Answer with one word.", most=_LONG, image=True))
     schema = await asking.probe(_question("Say hello.", most=_LONG, schema=_SCHEMA))
-    grammar = await asking.probe(_question("Say hello.", most=_LONG, grammar=f'root ::= "{SECRET}"'))
+    chat = api_of(config, provider) == "chat"  # no other API has grammars
+    grammar = await asking.probe(_question("Say hello.", most=_LONG, grammar=f'root ::= "{SECRET}"')) if chat else None
     forms = await _forms(config)
     choice = scored.choice if scored else Choice(text="")
     return ModelReport(

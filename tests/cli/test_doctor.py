@@ -261,3 +261,10 @@ def test_an_old_runsc_is_named_with_the_way_to_a_new_one_and_nothing_is_missing(
     assert main(["doctor"]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("optional runsc")]
     assert "0.0~20221219.0" in line and "shells/setup.sh --sandbox" in line
+
+
+@pytest.mark.parametrize("api", ["responses", "messages"])
+async def test_an_api_without_grammars_is_not_said_to_ignore_one(api: str) -> None:
+    async with ScriptedServer(lambda question, sample: Reply(text="Hello.")) as server:
+        report = await check_model(ModelConfig(model="m", base_url=server.base_url, retries=0, api=api))  # type: ignore[arg-type]
+    assert (report.error, report.grammar) == ("", "refused")

@@ -3,8 +3,7 @@
 // has to be, in each way in turn until nothing covers it; `from` is the number of the first way, 0 for no scrolling. `all` tries more points
 // before it is scrolled, `covered` accepts a point where something else lies on top. `before` holds the scroll positions from before, for
 // scroll_back.js; it is absent where nothing was scrolled. `frame`: whether the hit is a frame in the element. The rest is for arm.js.
-// `guards`: the next press is guarded, as by arm.js.
-async function aim(from, all, covered, guards) {
+async function aim(from, all, covered) {
   const node = this;
   if (!node.isConnected || node.nodeType !== 1 && !node.parentElement) return {refused: 'has vanished: name an id from the present observation'};
   //= scrollers
@@ -52,12 +51,7 @@ async function aim(from, all, covered, guards) {
     if (!found || covered && way === 0 && !within([found.x, found.y])) continue;
     if (before) await new Promise(next => { requestAnimationFrame(next); setTimeout(next, 100); });  // the page hears of it
     globalThis.exactAim = {node, element, nearest, chain, hitAt, rank, words, boxes};
-    const place = JSON.stringify(boxes()[0]);
-    if (guards) {
-      const accepts = hit => rank(hit) <= found.rank, strict = true;
-      //= guard
-    }
-    return {...found, way, place, before};
+    return {...found, way, place: JSON.stringify(boxes()[0]), before};
   }
   if (getComputedStyle(element).visibility !== 'visible') return {refused: 'is not shown', before};
   if (!over || over === element || over.contains(element)) return {refused: 'cannot be brought into view', before};

@@ -11,7 +11,7 @@ from exact.environments.browser.act.elements import accepted, call_on, is_vanish
 from exact.environments.browser.act.frames import Point, Projection
 from exact.environments.browser.act.partial import PartialAction
 from exact.environments.browser.page.ids import NodeLocation
-from exact.environments.browser.page.script import script, script_call
+from exact.environments.browser.page.script import script
 from exact.errors import ActionError
 
 _WAYS = 5
@@ -30,8 +30,6 @@ class AimPoint(NamedTuple):
     """What aim.js returned, with the point in the viewport of the frame."""
     moved: bool
     """Whether anything was scrolled for it."""
-    guarded: bool = False
-    """Whether the next press is guarded in the element's frame."""
 
     @property
     def seen(self) -> tuple[object, ...]:
@@ -56,14 +54,12 @@ class Aiming:
         """Scroll positions from before, each with the element whose surroundings were scrolled."""
         self.pointed = False
         """Whether the pointer was moved, which a page may have seen."""
-        self.guarded = ""
-        """Frame in which a press is guarded; empty without one."""
 
-    async def aim(self, id: str, *, all: bool = False, covered: bool = False, guards: bool = False) -> AimPoint | None:
+    async def aim(self, id: str, *, all: bool = False, covered: bool = False) -> AimPoint | None:
         """Return a point at which an element is hit, after scrolling it into view; None for an option of a closed drop-down.
 
-        `all`: try all points before scrolling. `covered`: accept a point where something else lies on top. `guards`: guard the next press
-        too, in the element's frame. Raises ActionError where there is no such point.
+        `all`: try all points before scrolling. `covered`: accept a point where something else lies on top. Raises ActionError where there
+        is no such point.
         """
         location, had = locate(self.context, id), len(self.moved)
         frames, way, refused = await self._frames(id, location), 0, ""
@@ -71,13 +67,12 @@ class Aiming:
             if way and frames and len(self.moved) == had:
                 for frame in frames:
                     await self._ask(id, frame.owner, "act/mark")
-            self.guarded = location.frame if guards else self.guarded
-            found = await self._ask(id, location, "act/aim", way, all, covered, guards)
+            found = await self._ask(id, location, "act/aim", way, all, covered)
             if "option" in found:
                 return None
             point, refused = await self._outward(id, frames, (found["x"], found["y"]), covered)
             if not refused:
-                return AimPoint(*point, location.frame, found, len(self.moved) > had, guards)
+                return AimPoint(*point, location.frame, found, len(self.moved) > had)
             way = found["way"] + 1
         raise ActionError(f"[{id}] {refused}")
 
@@ -86,15 +81,6 @@ class Aiming:
         with suppress(ActionError):
             for id, location, before in reversed(self.moved):
                 await call_on(self.context, id, location, script("act/scroll_back"), before)
-
-    async def end_guard(self) -> None:
-        """End a guard that no press has ended: it would stop the next click of a key."""
-        from playwright.async_api import Error
-
-        frame, self.guarded = self.guarded, ""
-        if frame:
-            with suppress(Error):  # its document is gone
-                await self.context.tab.evaluate_in(frame, script_call("act/disarm", False))
 
     async def _frames(self, id: str, location: NodeLocation) -> list[_Frame]:
         """Return the frames around the node of an element, from the inside out. Raises ActionError where one has vanished."""
@@ -154,7 +140,6 @@ async def aiming(context: ActionContext) -> AsyncIterator[Aiming]:
     try:
         yield aims
     except ActionError as error:
-        await aims.end_guard()
         if not (aims.moved or aims.pointed):
             raise
         await aims.scroll_back()

@@ -42,10 +42,10 @@ async def click_element(context: ActionContext, id: str, *, button: Button = "le
     slipped = False
 
     async def click(target: AimPoint) -> None:
-        await click_mouse(context.tab.cdp, target.x, target.y, button=button, count=count, move=target.guarded)
+        await click_mouse(context.tab.cdp, target.x, target.y, button=button, count=count)
 
     async with aiming(context) as aims:
-        if (target := await settled_aim(aims, id, guards=True)) is None:
+        if (target := await settled_aim(aims, id)) is None:
             return False
         slipped = await press(aims, id, target, click)
     if slipped:
@@ -72,20 +72,17 @@ async def hover_element(context: ActionContext, id: str) -> AimPoint | None:
 async def press(aims: Aiming, id: str, target: AimPoint, act: Act, undo: Act | None = None) -> bool:
     """Point at an element and let `act` press there; aim again where something else came under the pointer first.
 
-    Where the press is guarded already, `act` points too: the page then hears of the pointer and the press at once, and an element that
-    moves away meanwhile is not pressed. `undo`: releases what `act` leaves pressed, where that was stopped. Return whether the element
-    moved away before the release. Raises ActionError where nothing was pressed.
+    `undo`: releases what `act` leaves pressed, where that was stopped. Return whether the element moved away before the release. Raises
+    ActionError where nothing was pressed.
     """
     found: AimPoint | None = target
     result = PressResult("cannot be clicked")
     for _ in range(_MOST_AIMS):
         if found is None:
             break
-        result = await _guard_others(aims, found) if found.guarded else await _point(aims, found)
-        if not result.missed:
+        if not (result := await _point(aims, found)).missed:
             await act(found)
             result = await _disarm(aims.context, found, keep=undo is not None)
-            aims.guarded = ""
             if undo:
                 if result.missed:
                     await undo(found)
@@ -97,22 +94,15 @@ async def press(aims: Aiming, id: str, target: AimPoint, act: Act, undo: Act | N
     raise ActionError(f"[{id}] {result.missed}")
 
 
-async def settled_aim(aims: Aiming, id: str, *, covered: bool = False, guards: bool = False) -> AimPoint | None:
+async def settled_aim(aims: Aiming, id: str, *, covered: bool = False) -> AimPoint | None:
     """Return a point at which an element is hit, once what scrolling it into view started has come; None as `aim` does."""
-    target = await aims.aim(id, covered=covered, guards=guards)
+    target = await aims.aim(id, covered=covered)
     for _ in range(_MOST_AIMS):
         if target is None or not target.moved:
             break
         await _requests(aims.context)
-        target = await aims.aim(id, all=True, covered=covered, guards=guards)
+        target = await aims.aim(id, all=True, covered=covered)
     return target
-
-
-async def _guard_others(aims: Aiming, target: AimPoint) -> PressResult:
-    """Guard all frames in which the next press would be wrong, beside that of the target, which is guarded."""
-    aims.pointed = True
-    await asyncio.gather(*(_ask_page(aims.context, frame, "act/arm_against") for frame in _others(aims.context, target)))
-    return PressResult()
 
 
 async def _point(aims: Aiming, target: AimPoint) -> PressResult:

@@ -98,13 +98,12 @@ async def turn_wheel(cdp: Cdp, x: float, y: float, right: float, down: float) ->
     await cdp.send("Input.dispatchMouseEvent", {**at, "deltaX": right, "deltaY": down})
 
 
-async def click_mouse(cdp: Cdp, x: float, y: float, *, button: Button = "left", count: int = 1, move: bool = False) -> None:
-    """Press and release a button at the point that the pointer was moved to, `count` times in a row. `move`: move it there first."""
+async def click_mouse(cdp: Cdp, x: float, y: float, *, button: Button = "left", count: int = 1) -> None:
+    """Press and release a button at the point that the pointer was moved to, `count` times in a row."""
     at = {"x": x, "y": y, "button": button}
-    moves: list[dict[str, Any]] = [{"type": "mouseMoved", "x": x, "y": y, "button": "none", "buttons": 0}] if move else []
     events = [
         {"type": kind, **at, "clickCount": number, "buttons": buttons, "force": force}
         for number in range(1, count + 1)
         for kind, buttons, force in (("mousePressed", _BUTTON_BITS[button], 0.5), ("mouseReleased", 0, 0))
     ]
-    await asyncio.gather(*(cdp.send("Input.dispatchMouseEvent", event) for event in (*moves, *events)))  # sent in this order at once
+    await asyncio.gather(*(cdp.send("Input.dispatchMouseEvent", event) for event in events))  # sent in this order at once

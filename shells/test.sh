@@ -20,6 +20,5 @@ step "ruff check" .venv/bin/python -m ruff check .
 step "ruff format" .venv/bin/python -m ruff format --check .
 step "types (mypy)" .venv/bin/python -m mypy
 step "floors (import-linter)" .venv/bin/lint-imports --no-logo
-# Tests of a file stay in one process because they share fixtures, some of which take a minute. Half of the time tests wait for browsers and
-# other processes, so there are two processes for each of two cores.
-step "tests" .venv/bin/pytest -n 4 --dist loadfile --no-loadscope-reorder "$@"
+# Tests of a file stay in one process because they share fixtures, some of which take a minute.
+step "tests" .venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder "$@"

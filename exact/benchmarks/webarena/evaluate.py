@@ -74,28 +74,27 @@ def _string_match(task: TaskFile, setting: EvaluatorContext) -> Check:
     async def check(page: Page, outcome: Outcome) -> str:
         if outcome.answer is None:
             return NO_ANSWER
-        if reason := _literal(wanted, outcome.answer, setting):
+        if reason := _literal(wanted, outcome.answer, setting.dialect, setting.split):
             return f"the answer {one_line(outcome.answer)!r} {reason}"
         return await _by_meaning(task, wanted, outcome.answer, setting)
 
     return check
 
 
-def _literal(wanted: Answers, answer: str, setting: EvaluatorContext) -> str:
-    """Return what an answer misses of the references that need no judge.
+def _literal(wanted: Answers, answer: str, dialect: Dialect, split: text.Split = text.tokens) -> str:
+    """Return what an answer misses of the references that need no judge. `split` gives the tokens of a text.
 
     The answer is cleaned before all comparisons, and each comparison cleans it again, as the published evaluators do.
     """
-    dialect = setting.dialect
     given, answer = answer, text.cleaned(answer, dialect)
     alone = len(wanted.must_include or ()) == 1
     if wanted.exact_match is not None and not text.equal(wanted.exact_match, answer, dialect):
         return f"is not {wanted.exact_match!r}"
     for each in wanted.must_include or ():
-        if not text.any_included(each, answer, dialect, alone=alone, split=setting.split):
+        if not text.any_included(each, answer, dialect, alone=alone, split=split):
             return f"lacks {each!r}"
     for each in wanted.must_exclude or ():
-        if text.any_included(each, answer, dialect, split=setting.split):
+        if text.any_included(each, answer, dialect, split=split):
             return f"holds {each!r}"
     if wanted.one_of is not None and not text.one_of(wanted.one_of, given, dialect):
         return f"holds none of {list(wanted.one_of)}"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+import msgspec
+
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Display, Image, Message, Text, ToolCall, Usage
 from exact.models.decode import FailedAnswer, MalformedAnswer, as_object, as_text, decoded, objects, whole
 from exact.models.providers import ModelCapabilities
 from exact.models.tokens import prompt_tokens
-from exact.models.wire import FINISHES, supported
+from exact.models.wire import FINISHES, sampling_fields, supported
 
 PATH = "/messages"
 KEY_HEADER = "x-api-key"
@@ -59,16 +61,10 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCa
     out["messages"] = _turns([message for message in messages if message.role != "system"], takes)
     if out["messages"] and takes.cache is not False and is_worth_caching(request):
         out["messages"][-1]["content"][-1] |= _CACHED
-    if takes.sampling is False:
-        notes.append("temperature and top_p")
-    else:
-        out["temperature"] = min(sampling.temperature, _MOST_TEMPERATURE)
-        if sampling.temperature > _MOST_TEMPERATURE:
-            notes.append(f"a temperature above {_MOST_TEMPERATURE:g}")
-        if takes.both is not False:
-            out["top_p"] = sampling.top_p
-        elif sampling.top_p != 1.0:
-            notes.append("top_p")
+    if takes.sampling is not False and sampling.temperature > _MOST_TEMPERATURE:
+        notes.append(f"a temperature above {_MOST_TEMPERATURE:g}")
+    capped = msgspec.structs.replace(sampling, temperature=min(sampling.temperature, _MOST_TEMPERATURE))
+    out |= sampling_fields(capped, takes, notes)
     if sampling.logprobs:
         notes.append("logprobs")
     if request.schema is not None and takes.json_schema is not False:

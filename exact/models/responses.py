@@ -15,7 +15,7 @@ from exact.models.base import ChatAnswer, ChatRequest, Choice, Display, Image, M
 from exact.models.decode import FailedAnswer, MalformedAnswer, as_list, as_object, as_text, decoded, objects, whole
 from exact.models.logprobs import ends, logprobs, top_logprobs
 from exact.models.providers import ModelCapabilities
-from exact.models.wire import FINISHES, cache_key, data_url, headers, supported
+from exact.models.wire import FINISHES, cache_key, data_url, headers, sampling_fields, supported
 
 __all__ = ["KEY_HEADER", "PATH", "REQUIRED", "answer", "body", "headers"]
 
@@ -39,14 +39,7 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCa
     out: dict[str, Any] = {"model": model, "input": list(_items(supported(request.messages, takes, notes), takes, detail))}
     out |= {"max_output_tokens": max(_LEAST_TOKENS, sampling.max_tokens), "store": False}
     include = ["reasoning.encrypted_content"]
-    if takes.sampling is False:
-        notes.append("temperature and top_p")
-    else:
-        out["temperature"] = sampling.temperature
-        if takes.both is not False:
-            out["top_p"] = sampling.top_p
-        elif sampling.top_p != 1.0:
-            notes.append("top_p")
+    out |= sampling_fields(sampling, takes, notes)
     if sampling.logprobs and takes.logprobs is not False:
         include.append("message.output_text.logprobs")
         if top := min(sampling.top_logprobs or 0, _MOST_TOP if takes.top_logprobs is None else takes.top_logprobs):

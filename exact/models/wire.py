@@ -44,14 +44,7 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCa
     """
     sampling, notes = request.sampling, list[str]()
     out: dict[str, Any] = {"model": model, "messages": turns(request.messages, takes, notes)}
-    if takes.sampling is False:
-        notes.append("temperature and top_p")
-    else:
-        out["temperature"] = sampling.temperature
-        if takes.both is not False:
-            out["top_p"] = sampling.top_p
-        elif sampling.top_p != 1.0:
-            notes.append("top_p")
+    out |= sampling_fields(sampling, takes, notes)
     out[takes.limit or "max_tokens"] = sampling.max_tokens
     if n > 1:
         out["n"] = n
@@ -61,6 +54,18 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCa
     if takes.cache:
         out["prompt_cache_key"] = cache_key(request, model)
     return out, tuple(notes)
+
+
+def sampling_fields(sampling: Sampling, takes: ModelCapabilities, notes: list[str]) -> dict[str, Any]:
+    """Return temperature and top_p, as far as the server takes them, which all APIs name alike. Add notes on what is left out."""
+    if takes.sampling is False:
+        notes.append("temperature and top_p")
+        return {}
+    if takes.both is not False:
+        return {"temperature": sampling.temperature, "top_p": sampling.top_p}
+    if sampling.top_p != 1.0:
+        notes.append("top_p")
+    return {"temperature": sampling.temperature}
 
 
 def _logprobs(sampling: Sampling, takes: ModelCapabilities, notes: list[str]) -> dict[str, Any]:

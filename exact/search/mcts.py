@@ -107,7 +107,9 @@ class MCTS(Work):
             found = self._walk(tree)
             if found is not None:
                 return self._resample(tree) if isinstance(found, Wait) else found
-        return self._first_proposals(tree) or self._finish(tree, counted(tree.iterations, "iteration"))
+        return self.first_proposals(tree, "proposals" if self.widening is None else "sample") or self._finish(
+            tree, counted(tree.iterations, "iteration")
+        )
 
     def decide(self, tree: Tree) -> Decision:
         """Return the final choice. An action that could not be searched wins if it clearly promises more than every searched one."""
@@ -269,13 +271,6 @@ class MCTS(Work):
     def _finish(self, tree: Tree, reason: str) -> Wait | Done:
         """Return Done once nothing is in flight."""
         return Wait() if tree.open else Done(reason)
-
-    def _first_proposals(self, tree: Tree) -> Selection | Wait | None:
-        """Return the root's proposals if it has none: without them no action can be committed. They take no iteration."""
-        root = tree.root
-        if root.expansions:
-            return None
-        return Wait() if root.pending else self._propose(tree, [], root)
 
     def _stopped(self, tree: Tree) -> Selection | Done | Wait | None:
         """Return Done if the search can stop early, or the evaluation that is needed to know. None: it goes on.

@@ -108,6 +108,13 @@ class Work:
         )  # fmt: skip
         return _reserved(tree, path, node, selection)
 
+    def first_proposals(self, tree: Tree, need: Need = "proposals") -> Selection | Wait | None:
+        """Return the root's proposals if it has none: without them no action can be committed. They take no iteration."""
+        root = tree.root
+        if root.expansions:
+            return None
+        return Wait() if root.pending else self.select_state(tree, [], root, need)
+
     # --- results
 
     def tell(self, tree: Tree, selection: Selection, result: Result) -> None:

@@ -44,7 +44,7 @@ class Lookahead(Work):
         if self.enough is not None and confirmed_end(tree, self.enough) is not None:
             return _finish(tree, "an end was good enough, and confirmed")
         if self._left(tree) < 1:
-            return self._first_proposals(tree) or _finish(tree, counted(tree.iterations, "iteration"))
+            return self.first_proposals(tree) or _finish(tree, counted(tree.iterations, "iteration"))
         if self.enough is not None and (end := unconfirmed_end(tree, self.enough)) is not None:
             return self.select_state(tree, path_to(tree, end), end, "value", draw=end.evaluations, confirms=True)
         return self._next(tree) or _finish(tree, "nothing is left to try")
@@ -136,13 +136,6 @@ class Lookahead(Work):
     def _can_expand(self, tree: Tree, node: Node) -> bool:
         """Return whether the search may go below a state."""
         return not node.leaf and not node.closed and node.depth < tree.root.depth + self.depth
-
-    def _first_proposals(self, tree: Tree) -> Selection | Wait | None:
-        """Return the root's proposals if it has none: without them no action can be committed. They take no iteration."""
-        root = tree.root
-        if root.expansions:
-            return None
-        return Wait() if root.pending else self.select_state(tree, [], root, "proposals")
 
     def _propose(self, tree: Tree, node: Node) -> Selection | None:
         """Return the proposals that a state lacks before its actions can be tried; once more if all were refused."""

@@ -45,6 +45,10 @@ class ActionError(ExactError):
     """
 
 
+class SecretRefused(ActionError):
+    """A placeholder of a secret in an action whose target belongs to an origin that the secret is not bound to. Nothing was typed."""
+
+
 class InfrastructureError(ExactError):
     """A failure of something that the task does not depend on. Retried or reported, never scored."""
 

@@ -65,7 +65,10 @@ class LoginConfig(Strict, frozen=True, kw_only=True):
     script: tuple[str, ...] = ()
     """Actions, with elements named by role and name: `fill [textbox "User name"] "<user>"`."""
     secrets: dict[str, str] = {}
-    """Values that `script` and agents fill in by a name in angle brackets. Agents, models and runs never see the values."""
+    """Values that `script` and agents fill in by placeholders: `<secret:password>`, or `<password>`. Agents, models and runs never see the
+    values."""
+    secret_origins: tuple[str, ...] = ()
+    """Origins at which secrets may be typed: `https://host[:port]`. Empty: those of the task's start and of `url`."""
     headers: dict[str, str] = {}
     """Headers of each request to the task's origins, and to no other."""
     user: str = ""

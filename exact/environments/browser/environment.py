@@ -200,7 +200,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         except PartialAction as error:
             return type(error)(hide(str(error)))
         except ActionError as error:
-            raise ActionError(hide(str(error))) from error.__cause__
+            raise type(error)(hide(str(error))) from error.__cause__
         return None
 
     def _transition(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from typing import TYPE_CHECKING
+from urllib.parse import urljoin
 
 from exact.action import ActionSpace
 from exact.config import BrowserConfig
@@ -63,7 +64,7 @@ class EpisodeSetup:
         self.setup, self.isolated, self.simulation, self.account = setup, isolated, simulation, account
         self._base, self._authenticator, self._harmless, self._hooks = config, shared.authenticator, shared.harmless, hooks
         self.tabs = Tabs(browser, setup, config, shared.background)
-        self.secrets = SecretMasking(self._logins)
+        self.secrets = SecretMasking(self._logins, self._login_origins)
         self.observer = Observer(shared.masks, shared.ids, self.tabs.window, self.secrets, shared.pictures)
         self.interaction = Interaction(self.tabs, self.observer, self.secrets)
         self.task: Task | None = None
@@ -290,6 +291,11 @@ class EpisodeSetup:
     def _logins(self) -> tuple[Login, ...]:
         """Return the log-ins whose secrets an agent knows by name only."""
         return (*((self.account.login,) if self.account else ()), *self._authenticator.logins(self.config.login))
+
+    def _login_origins(self) -> tuple[str, ...]:
+        """Return the origins at which secrets may be typed that are bound to no others: those of the task's start and of its log-in."""
+        start = self.task.start if self.task else ""
+        return origins(start, urljoin(start, self.config.login.url))
 
     @property
     def _session(self) -> LoginSession:

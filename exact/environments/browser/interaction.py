@@ -59,7 +59,7 @@ class Interaction:
         self.observer.last_step = f"{self.seen.fingerprint if self.seen else ''} {action.key}"
         dialogs = self.tabs.dialogs
         if dialogs.is_asked:
-            await dialogs.act(action, self.secrets.fill, self.secrets.mask)
+            await dialogs.act(action, self._fill_answer, self.secrets.mask)
             return
         tab = self.tabs.present
         try:
@@ -103,10 +103,14 @@ class Interaction:
                     return Observed(observation, unsettled, over)
             expected = ""
 
+    def _fill_answer(self, text: str) -> str:
+        """Return the answer to a dialog with secrets. Any document that its tab has had may have opened the dialog."""
+        return self.secrets.fill(text, self.tabs.present.origins)
+
     def _context(self, tab: Tab) -> ActionContext:
         tabs = self.tabs
         return ActionContext(
             tab=tab, ids=self.observer.ids, width=tabs.config.width, height=tabs.config.height, others=tabs.window.others,
             focus=tabs.window.focus, refusal=lambda url: target_refusal(url, tabs.policy.allowed), previous_url=tabs.back,
-            fill=self.secrets.fill, files=self.files, clipboard=self.clipboard,
+            fill=self.secrets.fill, holds_secret=self.secrets.holds, files=self.files, clipboard=self.clipboard,
         )  # fmt: skip

@@ -72,7 +72,7 @@ class Authenticator:
 
     def logins(self, config: LoginConfig) -> tuple[Login, ...]:
         """Return the secrets that agents know by name only. Raises UsageError where an environment variable is not set."""
-        return _logins(tuple(config.secrets.items()))
+        return _logins(tuple(config.secrets.items()), config.secret_origins)
 
     async def begin(self, session: LoginSession) -> bool:
         """Log in before the start page of a task is opened. Return whether pages were opened for it.
@@ -242,5 +242,5 @@ def _read_state(path: Path) -> State:
 
 
 @functools.lru_cache(maxsize=64)
-def _logins(secrets: tuple[tuple[str, str], ...]) -> tuple[Login, ...]:
-    return (Login(Account(name="login", fields=dict(secrets)), os.environ),) if secrets else ()
+def _logins(secrets: tuple[tuple[str, str], ...], bound: tuple[str, ...]) -> tuple[Login, ...]:
+    return (Login(Account(name="login", fields=dict(secrets), origins=bound), os.environ),) if secrets else ()

@@ -1,31 +1,51 @@
-"""Secret masking: agents know secrets by their names only."""
+"""Secret masking: agents know secrets by their placeholders only, which are filled at the secrets' own origins."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from exact.environments.base import SideEffect
 from exact.environments.sites.accounts import Login
+from exact.errors import SecretRefused
 from exact.observation import Element
 
 
 class SecretMasking:
-    """Replacement of secrets by their names in all that an agent reads, and of names by secrets in all that it types."""
+    """Replacement of secrets by their placeholders in all that an agent reads, and of placeholders by secrets in all that it types."""
 
-    def __init__(self, logins: Callable[[], Sequence[Login]]) -> None:
-        """Create a masking. `logins` returns the present log-ins, whose secrets are masked."""
-        self._logins = logins
+    def __init__(self, logins: Callable[[], Sequence[Login]], home: Callable[[], Iterable[str]] = tuple) -> None:
+        """Create a masking.
 
-    def fill(self, text: str) -> str:
-        """Return a text with the secrets in place of their names."""
+        `logins` returns the present log-ins, whose secrets are masked. `home` returns the origins of secrets that are bound to no others.
+        """
+        self._logins, self._home = logins, home
+
+    def holds(self, text: str) -> bool:
+        """Return whether a placeholder stands in a text."""
+        return any(login.named(text) for login in self._logins())
+
+    def fill(self, text: str, where: Iterable[str]) -> str:
+        """Return a text with the secrets in place of their placeholders.
+
+        `where`: origins of all documents that may get the text. Raises SecretRefused where a secret is not bound to one of them.
+        """
+        targets = tuple(where)
+        for login in self._logins():
+            named, bound = login.named(text), login.origins or tuple(self._home())
+            if named and (not targets or not set(targets) <= set(bound)):
+                foreign = next((each for each in targets if each not in bound), "") or "a page without an origin"
+                raise SecretRefused(
+                    f"{named} belongs to {', '.join(bound) or 'no origin'}: it is not typed at {foreign}; "
+                    "secrets of further origins are declared by browser.login.secret_origins"
+                )
         for login in self._logins():
             text = login.fill(text)
         return text
 
     def mask(self, text: str) -> str:
-        """Return a text with the names in place of the secrets."""
+        """Return a text with the placeholders in place of the secrets."""
         for login in self._logins():
             text = login.mask(text)
         return text

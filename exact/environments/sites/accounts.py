@@ -5,38 +5,46 @@ from __future__ import annotations
 import asyncio
 import html
 import json
+import re
 from collections import deque
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote, quote_plus
 
 from exact.environments.sites.site import Account
 from exact.errors import EnvironmentFailure, UsageError
+from exact.safety import origin, origins
 
 _MIN_LENGTH = 3
 """Least number of characters of a value that is masked; shorter ones occur everywhere."""
 
 
 class Login:
-    """Secret values of one account. In prompts and in run folders their names in angle brackets stand for them."""
+    """Secret values of one account. In prompts and in run folders placeholders such as `<secret:password>` stand for them."""
 
     def __init__(self, account: Account, environ: Mapping[str, str]) -> None:
-        """Read the values. Raises UsageError where an environment variable is not set."""
+        """Read the values. Raises UsageError where an environment variable is not set, or an origin is none."""
         self.name = account.name
+        self.origins = _origins(account)
+        """Origins at which the values may be typed. Empty: those of the task's log-in."""
         self._values = {field: value_of(f"account {account.name}: {field}", text, environ) for field, text in account.fields.items()}
-        masked = ((form, f"<{field}>") for field, value in self._values.items() for form in _forms(value))
+        masked = ((form, placeholder(field)) for field, value in self._values.items() for form in _forms(value))
+        self._placeholders = re.compile("|".join(rf"<(?:secret:)?({re.escape(field)})>" for field in self._values) or r"(?!)")
         self._masked = sorted(masked, key=lambda pair: -len(pair[0]))
 
     def __repr__(self) -> str:
         return f"Login({self.name!r})"
 
     def fill(self, text: str) -> str:
-        """Return a text with the values in place of their names."""
-        for field, value in self._values.items():
-            text = text.replace(f"<{field}>", value)
-        return text
+        """Return a text with the values in place of their placeholders."""
+        return self._placeholders.sub(lambda found: self._values[found[found.lastindex or 0]], text)
+
+    def named(self, text: str) -> str:
+        """Return the first placeholder that stands in a text; empty where there is none."""
+        found = self._placeholders.search(text)
+        return placeholder(found[found.lastindex or 0]) if found else ""
 
     def mask(self, text: str) -> str:
-        """Return a text with the names in place of their values."""
+        """Return a text with the placeholders in place of their values."""
         for value, name in self._masked:
             text = text.replace(value, name)
         return text
@@ -112,6 +120,19 @@ class AccountLease:
     def close(self) -> None:
         """Release the log-in."""
         self._accounts.release(self._login)
+
+
+def placeholder(field: str) -> str:
+    """Return the text that stands for the value of a field."""
+    return f"<secret:{field}>"
+
+
+def _origins(account: Account) -> tuple[str, ...]:
+    """Return the origins of an account in the one form in which they are compared. Raises UsageError."""
+    for each in account.origins:
+        if not origin(each):
+            raise UsageError(f"account {account.name}: {each!r} is no origin: write https://host")
+    return origins(*account.origins)
 
 
 def value_of(what: str, text: str, environ: Mapping[str, str]) -> str:

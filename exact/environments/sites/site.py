@@ -176,8 +176,10 @@ class Account(_Declaration, frozen=True, kw_only=True):
     name: str
     """Name in messages; not secret."""
     fields: dict[str, str]
-    """Values that an agent may type by their names in angle brackets: `fill [3] "<password>"`. `$NAME` is replaced by that environment
-    variable."""
+    """Values that an agent may type by their placeholders: `fill [3] "<secret:password>"`, or `"<password>"`. `$NAME` is replaced by that
+    environment variable."""
+    origins: tuple[str, ...] = ()
+    """Origins at which the values may be typed: `https://host[:port]`. Empty: that of the task's start, and of `browser.login.url`."""
 
 
 class Outside(Requests, frozen=True, kw_only=True):

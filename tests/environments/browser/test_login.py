@@ -88,9 +88,9 @@ def task(shop: Shop) -> Task:
 async def test_a_script_logs_in_with_secrets_that_no_observation_shows(browser: Browser, shop: Shop) -> None:
     async with home(browser, LoginConfig(script=SCRIPT, secrets=SECRETS, expired="/form$"), simulation=True) as environment:
         seen = await environment.reset(task(shop))
-        assert seen.title == "Home" and "your word is <word>" in seen.text and WORD not in repr(seen)
+        assert seen.title == "Home" and "your word is <secret:word>" in seen.text and WORD not in repr(seen)
         typed = await look(environment, f'fill [{find(seen, "Word").id}] "<word>"')
-        assert find(typed, "Word").value == "<word>"
+        assert find(typed, "Word").value == "<secret:word>"
         assert await environment.page.evaluate("document.querySelector('input').value") == WORD
         with pytest.raises(Exception, match="no page to go back to"):
             await do(environment, "go_back")
@@ -183,7 +183,7 @@ async def test_accounts_are_leased_without_a_sandbox_too(browser: Browser, shop:
     )
     async with environments.open(simulation=False) as one, environments.open(simulation=False) as other:
         seen = [(await each.reset(task(shop))).text for each in (one, other)]
-    assert "Hello <user>" in seen[0] and WORD not in "".join(seen) and shop.entered == 2
+    assert "Hello <secret:user>" in seen[0] and WORD not in "".join(seen) and shop.entered == 2
 
 
 @pytest.fixture(scope="module")
@@ -279,14 +279,14 @@ async def test_a_secret_is_neither_in_the_html_nor_in_the_description_of_a_step(
     login = LoginConfig(secrets={"word": "$EXACT_TEST_WORD", "name": "topsecret"})
     async with opened(browser, BrowserConfig(screenshots=False, html=True, download_bytes=1000, login=login)) as environment:
         seen = await environment.reset(Task(id="shop", instruction="", start=f"http://localhost:{httpserver.port}/"))
-        assert f">{escape('<word>')}</a>" in seen.html and "<word>" in seen.text and "top" not in repr(seen)
-        with pytest.raises(ActionError, match=r"^<name>\.bin was not downloaded"):
+        assert f">{escape('<secret:word>')}</a>" in seen.html and "<secret:word>" in seen.text and "top" not in repr(seen)
+        with pytest.raises(ActionError, match=r"^<secret:name>\.bin was not downloaded"):
             await do(environment, f"click [{find(seen, 'File').id}]")
         loaded = await look(environment, f"click [{find(seen, 'Load').id}]")
         while not loaded.downloads:  # a busy browser begins it late
             loaded = await look(environment, "wait")
-        assert loaded.downloads[0].startswith("<name>.bin (1 bytes") and "top" not in repr(loaded)
+        assert loaded.downloads[0].startswith("<secret:name>.bin (1 bytes") and "top" not in repr(loaded)
         await do(environment, f"click [{find(seen, 'Ask').id}]")
-        with pytest.raises(ActionError, match=r"says 'x+<name>'") as cut:
+        with pytest.raises(ActionError, match=r"says 'x+<secre'") as cut:
             await do(environment, "scroll down")
         assert "top" not in str(cut.value)

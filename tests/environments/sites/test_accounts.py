@@ -60,10 +60,11 @@ def test_a_variable_that_is_not_set_is_named() -> None:
 
 def test_secrets_are_typed_but_read_as_names() -> None:
     login = Login(ANN, ENVIRON)
-    assert login.fill("<user>: <password>") == "ann@shop.test: hunter 2&"
+    assert login.fill("<user>: <password>") == login.fill("<secret:user>: <secret:password>") == "ann@shop.test: hunter 2&"
+    assert login.named("a <b> <password>") == "<secret:password>" and not login.named("<secret:other> <secret>")
     assert (
         login.mask("Hello ann@shop.test, hunter 2& /?p=hunter+2%26&q=hunter%202%26")
-        == "Hello <user>, <password> /?p=<password>&q=<password>"
+        == "Hello <secret:user>, <secret:password> /?p=<secret:password>&q=<secret:password>"
     )
     assert "hunter" not in repr(login)
 
@@ -71,9 +72,9 @@ def test_secrets_are_typed_but_read_as_names() -> None:
 @pytest.mark.parametrize("written", [json.dumps, partial(json.dumps, ensure_ascii=False), html.escape, partial(html.escape, quote=False)])
 def test_a_secret_is_a_name_however_it_is_written(written: Callable[[str], str]) -> None:
     login = Login(ANN, {"ANN": "p\"a\\ss&wörd'<3"})
-    assert login.mask(written(login.fill("<password>"))).strip('"') == "<password>"
+    assert login.mask(written(login.fill("<password>"))).strip('"') == "<secret:password>"
 
 
 def test_a_secret_is_a_name_as_browsers_write_it_in_forms_and_addresses() -> None:
     login = Login(ANN, {"ANN": "it's (5*~)!&"})
-    assert login.mask("it%27s+%285*%7E%29%21%26 it's%20(5*~)!%26") == "<password> <password>"
+    assert login.mask("it%27s+%285*%7E%29%21%26 it's%20(5*~)!%26") == "<secret:password> <secret:password>"

@@ -11,10 +11,11 @@ from urllib.parse import urljoin
 from exact.action import Action
 from exact.environments.browser.act.context import ActionContext
 from exact.environments.browser.act.drag import drag_between, drag_element
-from exact.environments.browser.act.elements import ask_element
+from exact.environments.browser.act.elements import accepted, ask_element, locate
 from exact.environments.browser.act.partial import Ineffective, PartialAction
 from exact.environments.browser.act.press import click_element, hover_element, move_pointer
 from exact.environments.browser.act.scroll import scroll_around, scroll_middle, wheel_middle, wheel_over
+from exact.environments.browser.act.secret import fill_at, fill_at_focus, has_foreign_frames
 from exact.environments.browser.act.upload import upload_files
 from exact.environments.browser.page.cdp import click_mouse
 from exact.environments.browser.page.clipboard import uses_clipboard
@@ -87,19 +88,29 @@ async def _drag_at(context: ActionContext, action: Action) -> None:
 
 
 async def _fill(context: ActionContext, action: Action) -> None:
-    id, text = action.elements[0], context.fill(str(action.args[1]))
+    id, given = action.elements[0], str(action.args[1])
+    text = await fill_at(context, given, locate(context, id).frame)
     answer = await ask_element(context, id, script("act/focus"), text)
     if answer["done"]:
         return
-    if text:
+    if text != given and await has_foreign_frames(context, given):
+        await ask_element(context, id, script("act/insert"), text)
+    elif text:
         await _type_text(context, text)
     else:
         await context.tab.page.keyboard.press("Delete")
 
 
 async def _type(context: ActionContext, action: Action) -> None:
+    given = str(action.args[0])
     await context.tab.evaluate(script_call("act/new_word"))
-    await _type_text(context, context.fill(str(action.args[0])))
+    if context.holds_secret(given):
+        frame, text = await fill_at_focus(context, given)
+        if await has_foreign_frames(context, given):
+            accepted("focus", await context.tab.evaluate_in(frame, script_call("act/insert", text)))
+            return
+        given = text
+    await _type_text(context, given)
 
 
 async def _type_text(context: ActionContext, text: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +28,11 @@ class ActionContext:
     """Takes the address behind a restored page, whose tab has no history. Empty if there is none."""
     focus: Callable[[Tab], Awaitable[None]]
     """Brings another tab to the front."""
-    fill: Callable[[str], str] = str
-    """Returns a text as it is typed, with secrets in place of their names."""
+    fill: Callable[[str, Iterable[str]], str] = lambda text, where: text
+    """Returns a text as it is typed, with secrets in place of their placeholders. The second argument: the origins of the documents that
+    may get it. Raises SecretRefused where they are not the secret's own."""
+    holds_secret: Callable[[str], bool] = lambda text: False
+    """Returns whether a placeholder of a secret stands in a text."""
     files: Mapping[str, Path]
     """Files that may be uploaded, by name."""
     clipboard: Clipboard | None = None

@@ -367,8 +367,8 @@ async def test_each_branch_has_a_log_in_of_its_own_whose_secrets_are_not_read(fr
         await do(first, f'fill [{find(seen, "user").id}] "<user>"')
         await do(first, f'fill [{find(seen, "pass").id}] "<password>"')
         step = await click(first, "Log in")
-        assert fresh.received == b"password=hunter2" and find(step.observation, "Hello <user> <password>")
-        assert [effect.url for effect in step.effects] == ["http://shop.test/size?user=<user>"]
+        assert fresh.received == b"password=hunter2" and find(step.observation, "Hello <secret:user> <secret:password>")
+        assert [effect.url for effect in step.effects] == ["http://shop.test/size?user=<secret:user>"]
         assert b"hunter2" not in msgspec.json.encode(step) and b"anna" not in msgspec.json.encode(step)
         async with environments.open(simulation=False):
             third = asyncio.ensure_future(anext(aiter(_opened(environments))))

@@ -1,0 +1,143 @@
+"""Placeholders of secrets are filled at the secrets' own origins only."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from pytest_httpserver import HTTPServer
+
+from exact.config import BrowserConfig, LoginConfig
+from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup
+from exact.environments.sites.site import Account, Outside
+from exact.errors import SecretRefused, UsageError
+from exact.task import Task
+
+from .pages import do, find, look
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+WORD = "s3cret-Word!"
+FIELDS = "<input aria-label=Word type=password><input aria-label=Plain><div contenteditable aria-label=Note role=textbox>-</div>"
+
+
+class Pair:
+    """Two allowed origins of one server: `own`, where the task starts, and `other`."""
+
+    def __init__(self, server: HTTPServer) -> None:
+        self.own, self.other = f"http://localhost:{server.port}", f"http://127.0.0.1:{server.port}"
+        server.expect_request("/").respond_with_data(FIELDS, content_type="text/html")
+        server.expect_request("/frame").respond_with_data(f"{FIELDS}<iframe src='{self.other}/'></iframe>", content_type="text/html")
+        thief = "<input id=t autofocus><script>setInterval(() => document.getElementById('t').focus(), 1)</script>"
+        server.expect_request("/thief").respond_with_data(thief, content_type="text/html")
+        server.expect_request("/robbed").respond_with_data(f"{FIELDS}<iframe src='{self.other}/thief'></iframe>", content_type="text/html")
+        inside = f"{FIELDS}<iframe srcdoc='<input aria-label=Inner>'></iframe><iframe sandbox srcdoc='<input aria-label=Boxed>'></iframe>"
+        server.expect_request("/inside").respond_with_data(inside, content_type="text/html")
+        server.expect_request("/prompt").respond_with_data("<button onclick=\"prompt('Word?')\">Ask</button>", content_type="text/html")
+
+    def task(self, path: str = "/") -> Task:
+        return Task(id="pair", instruction="Look.", start=self.own + path, origins=(self.other,))
+
+
+@pytest.fixture
+def pair(httpserver: HTTPServer) -> Pair:
+    return Pair(httpserver)
+
+
+@asynccontextmanager
+async def opened(browser: Browser, *, simulation: bool = True, **login: object) -> AsyncIterator[BrowserEnvironment]:
+    config = BrowserConfig(screenshots=False, login=LoginConfig(secrets={"word": WORD}, **login))  # type: ignore[arg-type]
+    async with BrowserFactory(browser, PageSetup(), config, isolated=False).open(simulation=simulation) as environment:
+        yield environment
+
+
+async def values(environment: BrowserEnvironment) -> list[str]:
+    found = [await frame.evaluate("[...document.querySelectorAll('input')].map(each => each.value)") for frame in environment.page.frames]
+    return [value for each in found for value in each]
+
+
+@pytest.mark.parametrize("simulation", [True, False])
+@pytest.mark.parametrize("written", ["<secret:word>", "<word>", "is <secret:word>!"])
+async def test_a_secret_is_typed_at_its_own_origin_only(browser: Browser, pair: Pair, simulation: bool, written: str) -> None:
+    async with opened(browser, simulation=simulation) as environment:
+        seen = await environment.reset(pair.task())
+        typed = await look(environment, f'fill [{find(seen, "Plain").id}] "{written}"')
+        assert find(typed, "Plain").value == written.replace("<word>", "<secret:word>")
+        assert WORD in (await values(environment))[1]
+        seen = await look(environment, f'goto "{pair.other}/"')
+        own, other = pair.own.replace(".", r"\."), pair.other.replace(".", r"\.")
+        for action in (f'fill [{find(seen, "Word").id}] "{written}"', f'fill [{find(seen, "Note").id}] "{written}"'):
+            with pytest.raises(SecretRefused, match=rf"^<secret:word> belongs to {own}: it is not typed at {other}; [^\n]*$"):
+                await do(environment, action)
+        await do(environment, f"click [{find(seen, 'Word').id}]")
+        with pytest.raises(SecretRefused):
+            await do(environment, f'type "{written}"')
+        assert not any(await values(environment))
+
+
+async def test_a_frame_of_another_origin_gets_no_secret(browser: Browser, pair: Pair) -> None:
+    async with opened(browser) as environment:
+        seen = await environment.reset(pair.task("/frame"))
+        own, foreign = (each for each in seen.elements if each.name == "Word")
+        with pytest.raises(SecretRefused):
+            await do(environment, f'fill [{foreign.id}] "<secret:word>"')
+        await do(environment, f"click [{foreign.id}]")
+        with pytest.raises(SecretRefused):
+            await do(environment, 'type "<secret:word>"')
+        await do(environment, f'fill [{own.id}] "<secret:word>"')
+        await do(environment, f"click [{find(seen, 'Plain').id}]")
+        await do(environment, 'type "<secret:word>"')
+        assert await values(environment) == [WORD, WORD, "", ""]
+
+
+async def test_a_frame_that_takes_the_focus_meanwhile_gets_no_secret(browser: Browser, pair: Pair) -> None:
+    async with opened(browser) as environment:
+        seen = await environment.reset(pair.task("/robbed"))
+        await do(environment, f'fill [{find(seen, "Word").id}] "<secret:word>"')
+        assert (await values(environment))[::2] == [WORD, ""]
+
+
+async def test_a_document_without_an_address_has_the_origin_of_its_page_unless_it_is_sandboxed(browser: Browser, pair: Pair) -> None:
+    async with opened(browser) as environment:
+        seen = await environment.reset(pair.task("/inside"))
+        with pytest.raises(SecretRefused, match="typed at null"):
+            await do(environment, f'fill [{find(seen, "Boxed").id}] "<word>"')
+        typed = await look(environment, f'fill [{find(seen, "Inner").id}] "<word>"')
+        assert find(typed, "Inner").value == "<secret:word>"
+
+
+async def test_a_dialog_of_another_origin_gets_no_secret(browser: Browser, pair: Pair) -> None:
+    async with opened(browser) as environment:
+        seen = await environment.reset(pair.task("/prompt"))
+        asked = await look(environment, f"click [{find(seen, 'Ask').id}]")
+        assert (await look(environment, f'fill [{find(asked, "answer").id}] "<word>"')).text.count("<secret:word>") == 1
+        await do(environment, 'answer "<secret:word>"')
+        seen = await look(environment, f'goto "{pair.other}/prompt"')
+        asked = await look(environment, f"click [{find(seen, 'Ask').id}]")
+        for action in (f'fill [{find(asked, "answer").id}] "<word>"', 'answer "<secret:word>"'):
+            with pytest.raises(SecretRefused):
+                await do(environment, action)
+        await do(environment, "dismiss")
+
+
+async def test_secrets_may_be_bound_to_further_origins(browser: Browser, pair: Pair) -> None:
+    async with opened(browser, secret_origins=(pair.other.upper().replace("HTTP", "http") + "/",)) as environment:
+        seen = await environment.reset(pair.task())
+        with pytest.raises(SecretRefused):
+            await do(environment, f'fill [{find(seen, "Word").id}] "<secret:word>"')
+        seen = await look(environment, f'goto "{pair.other}/"')
+        await do(environment, f'fill [{find(seen, "Word").id}] "<secret:word>"')
+        assert (await values(environment))[0] == WORD
+    with pytest.raises(UsageError, match="'shop' is no origin: write https://host"):
+        async with opened(browser, secret_origins=("shop",)) as environment:
+            await environment.reset(pair.task())
+
+
+async def test_an_accounts_values_are_bound_to_its_origins(browser: Browser, pair: Pair) -> None:
+    outside = Outside(accounts=(Account(name="ann", fields={"word": WORD}, origins=(pair.other,)),))
+    factory = BrowserFactory(browser, PageSetup(), BrowserConfig(screenshots=False), isolated=False, outside=outside)
+    async with factory.open(simulation=True) as environment:
+        seen = await environment.reset(pair.task())
+        with pytest.raises(SecretRefused, match=f"^<secret:word> belongs to {pair.other}: it is not typed at {pair.own};"):
+            await do(environment, f'fill [{find(seen, "Word").id}] "<secret:word>"')

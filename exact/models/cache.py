@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from exact.errors import ModelError, UsageError
+from exact.marks import without_key
 from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Choice, Image, Price, Usage
 from exact.models.wire import SEEDS
 
@@ -142,10 +143,11 @@ class CachedModel:
 def digest(request: ChatRequest, model: str, about: str = "") -> bytes:
     """Return the digest of what an answer depends on: model, text, pictures and sampling.
 
-    It does not depend on the number of samples or on the role: samples 0 to 3 of four are samples 0 to 3 of eight.
+    It does not depend on the number of samples or on the role: samples 0 to 3 of four are samples 0 to 3 of eight. Nor does it depend on
+    the marks of fences, which differ between attempts.
     """
     messages = [
-        [m.role, *(["image", part.media_type, hashlib.sha256(part.data).hexdigest()] if isinstance(part, Image) else part.text
+        [m.role, *(["image", part.media_type, hashlib.sha256(part.data).hexdigest()] if isinstance(part, Image) else without_key(part.text)
                    for part in m.parts), *([m.items] if m.items else [])]
         for m in request.messages
     ]  # fmt: skip

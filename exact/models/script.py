@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from exact.marks import without_key
 from exact.models.base import ChatRequest, Image, Text, TokenChance, ToolCall
 
 
@@ -33,9 +34,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """Digest of the content: words and pictures, without seed and n."""
+        """Digest of the content: words and pictures, without seed, n, and the key of the fences."""
         pictures = [hashlib.sha256(image).hexdigest() for image in self.images]
-        return hashlib.sha256(json.dumps([self.messages, pictures]).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([[(role, without_key(text)) for role, text in self.messages], pictures]).encode()).hexdigest()
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):

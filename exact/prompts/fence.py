@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from exact.inert import inert
+from exact.marks import mark_of
 from exact.models.tokens import rough
 
 MAX_CHARACTERS = 24_000
 """Maximum characters of a fenced text. A longer text is cut at its end, with a note."""
 
 _BRACKETS = str.maketrans({**dict.fromkeys("⟦〚⟬⦗【", "["), **dict.fromkeys("⟧〛⟭⦘】", "]")})
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _CUTS: ContextVar[list[str] | None] = ContextVar("cuts", default=None)
 
@@ -31,15 +31,15 @@ def record_cuts() -> Iterator[list[str]]:
 
 
 def fence(text: str, label: str, limit: int = MAX_CHARACTERS) -> str:
-    """Return the text between `⟦label digest⟧` and `⟦/label digest⟧`.
+    """Return the text between `⟦label mark⟧` and `⟦/label mark⟧`.
 
-    The text cannot close its own fence: the fence's brackets, and similar ones, become plain brackets inside. The digest is that of the
-    text. Control characters, text-direction overrides and invisible tags are removed. Half a surrogate pair, which a request cannot encode,
+    The text cannot close its own fence: the fence's brackets, and similar ones, become plain brackets inside, and the mark is a digest of
+    the text under the attempt's key. Characters that are not seen are written out. Half a surrogate pair, which a request cannot encode,
     becomes U+FFFD.
     """
-    body = _SURROGATE.sub("�", _UNSEEN.sub("", shorten(text.strip("\n"), limit, label).translate(_BRACKETS)))
-    digest = hashlib.sha256(body.encode()).hexdigest()[:8]
-    return f"⟦{label} {digest}⟧\n{body}\n⟦/{label} {digest}⟧"
+    body = _SURROGATE.sub("�", shorten(inert(text.strip("\n")), limit, label).translate(_BRACKETS))
+    mark = mark_of(body)
+    return f"⟦{label} {mark}⟧\n{body}\n⟦/{label} {mark}⟧"
 
 
 def shorten(text: str, limit: int, label: str = "text") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from exact.deprecated import renamed_arguments, with_simulation
 from exact.environments.base import EnvironmentFactory
 from exact.environments.process.stderr import log_stderr_to
 from exact.errors import EnvironmentFailure, InfrastructureError, UsageError
+from exact.marks import use_fence_key
 from exact.models.base import ChatModel
 from exact.prompts.library import use_folder
 from exact.reflection.base import Memory
@@ -147,7 +149,9 @@ class Runner:
                 task=task, config=self.config, agent=agent, environments=agent.informed_factory(environments), state=state, journal=journal,
                 blobs=self.folder.blobs, memory=memory, repeat_uncertain=self.repeat_uncertain,
             )  # fmt: skip
-            await attempt.run()
+            assert state.opened is not None
+            with use_fence_key(state.opened.fences):
+                await attempt.run()
             write_whole(folder / "tree.json", to_json(state.tree))
             return line_of(task, self.config, state, oracle=agent.oracle)
 
@@ -169,6 +173,7 @@ class Runner:
             config=digest,
             versions=versions(),
             memory="" if memory is None else memory.version,
+            fences=secrets.token_hex(16),
         )
 
     def _models(self, stack: AsyncExitStack) -> Models:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from exact.agents.parse import parse_action
 from exact.context import Argument
 from exact.errors import ActionError
+from exact.marks import use_fence_key, without_key
 from exact.models.tokens import rough
 from exact.prompts.fence import fence, one_line, shorten
 from exact.prompts.library import prompt_names, render_prompt
@@ -37,9 +38,29 @@ def test_ordinary_text_is_not_changed():
     assert fence(text, "page").split("\n", 1)[1].rsplit("\n", 1)[0] == text
 
 
-def test_unseen_characters_do_not_reach_the_model():
-    hidden = "a\x1b[2J\u202eb\U000e0041c\x00"
-    assert fence(hidden, "page").split("\n")[1] == "a[2Jbc"
+def test_unseen_characters_are_shown_to_the_model():
+    hidden = "a\x1b[2J\u202eb\U000e0041c\x00ig\u200bnore\ufe01"
+    assert fence(hidden, "page").split("\n")[1] == r"a␛[2J\u202eb\U000e0041c␀ig\u200bnore\ufe01"
+
+
+def test_a_page_of_unseen_characters_takes_no_more_of_a_prompt_than_another():
+    assert len(fence("\U000e0041" * 30_000, "page", 1000)) < 1200
+
+
+def test_marks_follow_from_the_text_and_the_key_of_the_attempt():
+    with use_fence_key("00ff"):
+        keyed, same, other = fence("a", "page"), fence("a", "page"), fence("b", "page")
+    with use_fence_key("01ff"):
+        elsewhere = fence("a", "page")
+    assert keyed == same and len({MARK.findall(each)[0] for each in (keyed, other, elsewhere, fence("a", "page"))}) == 4
+
+
+def test_questions_of_two_attempts_are_equal_without_their_keys():
+    whole = {render_prompt("value", context=context(), label=action_label, history=5).user}
+    for key in ("aa", "bb"):
+        with use_fence_key(key):
+            whole.add(render_prompt("value", context=context(), label=action_label, history=5).user)
+    assert len(whole) == 3 and len({without_key(each) for each in whole}) == 1 and without_key(min(whole)) in whole
 
 
 def test_text_that_a_prompt_cuts_is_noted():

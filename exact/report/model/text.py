@@ -76,7 +76,7 @@ def share(sizes: list[int], total: int) -> int:
 
 
 def _weight(text: str) -> int:
-    return len(text.encode()) + 5 * len(_ESCAPED.findall(text)) + 5 * len(UNSEEN.findall(text))
+    return len(text.encode()) + 5 * len(_ESCAPED.findall(text)) + 7 * len(UNSEEN.findall(text))
 
 
 def _cut(text: str, cap: int, weight: int) -> str:

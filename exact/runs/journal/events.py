@@ -56,6 +56,8 @@ class Opened(Event, frozen=True, kw_only=True, tag="opened"):
     """Versions of exact, its commit, Python, Playwright and the like, by name."""
     memory: str = ""
     """Version of the reflection memory at the start; empty without a memory."""
+    fences: str = ""
+    """Random key, as hex digits, under which the marks of this attempt's prompts are drawn. Empty in journals before it was recorded."""
 
 
 class Reset(Event, frozen=True, kw_only=True, tag="reset"):

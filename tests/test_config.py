@@ -119,6 +119,18 @@ def test_a_value_out_of_its_range_names_its_key(section: str, key: str, value: o
     assert f"{section}.{key}" in told({section: {key: value}})
 
 
+@pytest.mark.parametrize(
+    "data, says",
+    [
+        ({"value": {"kind": "logprobs"}}, "unknown value 'logprobs' in configuration key value.kind: did you mean 'logprob'?"),
+        ({"search": {"final": "zzz"}}, "unknown value 'zzz' in configuration key search.final: valid: "),
+        ({"models": {"policy": {"model": "m", "api": "chats"}}}, "unknown value 'chats' in configuration key models.policy.api: "),
+    ],
+)
+def test_an_unknown_word_names_the_valid_ones(data: dict[str, Any], says: str) -> None:
+    assert says in told(data)
+
+
 def test_a_section_that_is_no_mapping_is_named() -> None:
     assert "search" in told({"search": 3})
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, get_origin
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
@@ -113,6 +114,8 @@ def _check_keys(data: object, section: type[msgspec.Struct], where: str) -> None
             raise unknown("configuration key", f"{where}{key}", [where + name for name in types])
         if isinstance(types[key], type) and issubclass(types[key], msgspec.Struct) and not isinstance(value, Mapping):
             raise _section(f"{where}{key}", types[key], [where + name for name in types if name != key])
+        if isinstance(value, str) and (choices := _choices(types[key])) and value not in choices:
+            raise unknown("value", value, choices, where=f"configuration key {where}{key}")
         for kind in getattr(types[key], "__args__", (types[key],)):
             if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
                 if get_origin(types[key]) is dict and isinstance(value, Mapping):
@@ -120,6 +123,14 @@ def _check_keys(data: object, section: type[msgspec.Struct], where: str) -> None
                         _check_keys(part, kind, f"{where}{key}.{name}.")
                 else:
                     _check_keys(value, kind, f"{where}{key}.")
+
+
+def _choices(kind: Any) -> set[str]:
+    """Return the words that a key takes; empty where it takes other texts too, or none."""
+    parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    if not all(get_origin(part) is Literal or part in (NoneType, bool, int, float) for part in parts):
+        return set()
+    return {word for part in parts if get_origin(part) is Literal for word in get_args(part) if isinstance(word, str)}
 
 
 def _section(key: str, section: type[msgspec.Struct], beside: list[str]) -> UsageError:

@@ -51,6 +51,8 @@ class ModelCapabilities(Strict, frozen=True, kw_only=True, omit_defaults=True):
     """A system turn. Without it its text begins the first user turn."""
     limit: Limit | None = None
     """Name of the cap on new tokens."""
+    least_tokens: AtLeastOne | None = None
+    """Fewest new tokens that the cap may name. A lower cap is raised to it."""
     cache: bool | None = None
     """Marks of what to cache: `cache_control` of the messages API, `prompt_cache_key` of the others. The chat API gets it only where this
     is true."""

@@ -28,6 +28,14 @@ FIELDS = {
 """Fields of a request that a capability stands for."""
 
 NO_BODY: Mapping[str, Any] = {}
+_LEAST_TOKENS = re.compile(
+    r"(?:at least|minimum(?: value)?(?: of| is)?|min(?:imum)?|>=?|greater than(?: or equal to)?|no less than)\D{0,20}?(\d+)"
+    r"|(\d+)\s*(?:or more|at least|<=)",
+    re.I,
+)
+"""Matches the fewest new tokens that a server takes as a cap."""
+_MOST_LEAST_TOKENS = 1024
+"""Caps up to which a server's least one is followed."""
 FEWER_TOP_LOGPROBS = 5
 """Likeliest tokens a position that are requested where more are refused: no server that lists any lists fewer."""
 
@@ -158,6 +166,8 @@ def adjusted(known: Learned, body: Mapping[str, Any], param: str, message: str, 
         return _with(known, images=False)
     if _too_many_listed(body, named, message):
         return _with(known, top_logprobs=FEWER_TOP_LOGPROBS)
+    if named and set(named) <= set(LIMITS) and (least := _least_tokens(body, named[0], message)):
+        return _with(known, least_tokens=least)
     if not named or set(named) <= set(LIMITS):
         limit = _other_limit(takes, body, param, message)
         if limit is not None:
@@ -214,6 +224,14 @@ def _other_limit(takes: ModelCapabilities, body: Mapping[str, Any], param: str, 
         return None
     is_named = re.search(rf"(?<!\w){other}(?!\w)", message) is not None
     return other if is_named or (_named(sent, param, message) and _UNKNOWN.search(message)) else None
+
+
+def _least_tokens(body: Mapping[str, Any], limit: str, message: str) -> int | None:
+    """Return the fewest new tokens that a refused cap may name, where the refusal names more than were sent."""
+    if (found := _LEAST_TOKENS.search(message)) is None or _UNKNOWN.search(message):
+        return None
+    least = int(found[1] or found[2]) + ("greater than" in found[0].lower() and "equal" not in found[0].lower())
+    return least if body[limit] < least <= _MOST_LEAST_TOKENS else None
 
 
 def _named(field: str, param: str, message: str) -> bool:

@@ -45,7 +45,7 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCa
     sampling, notes = request.sampling, list[str]()
     out: dict[str, Any] = {"model": model, "messages": turns(request.messages, takes, notes)}
     out |= sampling_fields(sampling, takes, notes)
-    out[takes.limit or "max_tokens"] = sampling.max_tokens
+    out[takes.limit or "max_tokens"] = max(sampling.max_tokens, takes.least_tokens or 1)
     if n > 1:
         out["n"] = n
     if sampling.seed is not None and takes.seed is not False:

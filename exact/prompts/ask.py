@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
-from exact.errors import ActionError, AnswerError, ModelError
+from exact.errors import ActionError, AnswerError, ModelError, PromptRefused
 from exact.models.base import ChatModel, ChatRequest, Choice, Message, Text
 from exact.models.wire import SEEDS
 from exact.prompts.fence import fence
@@ -58,16 +58,18 @@ async def read_choices(
     `parse` raises ActionError or AnswerError, whose text goes back to the model. A sample that the server withheld does not parse. Only
     when no sample parses is the question asked again; with `repair` also once for the samples that do not, with the first one's error.
     Each attempt's `sampling.seed` is drawn from (`seed`, role, node, attempt, draw). Raises AnswerError when the last attempt gives nothing
-    either, and ModelError; that too where the model was not heard each time, because its server gave no answer.
+    either, PromptRefused where the server's filter withheld all answers, and ModelError; that too where the model was not heard each time,
+    because its server gave no answer.
     """
     asked, error, shown, found, wanted = request, "", _NOTHING, list[tuple[Choice, T]](), request.sampling.n
-    silent = 0
+    silent = withheld = 0
     for attempt in range(ATTEMPTS):
         keyed = call_seed(seed, request.role, request.node, attempt, request.draw)
         sampling = msgspec.structs.replace(request.sampling, seed=keyed, n=wanted)
         asked = msgspec.structs.replace(request, messages=_with_error(request, shown, error), sampling=sampling, attempt=attempt)
         answer = await model.complete(asked)
         silent += all(choice.finish == "empty" for choice in answer.choices)
+        withheld += all(choice.finish == "content_filter" for choice in answer.choices)
         errors: list[tuple[Choice, str]] = []
         for choice in answer.choices:
             try:
@@ -82,7 +84,8 @@ async def read_choices(
         raise ModelError(
             f"the server of {model.name} gave no answer to {silent} of {ATTEMPTS} questions for the {request.role}; no other can be read"
         )
-    raise AnswerError(f"{model.name} gave nothing for the {request.role} that can be read, asked {ATTEMPTS} times: {error}")
+    kind = PromptRefused if withheld == ATTEMPTS else AnswerError
+    raise kind(f"{model.name} gave nothing for the {request.role} that can be read, asked {ATTEMPTS} times: {error}")
 
 
 def call_seed(seed: int, role: str, node: int, attempt: int, draw: int = 0) -> int:

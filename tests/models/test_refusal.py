@@ -55,6 +55,25 @@ def test_a_field_without_a_capability_is_left_out_by_name():
     assert after(BODY, "max_tokens is too large: 100000").without == {"max_tokens"}
 
 
+@pytest.mark.parametrize(
+    ("message", "least"),
+    [
+        ("max_tokens must be at least 16", 16),
+        ("Invalid 'max_tokens': integer below minimum value. Expected a value >= 16, but got 7 instead.", 16),
+        ("[{'loc': ['body', 'max_tokens'], 'msg': 'Input should be greater than or equal to 8'}]", 8),
+        ("max_tokens must be greater than 9", 10),
+        ("max_tokens: minimum of 32", 32),
+    ],
+)
+def test_a_cap_that_is_too_low_is_raised(message, least):
+    assert after(BODY, message, "max_tokens") == Learned(takes=ModelCapabilities(least_tokens=least))
+
+
+@pytest.mark.parametrize("message", ["max_tokens must be at least 1", "max_tokens must be at least 4096", "max_tokens: wrong"])
+def test_a_cap_that_no_minimum_explains_is_left_out(message):
+    assert after(BODY, message, "max_tokens").without == {"max_tokens"}
+
+
 def test_a_refusal_in_other_words_leaves_out_all_that_can_be():
     found = after(BODY, "Nope.")
     assert found.without == {"max_tokens", "min_p"}

@@ -149,6 +149,11 @@ def test_a_grammar_is_sent_in_the_field_that_the_server_reads(ask, takes, sent):
     assert written == plain | sent and notes == (() if sent else ("grammar",))
 
 
+def test_a_cap_below_the_least_one_is_raised_to_it(ask):
+    caps = [wire.body(ask(max_tokens=cap), "m", n=1, index=0, takes=ModelCapabilities(least_tokens=16))[0]["max_tokens"] for cap in (1, 99)]
+    assert caps == [16, 99]
+
+
 def position(token, logprob=-0.5, **fields):
     return {"token": token, "logprob": logprob, **fields}
 

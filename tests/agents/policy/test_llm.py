@@ -9,7 +9,7 @@ from exact.agents.policy.llm import LLMPolicy
 from exact.agents.policy.prior import floor_priors
 from exact.config import ModelConfig, PolicyConfig
 from exact.context import Taken
-from exact.errors import AnswerError, ModelError, UsageError
+from exact.errors import AnswerError, ModelError, PromptRefused, UsageError
 from exact.models.base import Image, Sampling, Text
 from exact.models.openai import OpenAIModel
 from exact.models.scripted import Reply, ScriptedModel, ScriptedServer
@@ -78,6 +78,17 @@ async def test_after_two_more_questions_it_is_an_answer_error():
 async def test_an_answer_that_did_not_end_by_itself_is_not_taken(finish, told):
     with pytest.raises(AnswerError, match=told):
         await proposed(samples(Reply(text="Action: click [2]", finish=finish)))
+
+
+@pytest.mark.parametrize(("withheld", "kind"), [((0, 1, 2), PromptRefused), ((0, 2), AnswerError)])
+async def test_answers_that_are_withheld_each_time_are_a_prompt_that_is_refused(withheld, kind):
+    def answers(question, sample):
+        return Reply(text="", finish="content_filter") if len(model.requests) - 1 in withheld else "I cannot decide."
+
+    model = ScriptedModel(answers)
+    with pytest.raises(AnswerError) as raised:
+        await proposed(model)
+    assert type(raised.value) is kind
 
 
 @pytest.mark.parametrize("silent", [(0,), (2,), (0, 1, 2)])

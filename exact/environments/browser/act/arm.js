@@ -10,15 +10,23 @@ async function arm(x, y, accepted, place) {
   const hit = hitAt(x, y);
   const away = !hit || chain(element).includes(hit);
   if (!accepts(hit)) return {missed: away ? 'moves away when it is pointed at' : `is covered by ${words(hit)} while it is pointed at`};
-  const state = globalThis.exactGuard = {over: '', slipped: false};
+  const state = globalThis.exactGuard = {over: '', slipped: false, released: 0};
   let pressed = false;
   state.lets = event => {
     const found = () => [event.composedPath()[0], hitAt(event.clientX, event.clientY)];
+    if (event.type === 'pointerdown' && state.released >= state.due) {
+      globalThis.exactGuard = undefined;
+      return true;
+    }
     if (event.type === 'pointerdown') {
       pressed = found().some(accepts);
       if (!pressed) state.over = words(event.target);
     }
     if (event.type === 'pointerup' && pressed) state.slipped = !found().some(accepts) && node.isConnected && boxes().length > 0 && moved();
+    if (event.type === 'pointerup') {
+      state.released += 1;
+      state.onRelease?.();
+    }
     const strange = state.slipped && !nearest(event.target)?.contains(element) && Boolean(nearest(event.target));
     return pressed && !strange;
   };

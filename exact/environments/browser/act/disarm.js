@@ -1,7 +1,15 @@
 // Reports on a guard, and ends it unless it is to be kept. Returns {over, slipped}: what was hit instead of the element, empty if nothing
-// was, and whether the element moved away between the press and the release.
-function disarm(keep) {
-  const {over, slipped} = globalThis.exactGuard ?? {};
-  if (!keep) globalThis.exactGuard = undefined;
-  return {over: over ?? '', slipped: Boolean(slipped)};
+// was, and whether the element moved away between the press and the release. `releases`: the releases of the button that are waited for
+// before; the guard then stays until the next press begins.
+function disarm(keep, releases = 0) {
+  const guard = globalThis.exactGuard ?? {over: '', slipped: false, released: Infinity};
+  const report = () => ({over: guard.over, slipped: guard.slipped});
+  if (guard.released < releases)
+    return new Promise(next => Object.assign(guard, {due: releases, onRelease: () => guard.released >= releases && next(report())}));
+  if (!keep) {
+    globalThis.exactGuard = undefined;
+    guard.released = Infinity;
+    guard.onRelease?.();
+  }
+  return report();
 }

@@ -19,6 +19,8 @@ _MOST_AIMS = 6
 """Times that an element is aimed at before it is given up."""
 _WAIT_LIMIT = 1.0
 """Seconds for which requests are waited for that scrolling or pointing started."""
+_REPORT_LIMIT = 0.1
+"""Seconds after a press within which its guard reports; else it is asked. A press that opens a document ends the guard with the old one."""
 
 Act = Callable[[AimPoint], Awaitable[None]]
 """Does something with the mouse at a point."""
@@ -47,7 +49,7 @@ async def click_element(context: ActionContext, id: str, *, button: Button = "le
     async with aiming(context) as aims:
         if (target := await settled_aim(aims, id)) is None:
             return False
-        slipped = await press(aims, id, target, click)
+        slipped = await press(aims, id, target, click, releases=count)
     if slipped:
         raise PartialAction(f"[{id}] moved away while it was pressed: no click reached it")
     return True
@@ -69,10 +71,10 @@ async def hover_element(context: ActionContext, id: str) -> AimPoint | None:
     raise PartialAction(f"[{id}] moves away whenever it is pointed at")
 
 
-async def press(aims: Aiming, id: str, target: AimPoint, act: Act, undo: Act | None = None) -> bool:
+async def press(aims: Aiming, id: str, target: AimPoint, act: Act, undo: Act | None = None, *, releases: int = 0) -> bool:
     """Point at an element and let `act` press there; aim again where something else came under the pointer first.
 
-    `undo`: releases what `act` leaves pressed, where that was stopped. Return whether the element moved away before the release. Raises
+    `undo`: releases what `act` leaves pressed, where that was stopped. `releases`: how often `act` releases the button. Return whether the element moved away before the release. Raises
     ActionError where nothing was pressed.
     """
     found: AimPoint | None = target
@@ -81,12 +83,14 @@ async def press(aims: Aiming, id: str, target: AimPoint, act: Act, undo: Act | N
         if found is None:
             break
         if not (result := await _point(aims, found)).missed:
-            await act(found)
-            result = await _disarm(aims.context, found, keep=undo is not None)
             if undo:
+                await act(found)
+                result = await _disarm(aims.context, found, keep=True)
                 if result.missed:
                     await undo(found)
                 await _disarm(aims.context, found)
+            else:
+                result = await _act_guarded(aims.context, found, act, releases)
             if not result.missed:
                 return result.slipped
         await _requests(aims.context)
@@ -140,6 +144,23 @@ async def _arm(context: ActionContext, target: AimPoint) -> PressResult:
     if answer.get("missed"):
         await _disarm(context, target)
     return PressResult(str(answer.get("missed", "")))
+
+
+async def _act_guarded(context: ActionContext, target: AimPoint, act: Act, releases: int) -> PressResult:
+    """Act, and return what became of the press. The page is asked while it acts, which saves a round trip in pages without frames."""
+    if _others(context, target) or target.found.get("frame"):
+        await act(target)
+        return await _disarm(context, target)
+    report = asyncio.ensure_future(_ask_page(context, target.frame, "act/disarm", True, releases))
+    try:
+        await act(target)
+        await asyncio.wait({report}, timeout=_REPORT_LIMIT)
+        answer = report.result() if report.done() else None
+    finally:
+        report.cancel()
+        await asyncio.gather(report, return_exceptions=True)
+    clean = answer and not (answer["over"] or answer["slipped"])
+    return PressResult() if clean else await _disarm(context, target)
 
 
 async def _disarm(context: ActionContext, target: AimPoint, *, keep: bool = False) -> PressResult:

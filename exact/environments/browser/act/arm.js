@@ -1,7 +1,16 @@
 // Guards the next press: lets it through only where it hits the element that aim.js found. `x`, `y`, `rank` and `place` are what aim.js
 // returned. An element that moved when the pointer came gets a frame to come to rest. Returns {missed: reason} where the point no longer
-// hits the element, and nothing is guarded then. disarm.js ends the guard.
-async function arm(x, y, accepted, place) {
+// hits the element, and nothing is guarded then. disarm.js ends the guard. `wait`: whether the pointer is on its way; the guard waits until
+// the page has dealt with it, or another one is asked for.
+async function arm(x, y, accepted, place, wait = false) {
+  globalThis.exactArming?.abort();
+  const arming = globalThis.exactArming = new AbortController();
+  if (wait) {
+    const channel = new MessageChannel();  // its messages come after the events that the pointer causes, and are not throttled as timers
+    addEventListener('pointermove', () => channel.port2.postMessage(0), {capture: true, once: true, signal: arming.signal});
+    await new Promise(next => { channel.port1.onmessage = next; });
+    if (arming.signal.aborted) return {};
+  }
   const {node, element, nearest, chain, hitAt, rank, words, boxes} = globalThis.exactAim ?? {};
   if (!node?.isConnected) return {missed: 'has vanished while it was pointed at'};
   const moved = () => JSON.stringify(boxes()[0]) !== place;

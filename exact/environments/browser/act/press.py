@@ -19,8 +19,8 @@ _MOST_AIMS = 6
 """Times that an element is aimed at before it is given up."""
 _WAIT_LIMIT = 1.0
 """Seconds for which requests are waited for that scrolling or pointing started."""
-_REPORT_LIMIT = 0.1
-"""Seconds after a press within which its guard reports; else it is asked. A press that opens a document ends the guard with the old one."""
+_ANSWER_LIMIT = 0.1
+"""Seconds after an event of the mouse within which the page answers what was asked about it; else it is asked again."""
 
 Act = Callable[[AimPoint], Awaitable[None]]
 """Does something with the mouse at a point."""
@@ -74,8 +74,8 @@ async def hover_element(context: ActionContext, id: str) -> AimPoint | None:
 async def press(aims: Aiming, id: str, target: AimPoint, act: Act, undo: Act | None = None, *, releases: int = 0) -> bool:
     """Point at an element and let `act` press there; aim again where something else came under the pointer first.
 
-    `undo`: releases what `act` leaves pressed, where that was stopped. `releases`: how often `act` releases the button. Return whether the element moved away before the release. Raises
-    ActionError where nothing was pressed.
+    `undo`: releases what `act` leaves pressed, where that was stopped. `releases`: how often `act` releases the button. Return whether
+    the element moved away before the release. Raises ActionError where nothing was pressed.
     """
     found: AimPoint | None = target
     result = PressResult("cannot be clicked")
@@ -112,8 +112,7 @@ async def settled_aim(aims: Aiming, id: str, *, covered: bool = False) -> AimPoi
 async def _point(aims: Aiming, target: AimPoint) -> PressResult:
     """Move the pointer to a target and guard the next press. Return why the target is missed by now, if it is; nothing is guarded then."""
     aims.pointed = True
-    await move_mouse(aims.context.tab.cdp, target.x, target.y)
-    result = await _arm(aims.context, target)
+    result = await _point_and_arm(aims.context, target)
     if not aims.context.tab.traffic.is_idle:  # a picture that pointing loads has no size before, and may move the rest
         await _requests(aims.context)
         result = await _arm(aims.context, target)
@@ -134,6 +133,30 @@ async def _requests(context: ActionContext) -> None:
                 await context.tab.traffic.idle()
 
 
+async def _point_and_arm(context: ActionContext, target: AimPoint) -> PressResult:
+    """Move the pointer and guard the next press. In pages without frames both are asked for at once, which saves a round trip."""
+    move = move_mouse(context.tab.cdp, target.x, target.y)
+    answer = None
+    if _is_alone(context, target):
+        answer = await _meanwhile(_ask_page(context, target.frame, "act/arm", *target.seen, True), move)
+    else:
+        await move
+    return PressResult() if answer == {} else await _arm(context, target)
+
+
+async def _meanwhile(question: Awaitable[Any], act: Awaitable[None]) -> Any:
+    """Return the answer to a question that the page answers while it deals with an act; None where it does not come in time."""
+    asked, doing = asyncio.ensure_future(question), asyncio.ensure_future(act)  # the page gets the question first
+    try:
+        await doing
+        await asyncio.wait({asked}, timeout=_ANSWER_LIMIT)
+        return asked.result() if asked.done() else None
+    finally:
+        for task in (asked, doing):
+            task.cancel()
+        await asyncio.gather(asked, doing, return_exceptions=True)
+
+
 async def _arm(context: ActionContext, target: AimPoint) -> PressResult:
     """Guard the next press in all frames, unless the element is not hit even now."""
     others = _others(context, target)
@@ -148,17 +171,11 @@ async def _arm(context: ActionContext, target: AimPoint) -> PressResult:
 
 async def _act_guarded(context: ActionContext, target: AimPoint, act: Act, releases: int) -> PressResult:
     """Act, and return what became of the press. The page is asked while it acts, which saves a round trip in pages without frames."""
-    if _others(context, target) or target.found.get("frame"):
+    answer = None
+    if _is_alone(context, target):
+        answer = await _meanwhile(_ask_page(context, target.frame, "act/disarm", True, releases), act(target))
+    else:
         await act(target)
-        return await _disarm(context, target)
-    report = asyncio.ensure_future(_ask_page(context, target.frame, "act/disarm", True, releases))
-    try:
-        await act(target)
-        await asyncio.wait({report}, timeout=_REPORT_LIMIT)
-        answer = report.result() if report.done() else None
-    finally:
-        report.cancel()
-        await asyncio.gather(report, return_exceptions=True)
     clean = answer and not (answer["over"] or answer["slipped"])
     return PressResult() if clean else await _disarm(context, target)
 
@@ -170,6 +187,11 @@ async def _disarm(context: ActionContext, target: AimPoint, *, keep: bool = Fals
     found = [answer for answer in answers if answer]
     over = next((answer["over"] for answer in found if answer["over"]), "")
     return PressResult(f"is covered by {over} when it is pressed" if over else "", any(answer["slipped"] for answer in found))
+
+
+def _is_alone(context: ActionContext, target: AimPoint) -> bool:
+    """Return whether no other frame can take what the mouse does."""
+    return not target.found.get("frame") and not _others(context, target)
 
 
 def _others(context: ActionContext, target: AimPoint) -> list[str]:

@@ -118,6 +118,8 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """Handling of a page's dialogs. ask: the agent sees and answers them."""
     download_bytes: AtLeastZero = 50_000_000
     """Largest file that is downloaded, in bytes."""
+    document_bytes: AtLeastOne = 20_000_000
+    """Largest document that is opened, in bytes once decompressed. A navigation to a larger one fails, and the page before stays."""
     traces: str = ""
     """Folder of Playwright traces of live environments. Traces contain everything that a page contains. The suite
     `webarena_verified` also writes the answer and the HAR of each attempt there. Empty: none."""
@@ -132,6 +134,9 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """Most seconds to wait for a server to answer a navigation. Then loading is stopped, and the page before stays."""
     allow_origins: tuple[str, ...] = ()
     """Further origins, such as `https://login.example.org`, to which pages and agents may navigate beside the task's own."""
+    deny: tuple[str, ...] = ()
+    """Never reached, even where allowed: origins (`https://pay.example`), hosts (`pay.example`, `*.ads.example`), addresses and networks
+    (`10.0.0.0/8`)."""
     page_snapshots: bool = False
     """Restore pages from snapshots where that is cheaper than a replay. Fields, storage, focus and scroll are restored; the state of
     scripts is not, and a fingerprint detects this only where it shows. Environments that fork do not use them: their snapshots are

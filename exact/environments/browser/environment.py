@@ -231,7 +231,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         alike = same or (comparable and before is not None and before.text == observation.text)  # what moved may look moved too
         if alike and before and action.name in _DRAGS and (found := moved_elements(before.elements, observation.elements)):
             info["moved"] = found
-        if stopped := self.tabs.downloads.refused:
+        if stopped := self.tabs.downloads.refused or self.tabs.take_too_large():
             self.tabs.downloads.refused, stopped = "", secrets.mask(stopped)
             if same and len(own) == 1:
                 raise ActionError(stopped)

@@ -16,6 +16,7 @@ from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.launch.trace import PlaywrightTrace
 from exact.environments.browser.login import LoginSession
 from exact.environments.browser.memo import Memo, OpenTab
+from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.observe import redaction
 from exact.environments.browser.observer import Observer
@@ -118,7 +119,7 @@ class EpisodeSetup:
         self.observer.ids, self.observer.instruction, self.observer.drawn = Ids(), "", None
         self.begin_parts(task, downloads)
         self._hooks.policy_changed(tabs.policy)
-        tabs.browser.interceptor.register(self.context_id, tabs.policy)
+        self._apply(tabs.policy)
 
     def begin_parts(self, task: Task, downloads: tuple[str, ...] = ()) -> None:
         """Replace the parts that belong to an episode besides its pages: files, downloads, dialogs, clipboard, request policy."""
@@ -229,14 +230,22 @@ class EpisodeSetup:
             return
         assert self.context is not None
         tabs = self.tabs
-        interceptor = tabs.browser.interceptor
-        interceptor.register(self.context_id, RequestPolicy(tabs.policy.allowed, writes=True, frames=tabs.window))
+        preparing = RequestPolicy(tabs.policy.allowed, writes=True, frames=tabs.window)
+        preparing.deny = tabs.policy.deny
+        self._apply(preparing)
         try:
             with tabs.timeouts.unlimited():
                 await self.setup.prepare(Beginning(task, self.context, tabs.present.page, self.simulation))
             await self._clear_history()
         finally:
-            interceptor.register(self.context_id, tabs.policy)
+            self._apply(tabs.policy)
+
+    def _apply(self, policy: RequestPolicy) -> None:
+        """Let a policy decide from now on about the requests and connections of the context."""
+        assert self.context is not None
+        browser = self.tabs.browser
+        browser.interceptor.register(self.context_id, policy)
+        browser.admit(self.context, policy)
 
     async def _open_tabs(self, task: Task) -> None:
         """Open the task's further tabs, before the tab of its start page."""
@@ -282,9 +291,10 @@ class EpisodeSetup:
             allowed, writes=explores or not self.simulation, frames=self.tabs.window, only=only, harmless=self._harmless,
             learns=not self.isolated,
         )  # fmt: skip
-        policy.mask = self.secrets.mask
+        policy.mask, policy.deny = self.secrets.mask, DenyList(config.deny)
         policy.task_origins, policy.headers = own, self._authenticator.headers(config.login)
         policy.document_bytes, policy.document_seconds = config.download_bytes, config.answer_seconds
+        policy.body_bytes = config.document_bytes
         policy.is_inside = lambda url: self.isolated
         return policy
 

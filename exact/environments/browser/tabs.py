@@ -103,6 +103,11 @@ class Tabs:
         *self.history, url = self.history
         return url
 
+    def take_too_large(self) -> str:
+        """Return why a page was not opened that is too large, once; empty where all were."""
+        found, self.policy.too_large = self.policy.too_large, {}
+        return next((found[tab.main_frame] for tab in self.window.tabs if tab.main_frame in found), "")
+
     async def open(self, url: str) -> None:
         """Open an address in the present tab and wait until it is quiet, or has been waited for long enough.
 
@@ -182,6 +187,8 @@ class Tabs:
         if found.error and self.window.unanswered():
             seconds = self.config.answer_seconds
             raise EnvironmentFailure(f"the start page {url} did not answer for {seconds:g} s: raise browser.answer_seconds")
+        if found.error and (large := self.take_too_large()):
+            raise EnvironmentFailure(f"the start page {large}")
         if found.error and (blocked := [effect for effect in self.policy.take_effects() if effect.kind == "blocked"]):
             way_out = f"allow {origin(blocked[0].url)} with --allow-origin if it belongs to the task"
             raise EnvironmentFailure(f"the start page {url} leads to {blocked[0].url}: {way_out}")

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.config import BrowserConfig
-from exact.environments.browser.fork.dial import Dial, dial_directly
 from exact.environments.browser.fork.init_process import DOWNLOADS
 from exact.environments.browser.fork.relay import Relay
 from exact.environments.browser.launch.context import context_options, grant_permissions
 from exact.environments.browser.launch.launch import Browser, chromium_arguments
+from exact.environments.browser.network.destinations import Destinations
+from exact.environments.browser.network.dial import Dialler
 from exact.environments.browser.network.interceptor import RequestInterceptor
 from exact.environments.browser.network.recording import Recording
 from exact.environments.browser.page.cdp import Cdp, CdpSession
@@ -209,21 +210,21 @@ async def connect(
     sandbox: Sandbox,
     artifacts: Path,
     *,
-    hosts: Mapping[str, str] | None = None,
+    destinations: Destinations | None = None,
     recording: Recording | None = None,
     connection: ConnectionState | None = None,
-    dial: Dial = dial_directly,
+    dialler: Dialler | None = None,
     seconds: float = 120.0,
 ) -> ForkedBrowser:
     """Connect to the Chromium in a sandbox once it is ready. Raises EnvironmentFailure with the reason why it is not.
 
-    `hosts`: as in Outside. `artifacts`: the folder in which each environment has a folder for Playwright, which would leave its own behind
-    where an environment ends meanwhile. `connection`: the state of the snapshot that the sandbox is restored from.
+    `destinations`, `dialler`: as in Relay. `artifacts`: the folder in which each environment has a folder for Playwright, which would leave
+    its own behind where an environment ends meanwhile. `connection`: the state of the snapshot that the sandbox is restored from.
     """
     from playwright.async_api import Error
 
     own = artifacts / secrets.token_hex(8)
-    relay = Relay(sandbox, hosts, connection.line if connection else None, dial)
+    relay = Relay(sandbox, destinations, connection.line if connection else None, dialler)
     try:
         address = await relay.connect(path=connection.path if connection else "", seconds=seconds)
         line = await relay.speak()

@@ -159,6 +159,7 @@ class ForkingEnvironment(BrowserEnvironment):
         policy.is_inside = self._store.is_inside
         if self._store.outside:
             self._browser.relay.egress.admit(policy.allowed, sockets=policy.writable)
+            self._browser.relay.egress.listener = policy
 
     @asynccontextmanager
     async def around_call(self, what: str) -> AsyncIterator[None]:
@@ -193,7 +194,7 @@ class ForkingEnvironment(BrowserEnvironment):
             with self.tabs.timeouts.unlimited():
                 await (self._states.restore(self._standing, name) if name else self._states.begin(self._standing))
             if self._states.forks:
-                self._browser.relay.egress.move(self._states.site.base, self._standing.base)
+                self._browser.relay.egress.destinations.move(self._states.site.base, self._standing.base)
 
     async def _reconnect(self, memo: Memo) -> Observed:
         """Restore what lived in the old connection before the first command is sent, then observe."""

@@ -12,16 +12,16 @@ import json
 import secrets
 import socket
 import struct
-from collections.abc import Mapping
 from functools import partial
 from itertools import count
-from typing import Any
 
-from exact.environments.browser.fork.dial import Dial, dial_directly
 from exact.environments.browser.fork.egress import Egress
 from exact.environments.browser.fork.init_process import FRAME, LINE, OUTWARD
-from exact.environments.browser.fork.port import LoopbackPort
+from exact.environments.browser.fork.messages import ControlMessage, control_message
+from exact.environments.browser.network.destinations import Destinations
+from exact.environments.browser.network.dial import Dialler
 from exact.environments.browser.network.interceptor import EVENTS
+from exact.environments.browser.network.port import LoopbackPort
 from exact.environments.browser.page.connection import CdpConnection, CdpState
 from exact.environments.sandbox import Sandbox
 from exact.errors import EnvironmentFailure
@@ -36,15 +36,19 @@ class Relay:
     """The relay of one sandbox. `lost` tells why the environment ended."""
 
     def __init__(
-        self, sandbox: Sandbox, hosts: Mapping[str, str] | None = None, line: CdpState | None = None, dial: Dial = dial_directly
+        self,
+        sandbox: Sandbox,
+        destinations: Destinations | None = None,
+        line: CdpState | None = None,
+        dialler: Dialler | None = None,
     ) -> None:
         """Start reading from a sandbox.
 
-        `hosts`: names of servers outside, as in Outside. Nothing outside is reached before the egress admits it. `line`: state of the CDP
-        connection of the snapshot that is restored. `dial` connects to the outside.
+        `destinations`: servers outside. Nothing outside is reached before the egress admits it. `line`: state of the CDP connection of the
+        snapshot that is restored. `dialler` connects to the outside.
         """
         self.sandbox = sandbox
-        self.egress = Egress(self._pass, self._say, hosts or {}, dial)
+        self.egress = Egress(self._pass, self._say, destinations or Destinations(), dialler or Dialler())
         self.line = CdpConnection(self._tell_line, line or CdpState(), EVENTS)
         self.lost = ""
         """The reason why the environment is gone or unusable; empty while it works."""
@@ -230,7 +234,7 @@ class Relay:
                     break
                 data = await self.sandbox.stdout.readexactly(size)
                 if ident == 0:
-                    self._hear(json.loads(data))
+                    self._hear(control_message(data))
                 elif ident == LINE:
                     self.line.feed(data)
                 elif line := self._lines.get(ident):
@@ -239,11 +243,11 @@ class Relay:
                     self.egress.hear(ident, data)
                 elif writer := self._writers.get(ident):
                     await self._hand(writer, data)
-            self._fail("it does not keep to the protocol")
-        except (ValueError, AttributeError, TypeError):  # no JSON, or no object
-            self._fail("it does not keep to the protocol")
+            self._fail(f"it does not keep to the protocol: a frame of {size} bytes")
         except (asyncio.IncompleteReadError, ConnectionError):
             self._fail(await self.sandbox.why())
+        except Exception as error:  # noqa: BLE001 (the boundary to a sandbox, which hostile pages may have taken over)
+            self._fail(f"it does not keep to the protocol: {type(error).__name__}: {str(error)[:200]}")
 
     async def _hand(self, writer: asyncio.StreamWriter, data: bytes) -> None:
         with contextlib.suppress(ConnectionError):
@@ -253,25 +257,26 @@ class Relay:
             else:
                 writer.close()
 
-    def _hear(self, message: dict[str, Any]) -> None:
-        if "ready" in message and not self._found.done():
-            self._found.set_result(message["ready"])
-        elif "held" in message:
+    def _hear(self, message: ControlMessage) -> None:
+        if message.ready is not None:
+            if not self._found.done():
+                self._found.set_result(message.ready)
+        elif message.held is not None:
             self._held.set()
-        elif "open" in message:
-            self.egress.open(message["open"])
-        elif "took" in message:
-            self.egress.took(message["took"], message["bytes"])
-        elif "digest" in message:
-            answer = self._digests.get(message["digest"])
+        elif message.open is not None:
+            self.egress.open(message.open)
+        elif message.took is not None:
+            self.egress.took(message.took, message.bytes or 0)
+        elif message.digest is not None:
+            answer = self._digests.get(message.digest)
             if answer is not None and not answer.done():
-                answer.set_result((message["size"], message["sha256"]))
-        elif "made" in message:
-            self.made = tuple(map(str, message["made"]))
-        elif "failed" in message:
-            self._fail(message["failed"])
-        elif "died" in message:
-            self._fail(f"{message['died']} ended with status {message['status']}{message.get('last', '')}")
+                answer.set_result((message.size or 0, message.sha256 or ""))
+        elif message.made is not None:
+            self.made = message.made
+        elif message.failed is not None:
+            self._fail(message.failed)
+        elif message.died is not None:
+            self._fail(f"{message.died} ended with status {message.status}{message.last}")
 
     def _check(self) -> None:
         if self.lost:

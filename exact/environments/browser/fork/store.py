@@ -18,11 +18,13 @@ from exact.config import BrowserConfig
 from exact.environments.base import Fidelity, Snapshot
 from exact.environments.browser.fork import init_process
 from exact.environments.browser.fork.browser import ConnectionState, ForkedBrowser, chromium_binary, chromium_command, connect
-from exact.environments.browser.fork.dial import dial_through
 from exact.environments.browser.fork.egress import proxy_arguments
 from exact.environments.browser.launch.find import find_browser
 from exact.environments.browser.launch.launch import spellings
 from exact.environments.browser.memo import Memo
+from exact.environments.browser.network.deny import DenyList
+from exact.environments.browser.network.destinations import Destinations
+from exact.environments.browser.network.dial import Dialler
 from exact.environments.browser.network.recording import Recording, recording_of
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.sandbox import GuestSpec, Sandbox, Sandboxes, Service, find_interpreter
@@ -76,6 +78,7 @@ class ForkStore:
         self._services, self._application = tuple(services), application
         self._warn = warn
         self._recording = recording or recording_of(config.recording)
+        self._dialler, self._deny = Dialler(config.proxy), DenyList(config.deny)
         self._memos: dict[str, Memo] = {}
         self._connections: dict[str, ConnectionState] = {}
         self._origin = ""
@@ -195,9 +198,9 @@ class ForkStore:
             sandbox,
             self._artifacts,
             connection=connection,
-            hosts=self.outside.hosts if self.outside else None,
+            destinations=Destinations(self.outside.hosts if self.outside else {}, self._deny),
             recording=self._recording,
-            dial=dial_through(self.config.proxy),
+            dialler=self._dialler,
             seconds=_SECONDS + (0.0 if connection else sum(service.seconds for service in self._services)),
         )
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,19 +16,22 @@ from exact.environments.browser.launch.context import context_options, grant_per
 from exact.environments.browser.launch.driver import start_driver
 from exact.environments.browser.launch.find import find_browser
 from exact.environments.browser.launch.profile import find_profile, remove_profile
+from exact.environments.browser.network.deny import DenyList
+from exact.environments.browser.network.dial import Dialler
 from exact.environments.browser.network.interceptor import RequestInterceptor
+from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.network.recording import recording_of
+from exact.environments.browser.network.wall import WALLED, Wall
 from exact.environments.browser.page.cdp import Cdp
 from exact.environments.browser.page.clipboard import Clipboard, SharedClipboard
 from exact.environments.browser.page.downloads import DownloadStore, LocalDownloadStore
-from exact.environments.sites.accounts import value_of
 from exact.errors import EnvironmentFailure
 from exact.safety import host_name
 from exact.scratch import scratch
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
-    from playwright.async_api import BrowserContext, CDPSession, Page, ProxySettings
+    from playwright.async_api import BrowserContext, CDPSession, Page
 
     from exact.environments.browser.page.connection import CdpConnection
 
@@ -42,7 +45,7 @@ _DISABLED = (
     "AvoidCorsURLLoaderRestartOnRedirect",
     # Send no requests but those of the task.
     *("HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable", "PreconnectToSearch", "OptimizationHints", "NetworkTimeServiceQuerying"),
-    *("Translate", "MediaRouter", "AimEnabled", "LensOverlay"),
+    *("Translate", "MediaRouter", "AimEnabled", "LensOverlay", "FedCm"),
     # Playwright's own list, which this one replaces: Chromium uses the last list only.
     *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "PaintHolding", "ThirdPartyStoragePartitioning"),
 )
@@ -64,10 +67,17 @@ class Browser:
     """A running browser with the interceptor of its requests, made by `launch`."""
 
     def __init__(
-        self, playwright: PlaywrightBrowser, interceptor: RequestInterceptor, store: DownloadStore, cdp: CDPSession | CdpConnection
+        self,
+        playwright: PlaywrightBrowser,
+        interceptor: RequestInterceptor,
+        store: DownloadStore,
+        cdp: CDPSession | CdpConnection,
+        make_wall: Callable[[BrowserConfig], Wall] | None = None,
     ) -> None:
-        """Wrap a browser of Playwright's. `cdp`: the browser's own session."""
+        """Wrap a browser of Playwright's. `cdp`: the browser's own session. `make_wall` makes the wall of a new context."""
         self.playwright, self.interceptor, self.store, self._cdp = playwright, interceptor, store, cdp
+        self._make_wall = make_wall
+        self._walls: dict[BrowserContext, Wall] = {}
         self._clipboard = SharedClipboard(playwright)
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -77,9 +87,14 @@ class Browser:
         `origins`: those of the task, which get the permissions. The context is closed again where this fails or is cancelled. Raises
         UsageError for invalid options.
         """
-        making = asyncio.ensure_future(self.playwright.new_context(**context_options(config, origins)))
+        options, wall = context_options(config, origins), self._make_wall(config) if self._make_wall else None
+        if wall:
+            options["proxy"] = {"server": wall.address}
+        making = asyncio.ensure_future(self.playwright.new_context(**options))
         try:
             context = await asyncio.shield(making)
+            if wall:
+                self._walls[context] = wall
             if config.permissions:
                 await grant_permissions(context, config.permissions, origins)
             for script in scripts:
@@ -89,7 +104,15 @@ class Browser:
             closing = asyncio.ensure_future(_close(making))  # not waited for: the caller was cancelled, or the browser does not answer
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
+            if wall:
+                self._walls = {each: other for each, other in self._walls.items() if other is not wall}
+                wall.close()
             raise
+
+    def admit(self, context: BrowserContext, policy: RequestPolicy) -> None:
+        """Let a context connect to what a policy allows, and to nothing else."""
+        if wall := self._walls.get(context):
+            wall.follow(policy)
 
     async def accept_downloads(self, context: str) -> None:
         """Let a context, by its CDP id, download into the store."""
@@ -109,7 +132,16 @@ class Browser:
 
     async def close_context(self, context: BrowserContext) -> None:
         """Close a context and delete what it stored."""
-        await context.close()
+        try:
+            await context.close()
+        finally:
+            if wall := self._walls.pop(context, None):
+                wall.close()
+
+    def close_walls(self) -> None:
+        """End all connections of contexts that were not closed."""
+        while self._walls:
+            self._walls.popitem()[1].close()
 
     @property
     def version(self) -> str:
@@ -136,19 +168,25 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
     if config.headed and sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise EnvironmentFailure("a browser window needs a screen, and DISPLAY is not set: leave --watch out, or use xvfb-run")
     executable, hosts = find_browser(config.headed), hosts or {}
+    dialler, deny = Dialler(config.proxy), DenyList(config.deny)
+
+    def make_wall(config: BrowserConfig) -> Wall:
+        return Wall(dialler, hosts, deny, plain_tls=config.login.certificate is None)
+
     async with AsyncExitStack() as last:
         folder = last.enter_context(scratch("browser"))
         downloads, artifacts, temporary = (folder / name for name in ("downloads", "artifacts", "temporary"))
         for each in (downloads, artifacts, temporary):  # a browser that is killed does not remove its own folders
             each.mkdir()
         playwright = await last.enter_async_context(start_driver())
+        nowhere = make_wall(config)
+        last.callback(nowhere.close)
         try:
             browser = await playwright.chromium.launch(
                 executable_path=executable,
                 headless=not config.headed,
-                args=[*chromium_arguments(hosts), *pin_arguments(pins)],
-                proxy=_proxy(config, hosts),
-                env=_environment(hosts, temporary),
+                args=[*chromium_arguments({}), f"--proxy-server={nowhere.address}", *WALLED, *pin_arguments(pins)],
+                env=_environment(temporary),
                 artifacts_dir=artifacts,
                 handle_sigint=False,
             )
@@ -160,7 +198,9 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
             interceptor = RequestInterceptor(cdp, recording_of(config.recording))
             await interceptor.start()
             try:
-                yield Browser(browser, interceptor, LocalDownloadStore(str(downloads), cdp), cdp)
+                made = Browser(browser, interceptor, LocalDownloadStore(str(downloads), cdp), cdp, make_wall)
+                last.callback(made.close_walls)
+                yield made
             finally:
                 interceptor.stop()
         finally:
@@ -172,19 +212,6 @@ def pin_arguments(pins: Iterable[str]) -> list[str]:
     """Return Chromium's arguments that accept certificates with pinned public keys."""
     found = list(pins)
     return [f"--ignore-certificate-errors-spki-list={','.join(found)}"] if found else []
-
-
-def _proxy(config: BrowserConfig, hosts: Iterable[str]) -> ProxySettings | None:
-    if not config.proxy.server:
-        return None
-    given: ProxySettings = {
-        "server": config.proxy.server,
-        "bypass": ",".join(filter(None, (config.proxy.bypass, *(name for host in hosts for name in spellings(host))))),
-    }
-    if config.proxy.user:
-        given["username"] = value_of("browser.proxy.user", config.proxy.user, os.environ)
-        given["password"] = value_of("browser.proxy.password", config.proxy.password, os.environ)
-    return given
 
 
 def chromium_arguments(hosts: Mapping[str, str]) -> list[str]:
@@ -200,7 +227,7 @@ def chromium_arguments(hosts: Mapping[str, str]) -> list[str]:
 
 _PASSED = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|DBUS_\w+|XDG_\w+|GTK_\w+|FONTCONFIG_\w+"
-    r"|LD_LIBRARY_PATH|SSL_CERT_(?:FILE|DIR)|SSLKEYLOGFILE|(?:https?|all|ftp|no)_proxy|CHROME_\w+|MESA_\w+|LIBGL_\w+|VK_\w+",
+    r"|LD_LIBRARY_PATH|SSL_CERT_(?:FILE|DIR)|SSLKEYLOGFILE|CHROME_\w+|MESA_\w+|LIBGL_\w+|VK_\w+",
     re.IGNORECASE,
 )
 """Our environment variables that the browser gets; keys and tokens of services are not among them."""
@@ -212,13 +239,10 @@ def spellings(host: str) -> tuple[str, str]:
     return f"{host_name(name)}{colon}{port}", f"{host_name(name)}.{colon}{port}"
 
 
-def _environment(hosts: Mapping[str, str], temporary: Path) -> dict[str, str | float | bool]:
-    """Return the browser's environment variables: those that it needs, no proxy for `hosts`, and the folder for temporary files."""
+def _environment(temporary: Path) -> dict[str, str | float | bool]:
+    """Return the browser's environment variables: those that it needs, and the folder for temporary files."""
     environment: dict[str, str | float | bool] = {name: value for name, value in os.environ.items() if _PASSED.fullmatch(name)}
-    environment["TMPDIR"] = str(temporary)
-    for variable in ("NO_PROXY", "no_proxy"):
-        environment[variable] = ",".join(filter(None, (os.environ.get(variable, ""), *hosts, "localhost,127.0.0.1")))
-    return environment
+    return {**environment, "TMPDIR": str(temporary)}
 
 
 def _first_line(error: Exception) -> str:

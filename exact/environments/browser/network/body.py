@@ -1,10 +1,16 @@
-"""The bodies of documents, which the interceptor reads as a whole. Some never end: they are shown as far as they have come."""
+"""The bodies of responses, which the interceptor reads as a whole, up to a limit.
+
+Some documents never end: they are shown as far as they have come.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import base64
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from exact.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession
@@ -14,10 +20,14 @@ if TYPE_CHECKING:
 _BLOCKS = (4096, 64, 1)
 """Sizes in bytes of the blocks in which a slow body is read, in as many requests. CDP keeps a block back until it is complete, and each
 request reads what the one before has read at once."""
+_WHOLE = 1 << 20
+"""Size in bytes of the blocks in which a body is read that comes in time."""
 _STALL = 1.0
 """Seconds without a block after which a slow body has come as far as it will."""
-_MOST = 8 << 20
-"""Most bytes of a slow body."""
+
+
+class BodyTooLarge(Exception):
+    """A body that has more bytes, once decompressed, than may be read."""
 
 
 class _Slow(NamedTuple):
@@ -29,52 +39,88 @@ class _Slow(NamedTuple):
     """Index of the size of blocks."""
 
 
-class DocumentBodies:
-    """Reads bodies of documents through CDP's Fetch."""
+class Bodies:
+    """Reads bodies of responses through CDP's Fetch."""
 
     def __init__(self, cdp: CDPSession | CdpConnection) -> None:
         self._cdp = cdp
         self._slow: dict[str, _Slow] = {}
         """Addresses whose body did not end in time. CDP gives a body as a whole or as a stream, which is decided before it is read."""
 
-    async def read(self, event: dict[str, Any], seconds: float) -> str | None:
-        """Return the body of a paused response in base64, as far as it comes within about `seconds`.
+    async def read(self, event: dict[str, Any], seconds: float, most: int) -> bytes | None:
+        """Return the body of a paused response, as far as it comes within about `seconds`.
 
-        None: let the browser request it again, which brings more of it. May raise Playwright's Error.
+        `most`: bytes. None: let the browser request it again, which brings more of it. Raises BodyTooLarge; may raise Playwright's Error.
         """
-        id, url = event["requestId"], event["request"]["url"]
+        url = event["request"]["url"]
         if slow := self._slow.get(url):
-            return await self._read_slowly(id, url, slow, seconds / 10)
-        limit = seconds / 3 if event["request"]["method"] == "GET" else None
+            return await self._read_slowly(event, slow, seconds / 10, most)
         try:
-            async with asyncio.timeout(limit):
-                body = await self._cdp.send("Fetch.getResponseBody", {"requestId": id})
+            async with asyncio.timeout(seconds / 3 if event["request"]["method"] == "GET" else None):
+                return await self.whole(event, most)
         except TimeoutError:
             self._slow[url] = _Slow()
             return None
-        return str(body["body"]) if body["base64Encoded"] else base64.b64encode(body["body"].encode()).decode()
 
-    async def _read_slowly(self, id: str, url: str, slow: _Slow, seconds: float) -> str | None:
-        stream = (await self._cdp.send("Fetch.takeResponseBodyAsStream", {"requestId": id}))["stream"]
-        body, ended = await self._read_stream(stream, slow.known, _BLOCKS[slow.level], seconds)
+    async def whole(self, event: dict[str, Any], most: int) -> bytes:
+        """Return a body once it is complete. `most`: bytes. Raises BodyTooLarge; may raise Playwright's Error."""
+        id, length = event["requestId"], _length(event)
+        if length is not None and length <= most:
+            found = await self._cdp.send("Fetch.getResponseBody", {"requestId": id})
+            return base64.b64decode(found["body"]) if found["base64Encoded"] else found["body"].encode()
+        if length is not None:
+            raise BodyTooLarge
+        stream, body = (await self._cdp.send("Fetch.takeResponseBodyAsStream", {"requestId": id}))["stream"], bytearray()
+        while True:
+            part = await self._cdp.send("IO.read", {"handle": stream, "size": min(_WHOLE, most + 1 - len(body))})
+            body += _bytes(part)
+            if len(body) > most:
+                await self._close(stream)
+                raise BodyTooLarge
+            if part["eof"]:
+                return bytes(body)
+
+    async def _read_slowly(self, event: dict[str, Any], slow: _Slow, seconds: float, most: int) -> bytes | None:
+        url = event["request"]["url"]
+        stream = (await self._cdp.send("Fetch.takeResponseBodyAsStream", {"requestId": event["requestId"]}))["stream"]
+        body, ended = await self._read_stream(stream, slow.known, _BLOCKS[slow.level], seconds, most)
         self._slow.pop(url, None)
         if not ended and slow.level + 1 < len(_BLOCKS):
             self._slow[url] = _Slow(len(body), slow.level + 1)
             return None
         if not ended:
             self._slow[url] = _Slow()
-        return base64.b64encode(body).decode()
+        return body
 
-    async def _read_stream(self, stream: str, known: int, block: int, seconds: float) -> tuple[bytes, bool]:
+    async def _read_stream(self, stream: str, known: int, block: int, seconds: float, most: int) -> tuple[bytes, bool]:
         """Return what comes of a body, and whether that is all of it."""
         body, end = bytearray(), asyncio.get_running_loop().time() + _STALL + seconds
-        while len(body) < _MOST and asyncio.get_running_loop().time() < end:
+        while len(body) < most and asyncio.get_running_loop().time() < end:
             try:
                 async with asyncio.timeout(_STALL):
                     part = await self._cdp.send("IO.read", {"handle": stream, "size": block if body else known or block})
             except TimeoutError:
                 break
-            body += base64.b64decode(part["data"]) if part.get("base64Encoded") else part["data"].encode()
+            body += _bytes(part)
             if part["eof"]:
                 return bytes(body), True
         return bytes(body), False
+
+    async def _close(self, stream: str) -> None:
+        from playwright.async_api import Error
+
+        with suppress(Error, EnvironmentFailure):  # the page is gone
+            await self._cdp.send("IO.close", {"handle": stream})
+
+
+def _bytes(part: dict[str, Any]) -> bytes:
+    return base64.b64decode(part["data"]) if part.get("base64Encoded") else part["data"].encode()
+
+
+def _length(event: dict[str, Any]) -> int | None:
+    """Return the bytes of a body; None where its head does not tell, because it is compressed or comes in chunks."""
+    headers = {each["name"].lower(): each["value"].strip() for each in event.get("responseHeaders", ())}
+    if headers.keys() & {"content-encoding", "transfer-encoding"}:
+        return None
+    length = headers.get("content-length", "")
+    return int(length) if length.isascii() and length.isdigit() else None

@@ -7,7 +7,6 @@ redirects, and a session per target would come too late for popups. A request of
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import Iterable
 from contextlib import suppress
 from http.client import responses
@@ -17,7 +16,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from exact.environments.base import SAFE_METHODS, SideEffect
-from exact.environments.browser.network.body import DocumentBodies
+from exact.environments.browser.network.body import Bodies, BodyTooLarge
+from exact.environments.browser.network.documents import ATTACHMENT, Fate, fate_of
 from exact.environments.browser.network.form import field_names, request_body
 from exact.environments.browser.network.pdf import as_page
 from exact.environments.browser.network.policy import PageRequest, RequestDecision, RequestPolicy
@@ -35,7 +35,7 @@ EVENTS = ("Target.targetCreated", "Target.targetDestroyed", "Fetch.requestPaused
 """CDP events that the interceptor handles."""
 _DOCUMENT_TYPES = ("Document", "Other")
 """Types of requests whose responses become documents or workers, which run under the response's content security policy. Chromium ignores
-a policy that `continueResponse` adds to a document, so documents are fulfilled as a whole."""
+a policy that `continueResponse` adds to a document, so documents are fulfilled as a whole, up to a limit."""
 _TRANSFER_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 """Headers about the body as it was transferred, which do not hold for the decoded body."""
 _UNRECORDED = ("EventSource", "Media", "Ping", "Preflight")
@@ -54,7 +54,7 @@ class RequestInterceptor:
 
     def __init__(self, cdp: CDPSession | CdpConnection, recording: Recording | None = None) -> None:
         """Create an interceptor on the browser's own session. `recording`: where answers are recorded, or replayed from."""
-        self._cdp, self._recording, self._bodies = cdp, recording, DocumentBodies(cdp)
+        self._cdp, self._recording, self._bodies = cdp, recording, Bodies(cdp)
         self._policies: dict[str, RequestPolicy] = {}
         """Policies by the CDP id of their browser context."""
         self._contexts: dict[str, str] = {}
@@ -211,13 +211,10 @@ class RequestInterceptor:
         answer = {"requestId": event["requestId"], **_status(found.status), "responseHeaders": headers, "body": encoded(found.body)}
         await self._cdp.send("Fetch.fulfillRequest", answer)
 
-    async def _record(self, event: Event, policy: RequestPolicy) -> None:
-        """Record an answer. CDP gives no body for redirects."""
+    def _record(self, event: Event, policy: RequestPolicy, body: bytes) -> None:
+        """Record an answer."""
         assert self._recording is not None
-        status, body = event["responseStatusCode"], b""
-        if not 300 <= status < 400:
-            got = await self._cdp.send("Fetch.getResponseBody", {"requestId": event["requestId"]})
-            body = base64.b64decode(got["body"]) if got["base64Encoded"] else got["body"].encode()
+        status = event["responseStatusCode"]
         headers = [(each["name"], each["value"]) for each in event.get("responseHeaders", ())]
         content = [(name, value) for name, value in headers if name.lower() not in _TRANSFER_HEADERS]
         self._recording.record(event["request"], status, content, body, policy.mask)
@@ -233,38 +230,65 @@ class RequestInterceptor:
         policy = await self._policy_of(event["frameId"])
         if policy:
             policy.record_answer(event["requestId"], status)
-        if policy and status and self._is_recorded(event):
-            await self._record(event, policy)
-        if policy and event["resourceType"] == "Document" and status and not 300 <= status < 400:
+        if policy and not status and (why := policy.failure(request["url"])):  # the browser knows only that its proxy did not connect
+            await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": why})
+        elif policy is None or not status:
+            await self._pass(event)
+        else:
+            try:
+                await self._answer_response(event, policy)
+            except BodyTooLarge:
+                policy.record_too_large(event["frameId"], request["method"], request["url"])
+                await self._refuse(event, policy)
+
+    async def _answer_response(self, event: Event, policy: RequestPolicy) -> None:
+        """Answer with a response of a server. Raises BodyTooLarge."""
+        request, status, kind = event["request"], event["responseStatusCode"], event["resourceType"]
+        given, fate = event.get("responseHeaders", []), fate_of(status, event.get("responseHeaders", ()))
+        if kind == "Document" and fate is not Fate.PASSED:
             policy.document_came(event["frameId"], request["url"])
-        if policy and status == 401 and event["resourceType"] == "Document":
+        if kind == "Document" and status == 401:
             policy.unauthorized = request["url"]
-        answer: dict[str, Any] = {"requestId": event["requestId"]}
-        if policy is None or event["resourceType"] not in _DOCUMENT_TYPES or not 200 <= status < 600 or 300 <= status < 400:
-            await self._cdp.send("Fetch.continueResponse", answer)
-            return
-        given = event.get("responseHeaders", ())
+        body = None
+        if self._is_recorded(event):
+            body = b"" if 300 <= status < 400 else await self._bodies.whole(event, policy.body_bytes)  # CDP gives none for redirects
+            self._record(event, policy, body)
         csp = {"name": "Content-Security-Policy", "value": policy.content_security_policy()}
-        if event["resourceType"] == "Document" and status == 200 and _is_pdf(given, policy.document_bytes):
-            await self._show_pdf(event)
-            return
-        answer |= {**_status(status, event.get("responseStatusText", "")), "responseHeaders": [*given, csp]}
-        if event["resourceType"] == "Other" or not _is_page(given):
-            await self._cdp.send("Fetch.continueResponse", answer)
-            return
-        body = await self._bodies.read(event, policy.document_seconds)
-        if body is None:
-            answer |= {"responseHeaders": [*_HTML, csp], "body": encoded(_AGAIN)}
-            await self._cdp.send("Fetch.fulfillRequest", answer)
-            return
-        answer["responseHeaders"] = [*(each for each in given if each["name"].lower() not in _TRANSFER_HEADERS), csp]
-        answer["body"] = body
+        if kind == "Document" and status == 200 and _is_pdf(given, policy.document_bytes):
+            await self._show_pdf(event, body if body is not None else await self._bodies.whole(event, policy.document_bytes))
+        elif kind == "Document" and fate is Fate.DOCUMENT:
+            body = body if body is not None else await self._bodies.read(event, policy.document_seconds, policy.body_bytes)
+            await (self._ask_again(event, csp) if body is None else self._fulfill(event, body, csp))
+        elif kind == "Document" and fate is Fate.DOWNLOAD:
+            await self._pass(event, ATTACHMENT)
+        elif kind in _DOCUMENT_TYPES and fate is not Fate.PASSED:
+            await self._pass(event, csp)
+        else:
+            await self._pass(event)
+
+    async def _pass(self, event: Event, *more: dict[str, str]) -> None:
+        """Let a response through as it is, with further headers."""
+        answer: dict[str, Any] = {"requestId": event["requestId"]}
+        if more:
+            status = _status(event["responseStatusCode"], event.get("responseStatusText", ""))
+            answer |= {**status, "responseHeaders": [*event.get("responseHeaders", ()), *more]}
+        await self._cdp.send("Fetch.continueResponse", answer)
+
+    async def _fulfill(self, event: Event, body: bytes, csp: dict[str, str]) -> None:
+        """Answer with a document."""
+        kept = [each for each in event.get("responseHeaders", ()) if each["name"].lower() not in _TRANSFER_HEADERS]
+        status = _status(event["responseStatusCode"], event.get("responseStatusText", ""))
+        answer = {"requestId": event["requestId"], **status, "responseHeaders": [*kept, csp], "body": encoded(body)}
         await self._cdp.send("Fetch.fulfillRequest", answer)
 
-    async def _show_pdf(self, event: Event) -> None:
+    async def _ask_again(self, event: Event, csp: dict[str, str]) -> None:
+        """Answer with a document that requests its own address again."""
+        status = _status(event["responseStatusCode"], event.get("responseStatusText", ""))
+        answer = {"requestId": event["requestId"], **status, "responseHeaders": [*_HTML, csp], "body": encoded(_AGAIN)}
+        await self._cdp.send("Fetch.fulfillRequest", answer)
+
+    async def _show_pdf(self, event: Event, body: bytes) -> None:
         """Answer with the text of a PDF as a page without scripts."""
-        got = await self._cdp.send("Fetch.getResponseBody", {"requestId": event["requestId"]})
-        body = base64.b64decode(got["body"]) if got["base64Encoded"] else got["body"].encode("latin-1", "replace")
         page = await asyncio.to_thread(as_page, body, urlsplit(event["request"]["url"]).path)
         answer = {"requestId": event["requestId"], "responseCode": 200, "body": encoded(page)}
         still = {"name": "Content-Security-Policy", "value": "default-src 'none'"}
@@ -341,10 +365,3 @@ def _is_pdf(headers: Iterable[dict[str, str]], max_bytes: int) -> bool:
     length = found.get("content-length", "0")
     shown = not found.get("content-disposition", "").startswith("attachment")
     return shown and "application/pdf" in found.get("content-type", "") and (not length.isdigit() or int(length) <= max_bytes)
-
-
-def _is_page(headers: Iterable[dict[str, str]]) -> bool:
-    """Return whether a response is a document that can run scripts, not a picture or a download."""
-    found = {each["name"].lower(): each["value"].lower() for each in headers}
-    kind = found.get("content-type", "text/html")
-    return ("html" in kind or "xml" in kind) and not found.get("content-disposition", "").startswith("attachment")

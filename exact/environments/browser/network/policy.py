@@ -9,19 +9,30 @@ that is left does not count either.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple, Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 
 from exact.environments.base import SAFE_METHODS, SideEffect
+from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.harmless import HarmlessRequests, request_kind
 from exact.environments.browser.network.scrub import unchanged
-from exact.safety import origin, refusal
+from exact.safety import host_name, origin, refusal
 
 Reach = Literal["", "sandbox", "recording", "outside"]
 """Where a request that was sent was answered; see SideEffect."""
+
+
+_FAILURES: tuple[tuple[type[OSError], str], ...] = (
+    (socket.gaierror, "NameNotResolved"),
+    (ConnectionRefusedError, "ConnectionRefused"),
+    (TimeoutError, "TimedOut"),
+)
+"""Errors of connections, and their names in CDP's Network.ErrorReason."""
 
 
 class PageRequest(NamedTuple):
@@ -122,9 +133,19 @@ class RequestPolicy:
         """Seconds that a server has for the whole of a document. Then it is shown as far as it has come."""
         self.document_bytes = 1 << 30
         """Most bytes of a PDF whose text is shown."""
+        self.body_bytes = 1 << 24
+        """Most bytes of a document, once decompressed."""
+        self.too_large: dict[str, str] = {}
+        """Why documents were refused that are too large, by frame. The reader empties it."""
         self._effects: list[_Noted] = []
         self._pending: dict[str, _Noted] = {}
         """Writes without an answer yet, by request id."""
+        self._refused: set[str] = set()
+        """Connections that were refused since side effects were last taken."""
+        self._failures: dict[str, str] = {}
+        """Why servers could not be connected to, as CDP names it, by `host:port`."""
+        self.deny = DenyList()
+        """What is refused even where it is allowed."""
         self.mask: Callable[[str], str] = unchanged
         """Masks secrets in what is recorded."""
         self._popups: set[str] = set()
@@ -186,6 +207,42 @@ class RequestPolicy:
         if decision.effect and decision.effect.kind == "request":
             self._effects.append(_Noted(decision.effect, self._kind(message)))
 
+    def connection_refused(self, host: str, port: int, why: str, *, is_socket: bool = False) -> None:
+        """Record a connection that may not be made, once a step. `is_socket`: a WebSocket, which counts as a write where it is allowed."""
+        scheme = ("wss" if port == 443 else "ws") if is_socket else ("https" if port == 443 else "http")
+        url = f"{scheme}://[{host}]:{port}/" if ":" in host else f"{scheme}://{host}:{port}/"
+        self._failures[f"{host_name(host)}:{port}"] = "BlockedByClient"
+        if url in self._refused:
+            return
+        self._refused.add(url)
+        if not is_socket:
+            self.record(SideEffect(kind="blocked", method="CONNECT", url=url, detail=why, write=False))
+        else:
+            self.record_refused_socket(url)
+
+    def record_refused_socket(self, url: str) -> None:
+        """Record a WebSocket that was refused before it opened, so that its messages are not sent."""
+        message = PageRequest("WEBSOCKET", url)
+        decision = self.decide(message, with_document=bool(self._documents))
+        if decision.effect:
+            self.record_blocked(message, msgspec.structs.replace(decision.effect, kind="blocked", reach=""))
+
+    def connection_failed(self, host: str, port: int, error: OSError) -> None:
+        """Note why a server could not be connected to."""
+        found = next((reason for kind, reason in _FAILURES if isinstance(error, kind)), "ConnectionFailed")
+        self._failures[f"{host_name(host)}:{port}"] = found
+
+    def failure(self, url: str) -> str:
+        """Return why the server of a URL could not be connected to, as CDP's Network.ErrorReason; empty where that is not known."""
+        parts = urlsplit(origin(url))
+        return self._failures.pop(f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}", "")
+
+    def record_too_large(self, frame: str, method: str, url: str) -> None:
+        """Record a document that was refused because it is too large."""
+        why = f"{url} was not opened: it has more than the {self.body_bytes:,} bytes that browser.document_bytes allows"
+        self.too_large[frame] = why
+        self.record(SideEffect(kind="blocked", method=method, url=url, detail=why, write=False))
+
     def record_answer(self, request: str, status: int) -> None:
         """Record the status of a write. Do nothing where the write was taken before, or sent under another policy."""
         if sent := self._pending.pop(request, None):
@@ -199,6 +256,7 @@ class RequestPolicy:
         noted, self._effects, self._pending = (*self._effects, *self._pending.values()), [], {}
         self._acting = False
         self._idle.clear()
+        self._refused.clear()
         return tuple(self._settled(each) for each in noted)
 
     def _settled(self, noted: _Noted) -> SideEffect:
@@ -221,7 +279,7 @@ class RequestPolicy:
             self._learn(request, with_document=with_document)
             if request.is_beacon and request.frame in self._left:
                 nature = "harmless"  # a page that is left reports or saves a draft
-        if refused := refusal(url, self.allowed):
+        if refused := refusal(url, self.allowed) or self.deny.refusal(url):
             return RequestDecision(refused, _effect(request, "blocked", detail=refused, write=False if unsafe else None))
         if nature == "read":
             return RequestDecision()

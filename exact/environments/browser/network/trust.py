@@ -13,6 +13,7 @@ import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
+from exact.environments.browser.network.destinations import Destinations
 from exact.errors import EnvironmentFailure, UsageError
 
 _CONNECT_TIMEOUT = 10.0
@@ -47,11 +48,10 @@ def _context_trusting(authorities: Sequence[str]) -> ssl.SSLContext:
 def _pin(context: ssl.SSLContext, origin: str, hosts: Mapping[str, str]) -> str:
     parts = urlsplit(origin)
     name, port = parts.hostname or "", parts.port or 443
-    host, colon, number = hosts.get(name, "").rpartition(":")
-    address = (host, int(number)) if colon and number.isdigit() else (hosts.get(name) or name, port)
+    server = Destinations(hosts).server(name, port)
     try:
         with (
-            socket.create_connection(address, timeout=_CONNECT_TIMEOUT) as plain,
+            socket.create_connection((server.host, server.port), timeout=_CONNECT_TIMEOUT) as plain,
             context.wrap_socket(plain, server_hostname=name) as secured,
         ):
             certificate = secured.getpeercert(binary_form=True)

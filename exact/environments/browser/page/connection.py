@@ -23,6 +23,12 @@ _NUMBER_STEP = 1 << 20
 """Added to the numbers of commands at a restore, so that answers to earlier commands are ignored."""
 
 
+MESSAGE = 128 << 20
+"""Most bytes of one message of a browser. A document of 20 MB comes as 27 MB."""
+_HEAD = 65536
+"""Most bytes of the head with which a WebSocket begins."""
+
+
 class CdpState(NamedTuple):
     """The state of a connection when a snapshot was taken."""
 
@@ -100,6 +106,8 @@ class CdpConnection:
             if not self._begun:
                 self.fail("the browser refuses a WebSocket")
             self._opened.set()
+        elif not self._begun and len(self._received) > _HEAD:
+            raise ValueError("the head of a WebSocket that does not end")
         while self._begun and (found := _next_message(self._received)):
             kind, text, size = found
             del self._received[:size]
@@ -173,6 +181,8 @@ def _next_message(received: bytearray) -> tuple[int, bytes, int] | None:
         if len(received) < 2 + width:
             return None
         size, start = int.from_bytes(received[2 : 2 + width], "big"), 2 + width
+    if size > MESSAGE:
+        raise ValueError(f"a message of {size:,} bytes, of which at most {MESSAGE:,} are read")
     if len(received) < start + size:
         return None
     return received[0] & 15, bytes(received[start : start + size]), start + size

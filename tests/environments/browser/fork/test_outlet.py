@@ -14,8 +14,13 @@ import pytest
 
 from exact.environments.browser.fork import init_process
 from exact.environments.browser.fork.relay import Relay
+from exact.environments.browser.network.destinations import Destinations
+from exact.environments.browser.network.dial import Dialler
 from exact.errors import EnvironmentFailure
 from tests.environments.browser.fork.test_relay import BROWSER, KERNEL, plainly
+
+HEAD = b"GET / HTTP/1.1\r\nHost: shop.test\r\n\r\n"
+"""The bytes that begin a connection."""
 
 
 class Way(NamedTuple):
@@ -39,8 +44,9 @@ async def way_out() -> AsyncIterator[Way]:
         port = int(free.getsockname()[1])
     sent: list[int] = []
     server = await asyncio.start_server(lambda reader, writer: _serve(reader, writer, sent), "127.0.0.1", 0)
+    place = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     async with plainly(browser=[sys.executable, "-c", BROWSER], proxy_port=port) as plain:
-        relay = Relay(plain, {"shop.test": f"127.0.0.1:{server.sockets[0].getsockname()[1]}"})  # type: ignore[arg-type]
+        relay = Relay(plain, Destinations({"shop.test": place, "gone.test": "127.0.0.1:9"}), dialler=Dialler())  # type: ignore[arg-type]
         try:
             await relay.connect(seconds=20)
             relay.egress.admit(["http://shop.test", "http://gone.test"], [])
@@ -80,10 +86,10 @@ async def test_bytes_go_both_ways_and_connections_do_not_mix() -> None:
         ends = [await asked(way, "shop.test") for _ in range(3)]
         many = bytes(range(256)) * 8192
         for number, (answer, _, writer) in enumerate(ends):
-            writer.write(b"%d" % number + many)
+            writer.write(HEAD + b"%d" % number + many)
             assert answer == 0
         for number, (_, reader, writer) in enumerate(ends):
-            assert await reader.readexactly(1 + len(many)) == b"%d" % number + many
+            assert await reader.readexactly(len(HEAD) + 1 + len(many)) == HEAD + b"%d" % number + many
             writer.close()
 
 
@@ -108,9 +114,13 @@ async def test_a_client_that_does_not_speak_socks_is_disconnected() -> None:
 async def test_an_unread_connection_stops_its_server_and_delays_no_other() -> None:
     async with way_out() as way:
         _, flooded, flood = await asked(way, "shop.test")
+        flood.write(HEAD)
+        await flooded.readexactly(len(HEAD))
         flood.write(b"flood")
         await flooded.readexactly(1)
         _, reader, writer = await asked(way, "shop.test")
+        writer.write(HEAD)
+        await reader.readexactly(len(HEAD))
         before = -1
         while before != len(way.sent):  # until the server can send no more
             before = len(way.sent)
@@ -139,6 +149,8 @@ async def test_a_websocket_is_let_through_only_where_it_may_be() -> None:
 async def test_a_paused_environment_sends_nothing_and_loses_nothing() -> None:
     async with way_out() as way:
         _, reader, writer = await asked(way, "shop.test")
+        writer.write(HEAD)
+        await reader.readexactly(len(HEAD))
         await way.relay.hold()
         writer.write(b"held")
         with pytest.raises(TimeoutError):
@@ -152,8 +164,8 @@ async def test_a_paused_environment_sends_nothing_and_loses_nothing() -> None:
 async def test_a_closed_outlet_ends_its_connections_and_accepts_none() -> None:
     async with way_out() as way:
         _, reader, writer = await asked(way, "shop.test")
-        writer.write(b"one")
-        await reader.readexactly(3)
+        writer.write(HEAD)
+        await reader.readexactly(len(HEAD))
         way.relay.egress.shut()
         answer, _, other = await asked(way, "shop.test")
         assert answer == 2
@@ -166,13 +178,13 @@ async def test_after_a_restore_the_connections_of_before_are_closed_and_new_ones
         _, reader, writer = await asked(way, "shop.test")
         await way.relay.hold()
         way.relay._reading.cancel()
-        after = Relay(way.relay.sandbox, way.relay.egress._hosts)
+        after = Relay(way.relay.sandbox, way.relay.egress.destinations)
         await after.connect(path=way.relay.path, seconds=20)
         after.egress.admit(["http://shop.test"], [])
         assert await reader.read() == b""
         _, fresh, other = await asked(way, "shop.test")
-        other.write(b"new")
-        assert await fresh.readexactly(3) == b"new"
+        other.write(HEAD)
+        assert await fresh.readexactly(len(HEAD)) == HEAD
         for each in (writer, other):
             each.close()
         await after.close()
@@ -207,7 +219,5 @@ def test_a_connection_that_is_made_because_another_was_dropped_is_not_dropped_wi
 
 
 def test_an_address_of_a_fork_that_is_none_is_refused() -> None:
-    from exact.environments.browser.fork.egress import Egress
-
     with pytest.raises(EnvironmentFailure, match="the site's hook fork printed 'started', which is no address"):
-        Egress(None, None, {}).move("http://shop.test", "started")  # type: ignore[arg-type]
+        Destinations().move("http://shop.test", "started")

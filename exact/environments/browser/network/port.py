@@ -30,7 +30,9 @@ class LoopbackPort:
         return int(self._socket.getsockname()[1])
 
     def close(self) -> None:
-        """Accept no more connections. The tasks go on."""
+        """Accept no more connections. The tasks go on. May be called twice."""
+        if self._socket.fileno() < 0:
+            return
         asyncio.get_running_loop().remove_reader(self._socket)
         self._socket.close()
 

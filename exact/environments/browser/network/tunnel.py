@@ -1,0 +1,176 @@
+"""One connection that a browser asks for by SOCKS 5 (RFC 1928), made to an admitted destination only, and checked by its first bytes.
+
+Chromium speaks HTTP and TLS itself, so cookies, streams, uploads, downloads and certificates work as without a proxy. The interceptor
+decides about every request; this is a second barrier behind it, which also holds for what the interceptor does not see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import struct
+from collections.abc import Callable
+from typing import Protocol
+
+from exact.environments.browser.network.destinations import Destinations, Server
+from exact.environments.browser.network.dial import Dialler, ForbiddenAddress, Route
+from exact.environments.browser.network.first_bytes import Kind, kind_of, read_first
+from exact.environments.browser.network.upstream import CHUNK
+
+_CONNECT_SECONDS = 30.0
+_FIRST_SECONDS = 60.0
+"""Seconds within which a connection has to say what it is for. Chromium opens some before it needs them."""
+_GREETING, _GRANTED, _FORBIDDEN, _UNREACHABLE, _NO_SUCH_COMMAND = b"\5\0", 0, 2, 4, 7
+"""Messages and reply codes of SOCKS 5."""
+_NAME, _FOUR, _SIX = 3, 1, 4
+"""Address types of SOCKS 5."""
+
+
+class Client(Protocol):
+    """The browser's end of a connection."""
+
+    async def exactly(self, size: int) -> bytes:
+        """Read so many bytes. Raises IncompleteReadError."""
+        ...
+
+    async def read(self) -> bytes:
+        """Read what has come, at most CHUNK bytes; empty at the end. What was read before counts as handed on."""
+        ...
+
+    async def send(self, data: bytes) -> None:
+        """Send bytes, and wait while the browser takes no more."""
+        ...
+
+
+class Listener(Protocol):
+    """Learns which connections are not made."""
+
+    def connection_refused(self, host: str, port: int, why: str, *, is_socket: bool = False) -> None:
+        """Note a connection that may not be made. `is_socket`: it is a WebSocket to a server that may be read from."""
+        ...
+
+    def connection_failed(self, host: str, port: int, error: OSError) -> None:
+        """Note a connection that could not be made."""
+        ...
+
+
+class Tunnel:
+    """A connection from a browser to a server."""
+
+    def __init__(
+        self,
+        client: Client,
+        destinations: Destinations,
+        dialler: Dialler,
+        listener: Callable[[], Listener | None],
+        *,
+        plain_tls: bool = True,
+    ) -> None:
+        """Make one. `listener` returns who learns what fails. `plain_tls`: the browser offers HTTP/2 in TLS for all but WebSockets."""
+        self._client, self._destinations, self._dialler = client, destinations, dialler
+        self._listener, self._plain_tls = listener, plain_tls
+        self._asked = ("", 0)
+        self._begun = self._aborted = False
+        self.is_socket = False
+        """Whether it carries a WebSocket."""
+
+    async def serve(self) -> None:
+        """Serve the connection until either side ends it. Raises OSError, IncompleteReadError or ValueError where a side breaks off."""
+        address = await self._requested()
+        if address is None:
+            return
+        host, port = self._asked = address
+        if why := self._destinations.refusal(host, port):
+            self._refuse(why)
+            await self._reply(_FORBIDDEN)
+            return
+        route = await self._connect(self._destinations.server(host, port))
+        if route is None:
+            return
+        try:
+            await self._reply(_GRANTED)
+            if not route.opening or await self._begin(route):  # an upstream proxy is asked for the server first
+                await self._pump(route)
+        finally:
+            route.writer.transport.abort() if self._aborted else route.writer.close()
+
+    def is_admitted(self) -> bool:
+        """Return whether a connection that is open may stay so, by what is admitted now."""
+        return not self._destinations.refusal(*self._asked) and (not self.is_socket or self._destinations.admits_socket(*self._asked))
+
+    async def _requested(self) -> tuple[str, int] | None:
+        """Return the host and port that the connection is for; None where something else is asked for."""
+        client = self._client
+        given = await client.exactly(2)
+        if given[0] != 5:
+            raise ValueError("no SOCKS 5")
+        await client.exactly(given[1])
+        await client.send(_GREETING)
+        _, command, _, kind = await client.exactly(4)
+        size = (await client.exactly(1))[0] if kind == _NAME else {_FOUR: 4, _SIX: 16}[kind] if kind in (_FOUR, _SIX) else 0
+        raw = await client.exactly(size)
+        host = raw.decode("ascii") if kind == _NAME else str(ipaddress.ip_address(raw))
+        port = int(struct.unpack(">H", await client.exactly(2))[0])
+        if command != 1:
+            await self._reply(_NO_SUCH_COMMAND)
+            return None
+        return host, port
+
+    async def _connect(self, server: Server) -> Route | None:
+        """Connect to a server. Return None where it cannot be reached, or may not be."""
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                return await self._dialler.connect(server, lambda address: self._destinations.address_refusal(server, address))
+        except ForbiddenAddress as error:
+            self._refuse(str(error))
+            await self._reply(_FORBIDDEN)
+        except OSError as error:
+            if listener := self._listener():
+                listener.connection_failed(*self._asked, error)
+            await self._reply(_UNREACHABLE)
+        return None
+
+    def _refuse(self, why: str, *, is_socket: bool = False) -> None:
+        if listener := self._listener():
+            listener.connection_refused(*self._asked, why, is_socket=is_socket)
+
+    async def _begin(self, route: Route) -> bool:
+        """Send the first bytes. Return False where there are none, or not such as may be sent."""
+        async with asyncio.timeout(_FIRST_SECONDS):
+            first = await read_first(self._client.read)
+        if not first:
+            return False
+        kind = kind_of(first)
+        is_socket = kind is Kind.SOCKET or (kind is Kind.SECURE_SOCKET and self._plain_tls)
+        if kind is Kind.OTHER or (is_socket and not self._destinations.admits_socket(*self._asked)):
+            self._aborted = True
+            self._refuse(f"{kind.value}{' while exploring' if is_socket else ''}", is_socket=is_socket)
+            return False
+        self.is_socket, self._begun = is_socket, True
+        route.writer.write(await route.opening(first) if route.opening else first)
+        await route.writer.drain()
+        return True
+
+    async def _pump(self, route: Route) -> None:
+        """Copy bytes in both directions until either side ends."""
+        directions = [asyncio.ensure_future(self._outward(route)), asyncio.ensure_future(self._inward(route.reader))]
+        try:
+            await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for direction in directions:
+                direction.cancel()
+            await asyncio.gather(*directions, return_exceptions=True)
+
+    async def _outward(self, route: Route) -> None:
+        if not self._begun and not await self._begin(route):
+            return
+        while data := await self._client.read():
+            route.writer.write(data)
+            await route.writer.drain()
+
+    async def _inward(self, reader: asyncio.StreamReader) -> None:
+        while data := await reader.read(CHUNK):
+            await self._client.send(data)
+
+    async def _reply(self, what: int) -> None:
+        await self._client.send(bytes((5, what, 0, _FOUR, 0, 0, 0, 0, 0, 0)))

@@ -102,6 +102,8 @@ class Reflection(msgspec.Struct, frozen=True, kw_only=True):
     """Unix time in seconds."""
     tainted: bool = True
     """Whether the text of a page contributed to it."""
+    marks: tuple[str, ...] = ()
+    """What the detector found in the observations that it was drawn from: see exact/injection.py."""
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,12 +27,17 @@ _QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|“[^”]*”""")
 _QUOTED_ARGUMENT = re.compile(r"""(?<=\s)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|“[^”]*”""")
 
 
+_ECHO = re.compile(r"⟦(?P<mark>[^⟦⟧/\n][^⟦⟧\n]*)⟧.*?⟦/(?P=mark)⟧", re.S)
+"""Matches a fence of the prompt that an answer repeats."""
+
+
 def final_answer(text: str) -> str:
     """Return an answer without the model's reasoning.
 
     A tag counts at the beginning of a line if it opens, and outside quoted text if it closes. Reasoning that never closes leaves nothing
-    of what follows its tag. A text without reasoning is returned as it is.
+    of what follows its tag. What the answer repeats of a prompt's fence is data and left out. Any other text is returned as it is.
     """
+    text = _ECHO.sub("", text)
     if "<|channel|>" in text:
         return _final_channel(text)
     answer, at = "", 0

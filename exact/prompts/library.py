@@ -22,6 +22,7 @@ import msgspec
 from exact.errors import UsageError, unknown
 from exact.models.base import Image, Message, Text
 from exact.prompts.fence import fence, first_words, one_line, record_cuts
+from exact.reflection.record import marks
 from exact.views.history import summarise_steps
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ class Library:
             lstrip_blocks=True,
             autoescape=False,  # the output is plain text for a model
         )
-        templates.filters.update(fenced=fence, line=one_line, brief=first_words, summary=summarise_steps)
+        templates.filters.update(fenced=fence, line=one_line, brief=first_words, summary=summarise_steps, marks=marks)
         return templates
 
     def _own(self, file: str) -> Path | None:

@@ -11,6 +11,7 @@ import msgspec
 
 from exact.action import Action
 from exact.context import Context, Reflection
+from exact.injection import injections
 from exact.observation import Observation
 from exact.reflection.base import Kind, Surprise
 
@@ -68,8 +69,14 @@ def reflection_record(
         prompt=prompt,
         created=created,
         tainted=tainted,
+        marks=tuple(dict.fromkeys(mark for seen in (step.observation, surprise.after) if seen is not None for mark in marks(seen))),
     )
     return msgspec.structs.replace(record, id=content_id(record))
+
+
+def marks(observation: Observation) -> tuple[str, ...]:
+    """Return what the detector of injections finds in an observation; empty for an ordinary one."""
+    return injections(observation.title, observation.url, observation.text, observation.html or "")
 
 
 def confidence(reflection: Reflection) -> float:

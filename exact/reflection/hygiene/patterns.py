@@ -1,20 +1,24 @@
-"""Detection of reflections that give instructions instead of stating what was learned.
+"""Patterns of addresses, markup and English phrases that no reflection holds.
 
-Prompts show a reflection as data, in a fence, and quoted text in it is a page's. Even so, a reflection that sends its reader to an address,
-asks for secrets, or speaks as a system or to a tool is quarantined: it is stored, and not shown until a person restores it.
+Prompts show a reflection as data, in a fence, and quoted text in it is a page's. Fewer rules apply to quotes, goals and actions.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from exact.context import Reflection
+from exact.reflection.hygiene.disguise import plain
+from exact.reflection.hygiene.language import QUOTED
 
 _VERB = r"(?:visit|open|go(?:ing)? to|goto|navigate|browse|download|fetch|load|install|curl|wget|post|send|log ?in (?:at|on|to)|follow|use)"
 _ADDRESS = (
     r"(?:\w+://\S+|www\.\S+|\b\d{1,3}(?:\.\d{1,3}){3}\b|"
-    r"\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|ly|example|test|info|biz|ru|cn|xyz|dev|app|me)\b)"
+    r"(?<![A-Za-z0-9.@-])[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.(?:com|org|net|io|ly|example|test|info|biz|ru|cn|xyz|dev|app|me"
+    r"|de|fr|es|br|pt|jp|co|uk|eu"
+    r"|shop|top|site|online|link|click|su|cc|tv|gg|local|invalid)(?![A-Za-z0-9-]|\.[A-Za-z0-9])"
+    r"|(?:[ (\[]|\b)(?:dot|punkt|point|punto|ponto|точка)(?:[ )\]]|\b)\s*"
+    r"(?:com|org|net|io|example|de|fr|es|br|ru|cn|jp|info)\b|\[\.\]|hxxps?)"
 )
 _FILES = "pdf|html?|txt|csv|tsv|json|xml|ya?ml|md|png|jpe?g|gif|svg|webp|docx?|xlsx?|pptx?|odt|ods|js|css|py|log|zip|gz|tar|mp[34]|wav"
 _VISIT = r"(?:visit|open|go(?:ing)? to|goto|navigate(?: to)?|browse(?: to)?|download|curl|wget|log ?in (?:at|on|to)|follow)"
@@ -30,8 +34,9 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile("|".join(patterns), re.I | re.M))
     for name, patterns in {
         "overrides instructions": (
-            r"\b(?:ignore|disregard|forget|override|bypass|do not follow|don't follow|never follow|obey)\b[^.;]{0,40}"
+            r"\b(?:ignore|disregard|forget|override|bypass|obey)\b[^.;]{0,40}"
             r"\b(?:instructions?|goals?|rules?|prompts?|told|asked|everything|restrictions|guidelines|task)\b",
+            r"\b(?:do not|don't|never) follow (?:the |your |any )?(?:user|goal|task|system|original)",
             r"\b(?:new|updated|real|true) (?:instructions?|goal|task|rules?)\b[^.;]{0,30}(?:\bis\b|\bare\b|:|\bfrom\b)",
             r"\binstructions? (?:have|has) (?:been )?(?:changed|updated|replaced)",
         ),
@@ -61,11 +66,11 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         "dictates verdicts or every task": (
             r"\b(?:every|any|all) (?:task|state|page|site|shop|goal|form|login|dialog|request)s?\b[^.;]{0,60}"
             r"\b(?:1(?:\.0)?|A|highest|done|accept|approve|confirm|allow|once)\b",
-            r"\b(?:in|on|at) (?:every|each|any|all) (?:task|state|page|site|login form|permission dialog)s?\b",
+            r"\b(?:in|on|at) (?:every|any|all) (?:task|state|page|site|login form|permission dialog)s?\b",
             r"\b(?:evaluate|judge|grade|value)\b[^.;]{0,30}\b(?:every|any|all) (?:state|page|step)s?\b|\bwithout reading\b|\bmust return\b",
         ),
         "hides from the user": (
-            r"\b(?:never|not|don't) tell\b|\bkeep (?:this|it) (?:a )?secret\b|\bwithout (?:telling|asking) the user\b|\btell the user\b",
+            r"\b(?:never|do not|don't) tell\b|\bkeep (?:this|it) (?:a )?secret\b|\bwithout (?:telling|asking) the user\b|\btell the user\b",
         ),
         "claims authority": (
             r"\b(?:the )?(?:system )?(?:administrator|admin|developer|site owner|owner|operator|root user)\b[^.;]{0,25}"
@@ -74,32 +79,34 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
     }.items()
 )
+_NAMED = re.compile(r"[\w.+@:/?=&%-]*\w\.\w{2,}[\w.+@:/?=&%-]*")
+"""Addresses and names of files in a task."""
 _ALL = frozenset(name for name, _ in _RULES)
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
-_UNSEEN = re.compile(r"[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\U000e0000-\U000e007f]")
 _AROUND = frozenset({"overrides instructions", "speaks as a system or a tool"})
 """What counts also in the goal and in the action; a goal may say what holds from now on."""
 _IN_QUOTES = _AROUND | {"sets rules for good"}
 """What counts also inside quotes; an address or a label there is something that was seen on a page."""
 
 
-def instructions(reflection: Reflection) -> list[str]:
-    """Return the reasons to quarantine a reflection; empty for an ordinary one. Its text about the expectation counts as well.
+def broken(reflection: Reflection) -> list[str]:
+    """Return the names of the rules that a reflection breaks.
 
     An address of the reflection's own site is no reason. Fewer rules apply to the goal and the action, which prompts show too, because they
     are not the reflection's own words.
     """
     r = reflection
-    own = [reason for part in (r.text, r.expected) for reason in _broken(part, r.site, _ALL)]
-    around = [reason for part in (r.instruction or r.task, r.action_label or r.action) for reason in _broken(part, r.site, _AROUND)]
+    own = [reason for part in (r.text, r.expected) for reason in _broken(part, r, _ALL)]
+    around = [reason for part in (r.instruction or r.task, r.action_label or r.action) for reason in _broken(part, r, _AROUND)]
     return list(dict.fromkeys(own + around))
 
 
-def _broken(text: str, site: str, rules: frozenset[str]) -> list[str]:
-    """Return the names of the rules that a text breaks."""
-    plain = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
-    if site:
-        plain = re.sub(rf"(?:\w+://)?(?<![\w.-]){re.escape(site)}(?![\w.-])(?::\d+)?[^\s\"]*", "the site", plain)
-    bare, quotes = _QUOTED.sub('""', plain), [quote[1:-1] for quote in _QUOTED.findall(plain)]
+def _broken(text: str, r: Reflection, rules: frozenset[str]) -> list[str]:
+    """Return the names of the rules that a text breaks. The reflection's site, and addresses that its task names, are allowed."""
+    shown = plain(text)
+    if r.site:
+        shown = re.sub(rf"(?:\w+://)?(?<![\w.-]){re.escape(r.site)}(?![\w.-])(?::\d+)?[^\s\"]*", "the site", shown)
+    for address in _NAMED.findall(r.instruction):
+        shown = shown.replace(address, "the address")
+    bare, quotes = QUOTED.sub('""', shown), [quote[1:-1] for quote in QUOTED.findall(shown)]
     looked = [(name, rule) for name, rule in _RULES if name in rules]
     return [name for name, rule in looked if any(rule.search(part) for part in [bare, *(quotes if name in _IN_QUOTES else [])])]

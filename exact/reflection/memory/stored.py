@@ -13,7 +13,7 @@ from exact.context import Context, Reflection
 from exact.errors import InfrastructureError, UsageError
 from exact.reflection.base import Kind
 from exact.reflection.embed import Embedding, Vector, words
-from exact.reflection.hygiene import instructions
+from exact.reflection.hygiene import DESTROYS, instructions
 from exact.reflection.memory import situation
 from exact.reflection.memory.database import Database
 from exact.reflection.memory.entry import Damaged, Entry, Status, Use
@@ -50,7 +50,8 @@ class StoredMemory:
         """Store a reflection durably; an id that is there already has no effect. Raises InfrastructureError (disk full, file damaged).
 
         Of two reflections that say the same about the same situation, the one with the less certain outcome is merged into the other. A
-        reflection that gives instructions is quarantined. A reflection that a person had forgotten is forgotten again. Stored text never
+        reflection that does more than state what was learned is quarantined; one that only advises to destroy something is kept once a
+        second task has said the same. A reflection that a person had forgotten is forgotten again. Stored text never
         changes: the same reflection from a more certain outcome gets an id of its own, and the first one is merged into it.
         """
         self.add_all([reflection])
@@ -228,14 +229,25 @@ class StoredMemory:
 
     def _standing(self, reflection: Reflection, vector: Vector) -> tuple[Status, str, list[str]]:
         """Return the status of a new reflection, and the ids of those that it replaces."""
-        if reasons := instructions(reflection):
+        reasons = instructions(reflection)
+        second = self._second_source(reflection) if reasons == [DESTROYS] else ""
+        if reasons and not second:
             return "quarantined", "; ".join(reasons), []
         surer, weaker = self._twins(reflection, vector)
         if surer:
             return "merged", surer, []
         if not weaker and (twin := next(self._alike(reflection, vector, "forgotten"), None)):
             return "forgotten", f"says what {twin.id} says", []
-        return "kept", "", weaker
+        return "kept", "", [*weaker, second] if second else weaker
+
+    def _second_source(self, reflection: Reflection) -> str:
+        """Return the id of a reflection that advises the same destructive deed after another task, and waits for that; else empty."""
+        for entry in self._table.entries("quarantined", reflection.kind, "", -1):
+            other = entry.reflection
+            apart = task_without_seed(other.task) != task_without_seed(reflection.task)
+            if entry.note == DESTROYS and apart and situation.same_reflection(reflection, other):
+                return other.id
+        return ""
 
     def _twins(self, reflection: Reflection, vector: Vector, *, before: int | None = None) -> tuple[str, list[str]]:
         """Return the id of an active reflection with the same meaning that is at least as certain, or empty, and the less certain ones."""

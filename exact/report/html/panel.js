@@ -79,6 +79,7 @@ function heading(node, choice, parent) {
   const marks = [
     node.committed && tag("committed", "good"), node.current && tag("last state"), node.pending && tag("in flight"),
     STATUS[node.status] && tag(STATUS[node.status], node.status), writeOf(node) && tag(writeOf(node).what, "blocked"),
+    (node.marks ?? []).length > 0 && tag(`the page ${node.marks.join(", ")}`, "failed"),
   ].filter(Boolean);
   return make("header", {},
     make("p", { class: "quiet" }, `State ${node.id}, ${plural(node.depth, "action")} from the start`,

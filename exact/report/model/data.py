@@ -286,6 +286,8 @@ class TreeState(ReportPart, frozen=True, kw_only=True):
     traces: tuple[Trace, ...] = ()
     note: str = ""
     """Further notes on the step that led here."""
+    marks: tuple[str, ...] = ()
+    """What the detector of injections found in the observation."""
     shown: tuple[RetrievedReflections, ...] = ()
     calls: tuple[ModelCall, ...] = ()
     failures: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from exact.counted import counted
 from exact.environments.base import SideEffect
 from exact.inert import inert
 from exact.observation import Observation
+from exact.reflection.record import marks
 from exact.report.model import data
 from exact.report.model.calls import calls
 from exact.report.model.reading import Reading
@@ -66,6 +67,7 @@ def state(reading: Reading, node: Node, texts: Texts) -> data.TreeState:
         routes=_routes(reading, node, ids),
         traces=_traces(reading, node, ids[0]),
         note=one_line("; ".join(f"{name}: {text}" for name, text in came.info.items())) if came else "",
+        marks=marks(seen) if seen else (),
         shown=tuple(_shown(now.recalled[id, kind]) for id in ids for kind in ("policy", "value") if (id, kind) in now.recalled),
         calls=tuple(call for id in ids for call in calls(reading, id, texts)),
         failures=tuple(one_line(f"{failed.what}: {failed.reason}") for id in ids for failed in reading.failures.get(id, ())),

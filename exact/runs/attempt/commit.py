@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from exact.environments.restore import Slot
 from exact.errors import BudgetExceeded, EnvironmentFailure, ModelError, UncertainCommit
+from exact.reflection.record import marks
 from exact.runs.attempt.context import AttemptContext
 from exact.runs.attempt.ending import is_stopped_unsearched
 from exact.runs.attempt.live import UNCERTAIN
@@ -53,8 +54,10 @@ class Committer:
         self._intend(Decision(edges=edges, reason=reason, value=root.edges[edges[0]].value), PLANNED)
 
     def _intend(self, decision: Decision, stopped: str) -> None:
-        action = self._state.tree.root.edges[decision.edges[0]].action.key
-        self._attempt.record(ev.Decided(step=len(self._state.committed), action=action, decision=decision, stopped=stopped))
+        root = self._state.tree.root
+        found = marks(self._attempt.blobs.get_observation(root.observation)) if root.observation else ()
+        action = root.edges[decision.edges[0]].action.key
+        self._attempt.record(ev.Decided(step=len(self._state.committed), action=action, decision=decision, stopped=stopped, marks=found))
 
     async def check_uncertain(self) -> None:
         """Check an intent that a crash left open.

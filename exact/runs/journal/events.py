@@ -333,6 +333,8 @@ class Decided(Event, frozen=True, kw_only=True, tag="decided"):
     """Edges to take, with the alternatives as they were."""
     stopped: str = ""
     """Reason why the search before it ended, or that a plan continues."""
+    marks: tuple[str, ...] = ()
+    """What the detector of injections found in the observation in which the action is taken: see exact/injection.py."""
 
 
 class Committed(Event, frozen=True, kw_only=True, tag="committed"):

@@ -1,0 +1,95 @@
+"""Quarantine of reflections that do more than state what was learned.
+
+A reflection states a condition of a page and what is better there, in English or in the language of its task. It advises no deed that its
+task does not speak of: to destroy, pay, send, name secrets, weaken a protection, or run something. It grades nothing, obeys no page, hides
+nothing and disguises no letters. Whatever does otherwise is stored, and not shown until a person restores it.
+
+disguise.py  letters in disguise          language.py  languages, conditions, advice, reasons
+patterns.py  addresses, markup, phrases   words.toml   words of eight languages
+"""
+
+from __future__ import annotations
+
+import re
+
+from exact.context import Reflection
+from exact.reflection.hygiene import patterns
+from exact.reflection.hygiene.disguise import disguises, foreign_run, joined, plain
+from exact.reflection.hygiene.language import QUOTED, advice, known_words, languages, same_language, states_condition
+
+DESTROYS = "advises to destroy what its task does not speak of"
+"""The one reason that a second source removes."""
+_DEEDS = {
+    "destroys": DESTROYS,
+    "pays": "advises to pay for what its task does not speak of",
+    "sends": "advises to send or publish what its task does not speak of",
+    "secrets": "names secrets that its task does not speak of",
+    "weakens": "advises to weaken a protection that its task does not speak of",
+    "sweeps": "advises something for all, which its task does not speak of",
+    "runs": "advises to run what its task does not speak of",
+}
+_BY_NAME = frozenset({"destroys", "pays", "weakens"})
+"""Deeds that the name of an element tells too, such as `Delete`."""
+_NEVER = {
+    "obeys": "obeys text of a page",
+    "dictates": "dictates an answer",
+    "hides": "hides from the user",
+    "excuses": "holds against the task",
+    "poses": "claims authority",
+}
+_ANYWHERE = frozenset({"obeys", "poses"})
+"""What counts in a condition and in a reason too."""
+_BRIEF = 5
+"""Words of a note that needs no condition."""
+_ACTION = r"[^.]*?"
+_BUILTIN = re.compile(
+    r'On a page [^.]*?(?:success was expected at|was valued) \d\.\d\d but (?:came out at|turned out) \d\.\d\d, for [^.]*[.…"]+ ?'
+    rf"(?P<advice>Prefer it in such a state(?: to {_ACTION})?|In such a state consider (?P<other>{_ACTION})(?: \(judged \d\.\d\d\))? first"
+    r"|In such a state look for what is still open before doing it|Judge this step in such a state (?:higher|lower))\."
+)
+
+
+def instructions(reflection: Reflection) -> list[str]:
+    """Return the reasons to quarantine a reflection; empty for an ordinary one."""
+    r = reflection
+    task = r.instruction or r.task
+    drawn = [f"was drawn from a page that {mark}" for mark in r.marks]
+    found = [*drawn, *disguises(r.text), *patterns.broken(r), *_form(r, task)]
+    return list(dict.fromkeys(found))
+
+
+def _form(r: Reflection, task: str) -> list[str]:
+    """Return what is wrong with the form and the advice of a reflection."""
+    text = plain(r.text)
+    bare, words, spoken = QUOTED.sub('""', text), known_words(), languages(text)
+    if built_in := _BUILTIN.fullmatch(bare):
+        return _deeds(text[text.rindex("In such a state") :], task, spoken) if built_in["other"] else []
+    found = []
+    brief = len(bare.split()) < _BRIEF and len(bare) < _BRIEF * 6
+    if not brief and not states_condition(text):
+        found.append("states no condition")
+    if not same_language(text, task) or (spoken & {"ru", "zh", "ja"} and foreign_run(text)):
+        found.append("is not in the language of its task")
+    spoken = (spoken or frozenset(words.condition)) | {"en"}
+    says = advice(text)
+    for name, reason in _NEVER.items():
+        looked = bare if name in _ANYWHERE else QUOTED.sub('""', says)
+        if any(words.never_says(name, variant, spoken) for variant in (looked, joined(looked))):
+            found.append(reason)
+    if r.kind == "value":
+        if not brief and not words.direction.search(bare):
+            found.append("judges neither higher nor lower")
+        if words.never_says("grades", QUOTED.sub('""', says), spoken):
+            found.append("dictates a grade")
+        return found
+    return found + [reason for variant in dict.fromkeys((says, joined(says))) for reason in _deeds(variant, task, spoken)]
+
+
+def _deeds(says: str, task: str, spoken: frozenset[str]) -> list[str]:
+    """Return the deeds that are advised and that the task does not speak of. Names of elements tell only some of them."""
+    words, bare = known_words(), QUOTED.sub('""', says)
+    return [
+        reason
+        for name, reason in _DEEDS.items()
+        if words.advises(name, says if name in _BY_NAME else bare, spoken) and not words.asks(name, task)
+    ]

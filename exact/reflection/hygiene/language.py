@@ -1,0 +1,145 @@
+"""Languages, conditions, advice and reasons in a reflection, read by the words of `words.toml`."""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from importlib import resources
+from typing import Any, NamedTuple
+
+_QUOTES = (
+    r'"(?:[^"\\]|\\.)*"', "“[^“”\"]*[”\"]", "„[^„“”\"]*[“”\"]", "«[^«»]*»", "「[^「」]*」", "『[^『』]*』", "‘[^‘’]*’",
+    r"(?<![\w])'[^'\n]{1,60}'(?![\w])",
+)  # fmt: skip
+QUOTED = re.compile("|".join(_QUOTES))
+"""Matches text in quotes: what a page says, or the name of an element."""
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_ANYWHERE = re.compile(r"\b(?:when|whenever|if|where|wherever|once|while|until|unless)\b", re.I)
+_SHARE, _FEW, _NEAR = 0.1, 6, 0.7
+"""Least share of small words; number of words from which there must be one; share of the best language's count
+that another one needs, or all but one word of it."""
+
+
+class Words(NamedTuple):
+    """The words that the check reads by. Patterns are by language, or by the name of what they tell and by language."""
+
+    small: dict[str, frozenset[str]]
+    condition: dict[str, re.Pattern[str]]
+    condition_end: dict[str, re.Pattern[str]]
+    reason: dict[str, re.Pattern[str]]
+    direction: re.Pattern[str]
+    deeds: dict[str, dict[str, re.Pattern[str]]]
+    """For each kind of deed what advises it; as `asked` what else a task says that asks for it."""
+    never: dict[str, dict[str, re.Pattern[str]]]
+
+    def never_says(self, name: str, text: str, spoken: frozenset[str]) -> bool:
+        """Return whether a text says what no reflection says, in the languages that it may be in."""
+        return any(self.never[name][each].search(text) for each in spoken)
+
+    def advises(self, name: str, text: str, spoken: frozenset[str]) -> bool:
+        """Return whether a text advises a deed, in the languages that it may be in."""
+        return any(self.deeds[name][each].search(text) for each in spoken)
+
+    def asks(self, name: str, task: str) -> bool:
+        """Return whether a task speaks of a deed, in any language."""
+        return any(pattern.search(task) for pattern in self.deeds[name].values())
+
+
+@functools.cache
+def known_words() -> Words:
+    """Return the words of the package."""
+    data: dict[str, Any] = tomllib.loads((resources.files("exact.reflection.hygiene") / "words.toml").read_text("utf-8"))
+    by_language = {part: {name: _pattern(text) for name, text in data[part].items()} for part in ("condition", "condition_end", "reason")}
+    by_name = {
+        part: {name: {each: _pattern(text) for each, text in words.items()} for name, words in data[part].items()}
+        for part in ("deeds", "never")
+    }
+    return Words(
+        small={name: frozenset(text.split()) for name, text in data["languages"].items()},
+        direction=_pattern(data["direction"]["any"]),
+        **by_language,
+        **by_name,
+    )
+
+
+def languages(text: str) -> frozenset[str]:
+    """Return the languages that a text may be in, as codes of two letters; none where no known language fits.
+
+    A script tells Russian, Chinese and Japanese; small words tell the others. A text of few words may be in several.
+    """
+    plain = QUOTED.sub(" ", text)
+    letters = sum(1 for c in plain if c.isalpha())
+    found = {name: sum("\u3040" <= c <= "\u30ff" or (name == "zh" and "\u4e00" <= c <= "\u9fff") for c in plain) for name in ("ja", "zh")}
+    cyrillic = sum("\u0400" <= c <= "\u04ff" for c in plain)
+    if found["ja"] * 8 > letters:
+        return frozenset({"ja"})
+    if found["zh"] * 3 > letters:
+        return frozenset({"zh"})
+    if cyrillic * 3 > letters:
+        return frozenset({"ru"})
+    if sum(c.isalpha() and ord(c) > 0x24F for c in plain) * 3 > letters:
+        return frozenset()
+    words = [word.lower() for word in _WORD.findall(plain.replace("’", "'"))]
+    counts = {name: sum(word in small for word in words) for name, small in known_words().small.items()}
+    most = max(counts.values())
+    if most < _SHARE * len(words) or (not most and len(words) >= _FEW):
+        return frozenset()
+    return frozenset(name for name, count in counts.items() if count >= max(_SHARE * len(words), min(_NEAR * most, most - 1)))
+
+
+def same_language(text: str, task: str) -> bool:
+    """Return whether a text may be in English or in the language of its task."""
+    found, asked = languages(text), languages(task)
+    if not found and text.isascii() and len(text.split()) < _FEW:
+        return True
+    return bool(found & (asked | {"en"})) or bool(found and not asked and found <= set(known_words().small))
+
+
+def states_condition(text: str) -> bool:
+    """Return whether a text begins with a condition, in its language; English may state it later in the first sentence."""
+    bare, found = QUOTED.sub('""', text).strip(), languages(text)
+    if "en" in found and _ANYWHERE.search(_SENTENCE.split(bare)[0]):
+        return True
+    return any(known_words().condition[name].match(bare) for name in found | {"en"})
+
+
+def advice(text: str) -> str:
+    """Return what a reflection says to do: its text without the conditions and the reasons."""
+    found = languages(text)
+    return " . ".join(part for part in (_advised(sentence, found) for sentence in _sentences(text)) if part)
+
+
+def _sentences(text: str) -> list[str]:
+    """Return the sentences of a text; marks inside quotes end none."""
+    held: list[str] = []
+
+    def hold(match: re.Match[str]) -> str:
+        held.append(match[0])
+        return f"\x00{len(held) - 1}\x00"
+
+    shown = QUOTED.sub(hold, text)
+    return [re.sub("\x00(\\d+)\x00", lambda m: held[int(m[1])], part) for part in _SENTENCE.split(shown) if part.strip()]
+
+
+def _advised(sentence: str, found: frozenset[str]) -> str:
+    words = known_words()
+    shown = QUOTED.sub(lambda m: m[0][0] + "\x01" * (len(m[0]) - 2) + m[0][-1] if len(m[0]) > 1 else m[0], sentence)
+    start, end = 0, len(sentence)
+    for name in found | {"en"}:
+        if words.condition[name].match(shown) and (stop := words.condition_end[name].search(shown)):
+            start = max(start, stop.end())
+    if "ja" in found and re.search("(?:から|ため|ので)。?$", shown.strip()):
+        return ""
+    for name in (found | {"en"}) - {"ja"}:
+        if reason := words.reason[name].search(shown, start):
+            end = min(end, reason.start())
+    if "en" in found and not start and (later := _ANYWHERE.search(shown)):
+        end = min(end, later.start()) if later.start() else end
+    return sentence[start:end].strip()
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """Return the pattern of a text in `words.toml`."""
+    return re.compile(text.replace("\n", "").replace("~", r"(?<![^\W_])"), re.I)

@@ -81,11 +81,12 @@ def words(rng: random.Random, count: int) -> str:
 def lessons(seen: Sequence[Context], rng: random.Random, first: int = 0) -> Iterator[Reflection]:
     """Reflections without end, none like another, numbered from `first` on."""
     for number in itertools.count(first):
-        context = rng.choice(seen)
+        context, kind = rng.choice(seen), KINDS[number % 2]
+        advice = f"judge {words(rng, 2)} higher" if kind == "value" else f"do {words(rng, 3)} first"
         yield Reflection(
             id=f"{number:032x}",
-            kind=KINDS[number % 2],
-            text=f"When {words(rng, 3)} is shown, do {words(rng, 3)} first, because {words(rng, 3)}.",
+            kind=kind,
+            text=f"When {words(rng, 3)} is shown, {advice}, because {words(rng, 3)}.",
             instruction=f"{context.instruction} {words(rng, 3)}",
             state=situation.of_context(context)[2],
             action="click [1]",

@@ -13,6 +13,7 @@ with open_memory(where) as memory:
     for i in range(int(start), int(end)):
         said = hashlib.sha256(f"{name} {i}".encode()).hexdigest().translate(str.maketrans("0123456789", "ghijklmnop"))
         words = " ".join(said[at : at + 8] for at in range(0, 64, 8))
-        memory.add(Reflection(id=f"{name}-{i}", kind="policy", text=words, instruction=words, state="", action="wait"))
+        text = f"When a list is shown, read {words}."
+        memory.add(Reflection(id=f"{name}-{i}", kind="policy", text=text, instruction=words, state="", action="wait"))
         sys.stdout.write(f"{name}-{i}\n")
         sys.stdout.flush()

@@ -51,16 +51,18 @@ class Words(NamedTuple):
 def known_words() -> Words:
     """Return the words of the package."""
     data: dict[str, Any] = tomllib.loads((resources.files("exact.reflection.hygiene") / "words.toml").read_text("utf-8"))
-    by_language = {part: {name: _pattern(text) for name, text in data[part].items()} for part in ("condition", "condition_end", "reason")}
-    by_name = {
-        part: {name: {each: _pattern(text) for each, text in words.items()} for name, words in data[part].items()}
-        for part in ("deeds", "never")
-    }
+
+    def patterns(words: dict[str, str]) -> dict[str, re.Pattern[str]]:
+        return {name: _pattern(text) for name, text in words.items()}
+
     return Words(
         small={name: frozenset(text.split()) for name, text in data["languages"].items()},
+        condition=patterns(data["condition"]),
+        condition_end=patterns(data["condition_end"]),
+        reason=patterns(data["reason"]),
         direction=_pattern(data["direction"]["any"]),
-        **by_language,
-        **by_name,
+        deeds={name: patterns(words) for name, words in data["deeds"].items()},
+        never={name: patterns(words) for name, words in data["never"].items()},
     )
 
 

@@ -66,29 +66,34 @@ def known_words() -> Words:
     )
 
 
+@functools.lru_cache(maxsize=512)
 def languages(text: str) -> frozenset[str]:
     """Return the languages that a text may be in, as codes of two letters; none where no known language fits.
 
     A script tells Russian, Chinese and Japanese; small words tell the others. A text of few words may be in several.
     """
     plain = QUOTED.sub(" ", text)
-    letters = sum(1 for c in plain if c.isalpha())
-    found = {name: sum("\u3040" <= c <= "\u30ff" or (name == "zh" and "\u4e00" <= c <= "\u9fff") for c in plain) for name in ("ja", "zh")}
-    cyrillic = sum("\u0400" <= c <= "\u04ff" for c in plain)
-    if found["ja"] * 8 > letters:
-        return frozenset({"ja"})
-    if found["zh"] * 3 > letters:
-        return frozenset({"zh"})
-    if cyrillic * 3 > letters:
-        return frozenset({"ru"})
-    if sum(c.isalpha() and ord(c) > 0x24F for c in plain) * 3 > letters:
-        return frozenset()
+    if not plain.isascii() and (told := _by_script(plain)) is not None:
+        return told
     words = [word.lower() for word in _WORD.findall(plain.replace("’", "'"))]
     counts = {name: sum(word in small for word in words) for name, small in known_words().small.items()}
     most = max(counts.values())
     if most < _SHARE * len(words) or (not most and len(words) >= _FEW):
         return frozenset()
     return frozenset(name for name, count in counts.items() if count >= max(_SHARE * len(words), min(_NEAR * most, most - 1)))
+
+
+def _by_script(text: str) -> frozenset[str] | None:
+    """Return the language that a script tells, none for a script of no known language; None for Latin letters."""
+    letters = [c for c in text if c.isalpha()]
+    kana, han = sum("\u3040" <= c <= "\u30ff" for c in letters), sum("\u4e00" <= c <= "\u9fff" for c in letters)
+    if kana * 8 > len(letters):
+        return frozenset({"ja"})
+    if han * 3 > len(letters):
+        return frozenset({"zh"})
+    if sum("\u0400" <= c <= "\u04ff" for c in letters) * 3 > len(letters):
+        return frozenset({"ru"})
+    return frozenset() if sum(ord(c) > 0x24F for c in letters) * 3 > len(letters) else None
 
 
 def same_language(text: str, task: str) -> bool:

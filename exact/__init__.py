@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from exact.action import Action, ActionSpace, Parameter, Verb
+    from exact.agents.agent import Agent
     from exact.agents.base import Policy, ValueFunction
     from exact.benchmarks.base import Suite
-    from exact.config import Config
+    from exact.config import Config, SearchConfig
     from exact.context import Context, Evaluation, Proposal, Reflection, Taken
-    from exact.environments.base import Capabilities, Environment, EnvironmentFactory, SideEffect, Snapshot, Transition
+    from exact.environments.base import Capabilities, Environment, EnvironmentFactory, ForkableFactory, SideEffect, Snapshot, Transition
     from exact.errors import (
         ActionError,
         AnswerError,
@@ -28,22 +29,77 @@ if TYPE_CHECKING:
         UncertainCommit,
         UsageError,
     )
+    from exact.library.make import TaskEnvironment, make
+    from exact.library.run import Run, open_run
+    from exact.library.runner import Runner
+    from exact.library.search import search, search_sync
+    from exact.library.solve import Solution, solve, solve_sync
     from exact.models.base import ChatModel
     from exact.observation import Element, Observation
     from exact.reflection.base import Memory, Reflector, Surprise
-    from exact.search.base import Algorithm
-    from exact.search.tree import Node, Tree
+    from exact.search.algorithms.abmcts import ABMCTS
+    from exact.search.algorithms.beam import Beam
+    from exact.search.algorithms.best_first import BestFirst
+    from exact.search.algorithms.best_of_n import BestOfN
+    from exact.search.algorithms.flat_halving import FlatHalving
+    from exact.search.algorithms.greedy import Greedy
+    from exact.search.algorithms.gumbel import Gumbel
+    from exact.search.algorithms.react import React
+    from exact.search.algorithms.tot import TotBFS, TotDFS
+    from exact.search.base import (
+        Algorithm,
+        Batched,
+        Compared,
+        Decision,
+        Diverged,
+        Done,
+        Failure,
+        Proposed,
+        Rolled,
+        Selection,
+        Stepped,
+        Valued,
+        Wait,
+    )
+    from exact.search.mcts import MCTS
+    from exact.search.tree import Edge, Node, Tree
     from exact.task import Outcome, Score, Task
 
 __version__ = "0.1.0"
 
 _MODULES = {
-    "action": ("Action", "ActionSpace", "Parameter", "Verb"),
-    "agents.base": ("Policy", "ValueFunction"),
+    "action": (
+        "Action",
+        "ActionSpace",
+        "Parameter",
+        "Verb",
+    ),
+    "agents.agent": ("Agent",),
+    "agents.base": (
+        "Policy",
+        "ValueFunction",
+    ),
     "benchmarks.base": ("Suite",),
-    "config": ("Config",),
-    "context": ("Context", "Evaluation", "Proposal", "Reflection", "Taken"),
-    "environments.base": ("Capabilities", "Environment", "EnvironmentFactory", "SideEffect", "Snapshot", "Transition"),
+    "config": (
+        "Config",
+        "SearchConfig",
+    ),
+    "context": (
+        "Context",
+        "Evaluation",
+        "Proposal",
+        "Reflection",
+        "Taken",
+    ),
+    "environments.base": (
+        "Capabilities",
+        "Environment",
+        "EnvironmentFactory",
+        "ForkableFactory",
+        "SideEffect",
+        "Snapshot",
+        "Transition",
+    ),
     "errors": (
         "ActionError",
         "AnswerError",
@@ -57,26 +113,97 @@ _MODULES = {
         "UncertainCommit",
         "UsageError",
     ),
+    "library.make": (
+        "TaskEnvironment",
+        "make",
+    ),
+    "library.run": (
+        "Run",
+        "open_run",
+    ),
+    "library.runner": ("Runner",),
+    "library.search": (
+        "search",
+        "search_sync",
+    ),
+    "library.solve": (
+        "Solution",
+        "solve",
+        "solve_sync",
+    ),
     "models.base": ("ChatModel",),
-    "observation": ("Element", "Observation"),
-    "reflection.base": ("Memory", "Reflector", "Surprise"),
-    "search.base": ("Algorithm",),
-    "search.tree": ("Node", "Tree"),
-    "task": ("Outcome", "Score", "Task"),
+    "observation": (
+        "Element",
+        "Observation",
+    ),
+    "reflection.base": (
+        "Memory",
+        "Reflector",
+        "Surprise",
+    ),
+    "search.algorithms.abmcts": ("ABMCTS",),
+    "search.algorithms.beam": ("Beam",),
+    "search.algorithms.best_first": ("BestFirst",),
+    "search.algorithms.best_of_n": ("BestOfN",),
+    "search.algorithms.flat_halving": ("FlatHalving",),
+    "search.algorithms.greedy": ("Greedy",),
+    "search.algorithms.gumbel": ("Gumbel",),
+    "search.algorithms.react": ("React",),
+    "search.algorithms.tot": (
+        "TotBFS",
+        "TotDFS",
+    ),
+    "search.base": (
+        "Algorithm",
+        "Batched",
+        "Compared",
+        "Decision",
+        "Diverged",
+        "Done",
+        "Failure",
+        "Proposed",
+        "Rolled",
+        "Selection",
+        "Stepped",
+        "Valued",
+        "Wait",
+    ),
+    "search.mcts": ("MCTS",),
+    "search.tree": (
+        "Edge",
+        "Node",
+        "Tree",
+    ),
+    "task": (
+        "Outcome",
+        "Score",
+        "Task",
+    ),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "ABMCTS",
     "Action",
     "ActionError",
     "ActionSpace",
+    "Agent",
     "Algorithm",
     "AnswerError",
+    "Batched",
+    "Beam",
+    "BestFirst",
+    "BestOfN",
     "BudgetExceeded",
     "Capabilities",
     "ChatModel",
+    "Compared",
     "Config",
     "Context",
+    "Decision",
+    "Diverged",
+    "Done",
+    "Edge",
     "Element",
     "Environment",
     "EnvironmentFactory",
@@ -84,8 +211,14 @@ __all__ = [
     "Evaluation",
     "EvaluatorError",
     "ExactError",
+    "Failure",
+    "FlatHalving",
+    "ForkableFactory",
+    "Greedy",
+    "Gumbel",
     "InfrastructureError",
     "JournalError",
+    "MCTS",
     "Memory",
     "ModelError",
     "Node",
@@ -94,28 +227,50 @@ __all__ = [
     "Parameter",
     "Policy",
     "Proposal",
+    "Proposed",
+    "React",
     "Reflection",
     "Reflector",
+    "Rolled",
+    "Run",
+    "Runner",
     "Score",
+    "SearchConfig",
+    "Selection",
     "SideEffect",
     "Snapshot",
+    "Solution",
+    "Stepped",
     "Suite",
     "Surprise",
     "Taken",
     "Task",
+    "TaskEnvironment",
+    "TotBFS",
+    "TotDFS",
     "Transition",
     "Tree",
     "UncertainCommit",
     "UsageError",
     "ValueFunction",
+    "Valued",
     "Verb",
+    "Wait",
     "__version__",
+    "make",
+    "open_run",
+    "search",
+    "search_sync",
+    "solve",
+    "solve_sync",
 ]
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'exact' has no attribute {name!r}")
+    if name == "search":  # the package of that name, which is a function too
+        return importlib.import_module("exact.search")
     value = getattr(importlib.import_module(f"exact.{_HOME[name]}"), name)
     globals()[name] = value
     return value

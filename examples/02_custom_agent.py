@@ -3,15 +3,8 @@
 Run: `python examples/02_custom_agent.py`. Needs no browser and no model.
 """
 
-import asyncio
-import tempfile
-from contextlib import asynccontextmanager, nullcontext
-from pathlib import Path
-
+import exact
 from exact import ActionSpace, Capabilities, Evaluation, Observation, Proposal, Score, Task, Transition, Verb
-from exact.agents.agent import Agent
-from exact.config import parse
-from exact.runs.runner import Runner, create
 
 
 class Number:
@@ -38,14 +31,6 @@ class Number:
         pass
 
 
-class Numbers:
-    """Factory of environments: the live one and those for simulation."""
-
-    @asynccontextmanager
-    async def open(self, *, simulation):
-        yield Number()
-
-
 class BothWays:
     """Policy that proposes both actions."""
 
@@ -67,15 +52,11 @@ def after(number, action):
     return number * 2 if action.name == "double" else number + 3
 
 
-async def main():
-    task = Task(id="number/22", instruction="Reach 22.", start="number:")
-    config = parse({"search": {"algorithm": "best_first", "iterations": 12, "commit": "plan"}, "reflection": {"kind": "none"}})
-    with tempfile.TemporaryDirectory() as folder:
-        run, agent = create(Path(folder) / "run", (task,), config), Agent(policy=BothWays(), value=Nearness())
-        runner = Runner(folder=run, config=config, open_environments=lambda task: nullcontext(Numbers()), build_agent=lambda *_: agent)
-        for line in await runner.run():
-            print(f"{line.task}: score {line.score} after {line.actions} actions")
-
-
 if __name__ == "__main__":
-    asyncio.run(main())
+    solution = exact.solve_sync(
+        Task(id="number/22", instruction="Reach 22."),
+        agent=exact.Agent(policy=BothWays(), value=Nearness()),
+        environments=Number,
+        config=exact.Config.parse({"search": {"algorithm": "best_first", "iterations": 12, "commit": "plan"}}),
+    )
+    print(f"score {solution.score} after {', '.join(solution.actions)}")

@@ -14,11 +14,11 @@ from exact.cli.progress import RunProgress
 from exact.cli.terminal import echo
 from exact.config import Config
 from exact.errors import EvaluatorError, ExactError
+from exact.library.runner import Runner
 from exact.runs.environment_cache import EnvironmentCache
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import fold
 from exact.runs.journal.store import ResultLine, RunFolder
-from exact.runs.runner import Runner
 from exact.task import Task
 
 UNSOLVED = 3
@@ -95,7 +95,7 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
         ) as environments:
 
             def finished(task: Task, line: ResultLine) -> None:
-                progress.finished(task, line, _report(folder, task))
+                progress.finished(task, line, folder.task_folder(task) / "report.html")
 
             runner = Runner(
                 folder=folder,
@@ -105,27 +105,4 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
                 finished=finished,
                 repeat_uncertain=repeat_uncertain,
             )
-            lines = await runner.run()
-            _complete_reports(folder)
-            return lines
-
-
-def _complete_reports(folder: RunFolder) -> None:
-    """Write the reports of ended tasks that an earlier session could not write, for instance on a full disk."""
-    from exact.report import build_index, build_report
-
-    folders = [(task, folder.task_folder(task)) for task in folder.manifest.tasks]
-    missing = [task for task, each in folders if (each / "journal.jsonl").exists() and not (each / "report.html").exists()]
-    for task in missing:
-        build_report(folder, task)
-    if missing:
-        build_index(folder)
-
-
-def _report(folder: RunFolder, task: Task) -> Path:
-    """Write the report of an ended task and the index of the run. Return the report's path."""
-    from exact.report import build_index, build_report
-
-    report = build_report(folder, task)
-    build_index(folder)
-    return report
+            return await runner.run()

@@ -15,7 +15,7 @@ from exact.config.environments import (
     SandboxConfig,
 )
 from exact.config.models import CacheConfig, ModelConfig, ModelsConfig, PriceConfig
-from exact.config.reading import dump, load, load_recorded, parse
+from exact.config.reading import dump, load, load_recorded, parse, shipped
 from exact.config.search import Limits, ScopeLimits, SearchConfig
 from exact.config.strict import AtLeastOne, Strict
 from exact.config.whole import Config
@@ -46,4 +46,5 @@ __all__ = [
     "load",
     "load_recorded",
     "parse",
+    "shipped",
 ]

@@ -15,18 +15,36 @@ from exact.config.whole import Config
 from exact.errors import UsageError, unknown
 
 
-def load(path: Path | None, overrides: Iterable[str] = ()) -> Config:
+def load(path: Path | str | None, overrides: Iterable[str] = ()) -> Config:
     """Return the configuration in a YAML file that a user wrote, with `key.path=value` overrides applied.
 
-    Keys of earlier versions are read, and reported on stderr. Raises UsageError.
+    `path` may also be the name of a shipped configuration, such as `rmcts_gpt-4o`. Keys of earlier versions are read, and reported on
+    stderr. Raises UsageError.
     """
-    data = current(_yaml(path)) if path is not None else {}
+    data = current(_yaml(_found(Path(path)))) if path is not None else {}
     for override in overrides:
         key, found, value = override.partition("=")
         if not found:
             raise UsageError(f"--set {override}: write --set key=value")
         _set(data, key, _yaml_value(override, value))
     return parse(data)
+
+
+def shipped() -> dict[str, Path]:
+    """Return the files of the configurations that come with this package, by name."""
+    package = Path(__file__).parents[1]
+    folders = (package / "configs", package.parent / "shells" / "configs")  # in an installed package, and in a clone
+    files = [file for folder in folders for file in sorted(folder.glob("*_*.yaml"))]
+    return {file.stem: file for file in reversed(files)}
+
+
+def _found(path: Path) -> Path:
+    """Return the file that a path or a name stands for. Raises UsageError for a name that no shipped configuration has."""
+    if path.exists() or path.suffix or len(path.parts) != 1:
+        return path
+    if path.name not in (known := shipped()):
+        raise unknown("configuration", path.name, known, way_out="(or name a YAML file)")
+    return known[path.name]
 
 
 def load_recorded(folder: Path) -> Config:

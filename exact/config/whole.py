@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
 from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig
 from exact.config.environments import BrowserConfig, SandboxConfig
 from exact.config.models import ModelsConfig
@@ -30,3 +34,20 @@ class Config(Strict, frozen=True, kw_only=True):
     """Sandboxes of the services that tasks declare. `browser.sandbox` decides whether there is one."""
     prompts: str = ""
     """Folder of prompt templates that override the package's by name. Empty: none."""
+
+    @classmethod
+    def load(cls, path: Path | str | None, overrides: Iterable[str] = ()) -> Config:
+        """Return the configuration in a YAML file, or the shipped one of a name, with `key.path=value` overrides applied.
+
+        Raises UsageError.
+        """
+        from exact.config.reading import load
+
+        return load(path, overrides)
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> Config:
+        """Return the configuration that plain data holds. Raises UsageError with the key that is wrong."""
+        from exact.config.reading import parse
+
+        return parse(data)

@@ -75,7 +75,7 @@ class BenchFolder:
         """Write a new benchmark. Raises UsageError where the folder already holds one."""
         if (path / "bench.json").exists():
             raise UsageError(
-                f"{path} already holds a benchmark: resume it with `exact bench --resume --out {path}`, or choose another --out"
+                f"{path} already holds a benchmark: resume it with `exact bench --resume --out {path}`, or choose another output folder"
             )
         folder = cls(path)
         folder._write(plan, configs)
@@ -115,7 +115,7 @@ class BenchFolder:
                 RunFolder.create(where, manifest, dump(config))
             write_whole(self.path / "bench.json", msgspec.json.format(msgspec.json.encode(plan)))
         except OSError as error:
-            raise JournalError(f"cannot write {self.path}: {error.strerror}: choose another --out") from error
+            raise JournalError(f"cannot write {self.path}: {error.strerror}: choose another output folder") from error
 
     @property
     def plan(self) -> Plan:

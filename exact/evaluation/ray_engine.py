@@ -216,7 +216,7 @@ def _ray() -> Any:
         import ray
         import ray.exceptions
     except ImportError as error:
-        raise UsageError("Ray is not installed: run `pip install 'exact-agent[ray]'`, or use --engine local") from error
+        raise UsageError("Ray is not installed: run `pip install 'exact-agent[ray]'`, or use the local engine") from error
     return ray
 
 

@@ -96,5 +96,5 @@ def write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text.encode("utf-8", "replace"))
     except OSError as error:
-        way_out = "free some space, then `exact resume`" if no_space(error, path.parent) else "choose another --out"
+        way_out = "free some space, then `exact resume`" if no_space(error, path.parent) else "choose another output folder"
         raise JournalError(f"cannot write {path}: {error.strerror}: {way_out}") from error

@@ -24,6 +24,7 @@ from exact.marks import use_fence_key
 from exact.models.base import ChatModel
 from exact.prompts.library import use_folder
 from exact.reflection.base import Memory
+from exact.reflection.memory import StoredMemory
 from exact.runs.attempt.attempt import Attempt
 from exact.runs.attempt.ending import final_answer
 from exact.runs.attempt.memory import MemoryRounds, open_run_memory
@@ -35,6 +36,7 @@ from exact.runs.journal.store import Manifest, ResultLine, RunFolder, write_whol
 from exact.runs.journal.versions import versions
 from exact.search.inspect.export import to_json
 from exact.search.registry import algorithm
+from exact.search.tree import Tree
 from exact.task import Task
 
 if TYPE_CHECKING:
@@ -81,9 +83,13 @@ class Runner:
                 if task.id not in done:
                     done[task.id] = await attempt(task)
                     self.folder.add_result(done[task.id])
-                    if self.finished:
-                        self.finished(task, done[task.id])
+                    self.ended(task, done[task.id])
         return [done[task.id] for task in self.folder.manifest.tasks]
+
+    def ended(self, task: Task, line: ResultLine) -> None:
+        """Tell `finished` that a task has ended."""
+        if self.finished:
+            self.finished(task, line)
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Callable[[Task], Awaitable[ResultLine]]]:
@@ -91,21 +97,36 @@ class Runner:
 
         Nothing is added to the results.
         """
+        async with self._shared() as (models, memory):
+            rounds = MemoryRounds(self.folder.path, self.config.reflection.round)
+            index = {task.id: i for i, task in enumerate(self.folder.manifest.tasks)}
+
+            async def attempt(task: Task) -> ResultLine:
+                with use_folder(self.config.prompts), log_stderr_to(self.folder.path / "guest.log"):
+                    if memory is not None:
+                        rounds.begin(memory, index[task.id])
+                    return await self._task(task, models, memory)
+
+            yield attempt
+
+    async def search(self, task: Task) -> Tree:
+        """Search once from the start of a task, commit nothing, and return the tree. The journal holds the search.
+
+        Raises UsageError, InfrastructureError.
+        """
+        async with self._shared() as (models, memory), self.open_environments(task) as environments:
+            with self._opened_attempt(task, with_simulation(environments), models, memory, again=False) as attempt:
+                await attempt.search()
+                return attempt.state.tree
+
+    @asynccontextmanager
+    async def _shared(self) -> AsyncIterator[tuple[dict[str, ChatModel], StoredMemory | None]]:
+        """Open the models and the memory that tasks share."""
         with use_folder(self.config.prompts):
             async with AsyncExitStack() as stack:
                 opened = self._models(stack)
                 models = open_models(self.config, opened)
-                memory = await stack.enter_async_context(open_run_memory(self.config, self.folder.path, opened))
-                rounds = MemoryRounds(self.folder.path, self.config.reflection.round)
-                index = {task.id: i for i, task in enumerate(self.folder.manifest.tasks)}
-
-                async def attempt(task: Task) -> ResultLine:
-                    with use_folder(self.config.prompts), log_stderr_to(self.folder.path / "guest.log"):
-                        if memory is not None:
-                            rounds.begin(memory, index[task.id])
-                        return await self._task(task, models, memory)
-
-                yield attempt
+                yield models, await stack.enter_async_context(open_run_memory(self.config, self.folder.path, opened))
 
     async def _task(self, task: Task, models: dict[str, ChatModel], memory: Memory | None) -> ResultLine:
         """Attempt one task, in new environments where they fail. An infrastructure failure becomes a result line of status `failed`."""
@@ -126,8 +147,17 @@ class Runner:
         self, task: Task, environments: EnvironmentFactory, models: dict[str, ChatModel], memory: Memory | None, *, again: bool
     ) -> ResultLine:
         """Attempt a task from where its journal ends. `again`: its environments have just failed."""
-        folder = self.folder.task_folder(task)
-        with self._journal(folder / "journal.jsonl") as journal:
+        with self._opened_attempt(task, environments, models, memory, again=again) as attempt:
+            await attempt.run()
+            write_whole(self.folder.task_folder(task) / "tree.json", to_json(attempt.state.tree))
+            return line_of(task, self.config, attempt.state, oracle=attempt.agent.oracle)
+
+    @contextmanager
+    def _opened_attempt(
+        self, task: Task, environments: EnvironmentFactory, models: dict[str, ChatModel], memory: Memory | None, *, again: bool
+    ) -> Iterator[Attempt]:
+        """Open the journal of a task, and yield the attempt that it folds to."""
+        with self._journal(self.folder.task_folder(task) / "journal.jsonl") as journal:
             state = fold(self.config, read_journal(journal.path))
             journal.since(journal.clock() - state.elapsed)
             if self.watch:
@@ -145,15 +175,12 @@ class Runner:
             wrapped = {role: Ledger(model, state, self.folder.blobs, record, lambda: journal.now) for role, model in models.items()}
             made = self.build_agent or partial(build_agent, run=self.folder.path.name)
             agent = made(self.config, wrapped.__getitem__)
-            attempt = Attempt(
-                task=task, config=self.config, agent=agent, environments=agent.informed_factory(environments), state=state, journal=journal,
-                blobs=self.folder.blobs, memory=memory, repeat_uncertain=self.repeat_uncertain,
-            )  # fmt: skip
             assert state.opened is not None
             with use_fence_key(state.opened.fences):
-                await attempt.run()
-            write_whole(folder / "tree.json", to_json(state.tree))
-            return line_of(task, self.config, state, oracle=agent.oracle)
+                yield Attempt(
+                    task=task, config=self.config, agent=agent, environments=agent.informed_factory(environments), state=state,
+                    journal=journal, blobs=self.folder.blobs, memory=memory, repeat_uncertain=self.repeat_uncertain,
+                )  # fmt: skip
 
     def _failed(self, task: Task, error: InfrastructureError) -> ResultLine:
         """Return the line of an attempt that the infrastructure ended. Its journal is finished as failed, and can be resumed."""

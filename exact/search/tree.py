@@ -60,7 +60,7 @@ class _Seldom(Generic[T]):
         setattr(edge.fate, self.name, value)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Edge:
     """One action in one state."""
 
@@ -100,6 +100,11 @@ class Edge:
     policy = _Seldom[int]()
     """Index of the agent's policy that drew the action first, where actions are sampled one by one."""
 
+    def __repr__(self) -> str:
+        from exact.search.inspect.text import label
+
+        return f"<Edge: {label(self)}>"
+
     @property
     def value(self) -> float | None:
         """Q, or None before the first visit."""
@@ -121,7 +126,7 @@ def is_noop(edge: Edge) -> bool:
     return edge.closed.startswith("no-op")
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Node:
     """One state, reached by one path, or by several where states are merged."""
 
@@ -167,6 +172,11 @@ class Node:
     """Number of failed attempts to work on this state."""
     closed: str = ""
     """Reason why no more work is done in this state. Empty while it is open."""
+
+    def __repr__(self) -> str:
+        from exact.search.inspect.text import state_label
+
+        return f"<Node: {state_label(self)}>"
 
     @property
     def value(self) -> float | None:
@@ -283,6 +293,22 @@ class Tree:
         """Edges and nodes closed by infrastructure failures and not reopened since, in order."""
         self.sampled: list[tuple[Node, int]] = []
         """Sampled actions that were not followed yet, in order of arrival: the state and the edge index."""
+
+    def __repr__(self) -> str:
+        from exact.search.inspect.text import summary
+
+        return summary(self)
+
+    def __str__(self) -> str:
+        from exact.search.inspect.text import draw
+
+        return draw(self)
+
+    def _repr_html_(self) -> str:
+        """Return the tree as HTML that notebooks show."""
+        from exact.search.inspect.text import to_html
+
+        return to_html(self)
 
     @property
     def progress(self) -> float:

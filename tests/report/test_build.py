@@ -147,7 +147,7 @@ def test_the_index_links_to_the_reports_that_exist(tmp_path: Path) -> None:
 def test_a_full_disk_is_reported_with_the_way_out(tmp_path: Path) -> None:
     run = shop_run(tmp_path / "run")
     (tmp_path / "file").write_text("")
-    with pytest.raises(JournalError, match="choose another --out"):
+    with pytest.raises(JournalError, match="choose another output folder"):
         build_report(run, run.manifest.tasks[0], out=tmp_path / "file" / "report.html")
 
 

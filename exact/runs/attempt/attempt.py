@@ -8,6 +8,8 @@ attempt begins with the state that its journal folds to, and nothing that is jou
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from exact.errors import BudgetExceeded, ModelError
@@ -56,8 +58,22 @@ class Attempt(AttemptContext):
         finally:
             await self.live.close()
 
+    async def search(self) -> str:
+        """Search once from the start of the task, and commit nothing. Return why the search ended. Raises InfrastructureError."""
+        try:
+            async with self._executing():
+                return await self._search()
+        finally:
+            await self.live.close()
+
     async def _act(self) -> str:
         """Search and commit in turn. Return why no further action will be committed."""
+        async with self._executing():
+            return await self._search_and_commit()
+
+    @asynccontextmanager
+    async def _executing(self) -> AsyncIterator[None]:
+        """Open what searches and commits need. Work that is under way at the end of the block is stopped."""
         slots = open_slots(self, (await self.live.open()).capabilities)
         self._workers = Workers(self)
         snapshots = LiveSnapshots(self, slots)
@@ -65,9 +81,8 @@ class Attempt(AttemptContext):
         self._committer = Committer(self, slots, snapshots, repeat_uncertain=self.repeat_uncertain)
         try:
             async with Prefetch(self, slots):
-                reason = await self._search_and_commit()
+                yield
                 await self._workers.stop()
-            return reason
         finally:
             await self._workers.close()
             await slots.close()

@@ -54,7 +54,7 @@ class Journal:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("a+b", buffering=0)
         except OSError as error:
-            raise JournalError(f"cannot write {path}: {error.strerror}: choose another --out") from error
+            raise JournalError(f"cannot write {path}: {error.strerror}: choose another output folder") from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -150,13 +150,13 @@ class RunFolder:
     def create(cls, path: Path, manifest: Manifest, config: str) -> RunFolder:
         """Create a run folder. Raises UsageError where the path holds a run, JournalError where it cannot be written."""
         if (path / "run.json").exists():
-            raise UsageError(f"{path} already holds a run: `exact resume {path}`, or choose another --out")
+            raise UsageError(f"{path} already holds a run: `exact resume {path}`, or choose another output folder")
         try:
             path.mkdir(parents=True, exist_ok=True)
             write_whole(path / "config.yaml", config.encode())
             write_whole(path / "run.json", msgspec.json.format(msgspec.json.encode(manifest)))
         except OSError as error:
-            raise JournalError(f"cannot write {path}: {error.strerror}: choose another --out") from error
+            raise JournalError(f"cannot write {path}: {error.strerror}: choose another output folder") from error
         return cls(path)
 
     @classmethod

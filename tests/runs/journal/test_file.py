@@ -212,7 +212,7 @@ def test_a_writer_in_another_process_is_refused_too(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file" / "journal.jsonl", tmp_path):
-        with pytest.raises(JournalError, match="choose another --out"):
+        with pytest.raises(JournalError, match="choose another output folder"):
             Journal(path)
 
 

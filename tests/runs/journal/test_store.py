@@ -104,7 +104,7 @@ def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
 
 def test_where_no_run_can_be_made_the_way_out_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(JournalError, match="choose another --out"):
+    with pytest.raises(JournalError, match="choose another output folder"):
         RunFolder.create(tmp_path / "file" / "run", Manifest(tasks=(), agent="x"), "")
 
 

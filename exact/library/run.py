@@ -1,0 +1,108 @@
+"""A finished or running run, read from its folder."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from exact.config import Config, load_recorded
+from exact.counted import counted
+from exact.errors import UsageError
+from exact.library.tasks import named
+from exact.runs.journal.events import AnyEvent
+from exact.runs.journal.file import read_journal
+from exact.runs.journal.state import AttemptState, fold
+from exact.runs.journal.store import RunFolder
+from exact.search.tree import Tree
+from exact.task import Task
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas  # type: ignore[import-untyped]
+
+
+class Run:
+    """The tasks, results, journals and trees of one run folder.
+
+    Everything is read when it is asked for, so that a run under way can be watched.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        """Open a run folder. Raises UsageError where there is none."""
+        self._folder = RunFolder.open(Path(path))
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self._folder.path
+
+    @property
+    def config(self) -> Config:
+        """The configuration that the run was started with."""
+        return load_recorded(self.path)
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks, in order. Raises JournalError where run.json cannot be read."""
+        return self._folder.manifest.tasks
+
+    def results(self) -> list[dict[str, Any]]:
+        """Return a flat dict for each ended attempt, with the fields of ResultLine. Raises JournalError."""
+        return [msgspec.to_builtins(line) for line in self._folder.results()]
+
+    def frame(self) -> pandas.DataFrame:
+        """Return the results as a data frame. Raises UsageError where pandas is not installed."""
+        try:
+            import pandas
+        except ImportError:
+            raise UsageError("a data frame needs pandas, which is not installed: pip install pandas, or use results()") from None
+        return pandas.DataFrame(self.results())
+
+    def journal(self, task: str | None = None) -> list[AnyEvent]:
+        """Return the events of an attempt, in order; `task` is its id, or None for the only one. Raises UsageError, JournalError."""
+        return list(read_journal(self._folder.task_folder(named(self.tasks, task)) / "journal.jsonl"))
+
+    def state(self, task: str | None = None) -> AttemptState:
+        """Return the state that an attempt's journal folds to. Raises UsageError, JournalError."""
+        return fold(self.config, self.journal(task))
+
+    def tree(self, task: str | None = None) -> Tree:
+        """Return the tree of an attempt's search. Raises UsageError, JournalError."""
+        return self.state(task).tree
+
+    def graph(self, task: str | None = None) -> networkx.DiGraph[int]:
+        """Return the tree as a networkx graph, as `exact export` writes it. Raises UsageError where networkx is not installed."""
+        from exact.search.inspect.export import to_networkx
+
+        try:
+            return to_networkx(self.tree(task))
+        except ImportError:
+            raise UsageError("a graph needs networkx, which is not installed: pip install networkx, or use tree()") from None
+
+    def report(self, task: str | None = None) -> Path:
+        """Return the path of an attempt's HTML report, written anew from the journal. Raises UsageError, JournalError."""
+        from exact.report import build_report
+
+        return build_report(self._folder, named(self.tasks, task))
+
+    def __repr__(self) -> str:
+        results = list(self._folder.results())
+        scored = [line.score for line in results if line.score is not None]
+        mean = f", mean score {sum(scored) / len(scored):.2f}" if scored else ""
+        return f"<Run {self.path}: {counted(len(self.tasks), 'task')}, {len(results)} ended{mean}>"
+
+    def _repr_html_(self) -> str:
+        """Return the results as an HTML table that notebooks show."""
+        columns = ("task", "status", "score", "answer", "actions", "transitions", "calls", "cost", "seconds")
+        cells = [[line.get(name) for name in columns] for line in self.results()]
+        rows = ["".join(f"<td>{'' if cell is None else escape(str(cell))}</td>" for cell in row) for row in cells]
+        head = "".join(f"<th>{name}</th>" for name in columns)
+        return f"<pre>{escape(repr(self))}</pre><table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+def open_run(path: Path | str) -> Run:
+    """Open a run folder, of a run that has ended or is under way. Raises UsageError where the path holds none."""
+    return Run(path)

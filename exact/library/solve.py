@@ -1,0 +1,121 @@
+"""One call that attempts a task, as `exact run` does."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from exact.benchmarks.open import open_environments
+from exact.config import Config
+from exact.environments.base import EnvironmentFactory
+from exact.errors import UsageError
+from exact.library.agents import AnyAgent, configured, with_seed
+from exact.library.run import Run
+from exact.library.runner import Runner
+from exact.library.search import AnyEnvironment, factory_of, is_environment
+from exact.library.tasks import AnyTask, is_of_suite, task_of
+from exact.runs.journal.store import ResultLine
+from exact.runs.runner import OpenEnvironments, check_models, create
+from exact.scratch import scratch
+from exact.search.tree import Tree
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What became of one task."""
+
+    result: ResultLine
+    """Score, answer, costs and reason of the end."""
+    tree: Tree
+    """The search, all committed actions included."""
+    run: Run | None
+    """The run folder; None where none was asked for."""
+
+    @property
+    def score(self) -> float | None:
+        """Score in [0, 1]; None where the task has no evaluator."""
+        return self.result.score
+
+    @property
+    def answer(self) -> str | None:
+        """Text of the final answer; None where the agent gave none."""
+        return self.result.answer
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """Texts of the committed actions, in order."""
+        return tuple(edge.action.key for edge in self.tree.root.path())
+
+    def __repr__(self) -> str:
+        score = "not scored" if self.score is None else f"score {self.score:g}"
+        said = "" if self.answer is None else f", answer {self.answer!r}"
+        return f"<Solution of {self.result.task}: {self.result.status}, {score}, {len(self.actions)} actions{said}>"
+
+    def _repr_html_(self) -> str:
+        """Return the solution as HTML that notebooks show."""
+        from html import escape
+
+        return f"<pre>{escape(repr(self))}</pre>{self.tree._repr_html_()}"
+
+
+async def solve(
+    task: AnyTask,
+    *,
+    agent: AnyAgent = None,
+    config: Config | None = None,
+    environments: AnyEnvironment | None = None,
+    out: Path | str | None = None,
+    seed: int | None = None,
+) -> Solution:
+    """Attempt one task and return what became of it.
+
+        solution = await exact.solve("miniwob/click-test")
+        print(solution.score, solution.actions)
+
+    Args:
+        task: A Task, or the id of a benchmark's task.
+        agent: An Agent with your own policy and value function, a Config, the path of its file, or the name of a shipped configuration,
+            such as `rmcts_gpt-4o`. None: the built-in agent, which needs no model.
+        config: Configuration of the search and the browser around an Agent object.
+        environments: Where the task is attempted: an EnvironmentFactory, or a function or class that makes an environment. None: what the
+            task's suite, or its start page, opens.
+        out: Run folder to write, with journal and report. None: nothing is kept.
+        seed: Seed in place of that of the configuration.
+
+    A failure of the infrastructure is a result of status `failed`, without a score. Raises UsageError where an argument cannot be used or
+    `out` holds a run, JournalError where it cannot be written.
+    """
+    chosen, build = configured(agent, config)
+    chosen, attempted = with_seed(chosen, seed), task_of(task)
+    if build is None:
+        check_models(chosen)
+    benchmark = environments is None and is_of_suite(attempted)
+
+    def opened(each: Any) -> AbstractAsyncContextManager[EnvironmentFactory]:
+        return open_environments(each, chosen, benchmark=benchmark)
+
+    if environments is not None and is_environment(environments):
+        raise UsageError(
+            "environments is one environment, but an attempt needs a live one and others to search: give its class or a factory"
+        )
+    opens: OpenEnvironments = opened if environments is None else partial(_given, factory_of(environments))
+    with ExitStack() as stack:
+        path = Path(out) if out is not None else stack.enter_context(scratch("run")) / "run"
+        folder = create(path, (attempted,), chosen, benchmark=benchmark)
+        runner = Runner(folder=folder, config=chosen, open_environments=opens, build_agent=build, reports=out is not None)
+        [line] = await runner.run()
+        found = Run(folder.path)
+        return Solution(line, found.tree(attempted.id), found if out is not None else None)
+
+
+def solve_sync(task: AnyTask, **arguments: Any) -> Solution:
+    """Attempt one task as `solve` does, from code that is not asynchronous."""
+    return asyncio.run(solve(task, **arguments))
+
+
+def _given(environments: EnvironmentFactory, task: object) -> AbstractAsyncContextManager[EnvironmentFactory]:
+    return nullcontext(environments)

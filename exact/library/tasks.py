@@ -1,0 +1,44 @@
+"""Tasks as arguments of the library."""
+
+from __future__ import annotations
+
+from exact.errors import UsageError, unknown
+from exact.task import Task
+
+AnyTask = Task | str
+"""A task, or the id of a benchmark's task."""
+
+
+def task_of(given: AnyTask) -> Task:
+    """Return the task that an argument stands for. Raises UsageError for an id that no suite has, or that stands for several tasks."""
+    from exact.benchmarks import registry
+
+    if isinstance(given, Task):
+        return given
+    if not isinstance(given, str):
+        raise UsageError(f"task is of type {type(given).__name__}: give a Task, or the id of a benchmark's task")
+    found = list(registry.expand((given,)))
+    if len(found) != 1:
+        raise UsageError(
+            f"{given!r} stands for {len(found)} tasks: name one of them, such as {found[0].id!r}" if found else f"no task {given!r}"
+        )
+    return found[0]
+
+
+def is_of_suite(task: Task) -> bool:
+    """Return whether a registered suite has the task."""
+    from exact.benchmarks import registry
+
+    return task.id.partition("?")[0].partition("/")[0] in registry.suites()
+
+
+def named(tasks: tuple[Task, ...], id: str | None) -> Task:
+    """Return the task of an id; without one, the only task. Raises UsageError."""
+    if id is None and len(tasks) == 1:
+        return tasks[0]
+    known = {task.id: task for task in tasks}
+    if id is None:
+        raise UsageError(f"the run has {len(tasks)} tasks: name one, such as {tasks[0].id!r}")
+    if id not in known:
+        raise unknown("task", id, known)
+    return known[id]

@@ -16,8 +16,9 @@ from exact.models.base import ChatModel
 from exact.models.script import Question
 from exact.models.scripted import ScriptedModel
 from exact.reflection.memory import open_memory
+from exact.report import build_report
 from exact.runs import runner
-from exact.runs.journal.store import ResultLine
+from exact.runs.journal.store import ResultLine, RunFolder
 from exact.runs.runner import Runner, create, reopen
 from exact.task import Task
 
@@ -130,6 +131,8 @@ async def test_reflections_from_a_page_that_writes_fences_are_quarantined_and_ju
         assert all("prints the marks of a fence" in entry.note for entry in memory.entries("quarantined")) and not memory.entries()
     journals = list(folder.glob("tasks/*/journal.jsonl"))
     assert journals and all('"marks":["prints the marks of a fence"' in path.read_text("utf-8") for path in journals)
+    run = RunFolder.open(folder)
+    assert "prints the marks of a fence" in build_report(run, run.manifest.tasks[0]).read_text("utf-8")
 
 
 async def test_each_attempt_draws_a_key_of_its_own_for_its_fences(tmp_path: Path) -> None:

@@ -39,8 +39,8 @@ _NEVER = {
 }
 _ANYWHERE = frozenset({"obeys", "poses"})
 """What counts in a condition and in a reason too."""
-_BRIEF = 5
-"""Words of a note that needs no condition."""
+_BRIEF = 8
+"""Words from which an English reflection must state a condition."""
 _ACTION = r"[^.]*?"
 _BUILTIN = re.compile(
     r'On a page [^.]*?(?:success was expected at|was valued) \d\.\d\d but (?:came out at|turned out) \d\.\d\d, for [^.]*[.…"]+ ?'
@@ -65,7 +65,7 @@ def _form(r: Reflection, task: str) -> list[str]:
     if built_in := _BUILTIN.fullmatch(bare):
         return _deeds(text[text.rindex("In such a state") :], task, spoken) if built_in["other"] else []
     found = []
-    brief = len(bare.split()) < _BRIEF and len(bare) < _BRIEF * 6
+    brief = bare.isascii() and len(bare.split()) < _BRIEF and (not spoken or "en" in spoken)
     if not brief and not states_condition(text):
         found.append("states no condition")
     if not same_language(text, task) or (spoken & {"ru", "zh", "ja"} and foreign_run(text)):

@@ -46,7 +46,7 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         "speaks as a system or a tool": (
             r"<\|?\w*(?:im_start|im_end|system|endoftext|tool_call|function|script)\w*\|?>|\[/?INST\]|```",
             r"^\s*(?:system|assistant|human|user|tool|execute|action)\s*:|#{2,} ?(?:instruction|response|system)",
-            r"\{\s*\"(?:tool|name|function|action)\"|\bos\.(?:system|environ)|\bsubprocess\b|\brm -rf\b|\bcurl -|\| ?(?:ba)?sh\b",
+            r"\{\s*\"(?:tool|name|function|action)?\"\s*:|\bos\.(?:system|environ)|\bsubprocess\b|\brm -rf\b|\bcurl -|\| ?(?:ba)?sh\b",
             r"javascript:|data:text/|document\.(?:cookie|location)|<script|\bimport \w+;",
             r"\b(?:fill|click|goto|type|press|stop|navigate)\s?\([^)]*\)|\bstop \[",
             r"</?\s?(?:tools?|tool_\w+|function_calls?|invoke|system|assistant)\b[^<>]*>",

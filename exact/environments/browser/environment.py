@@ -132,7 +132,10 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             observed = await self.interaction.observe()
         if observed.terminated:
             raise EnvironmentFailure(f"{task.id} is over before it begins: check the page's set-up")
-        return self._begin(observed)
+        blocked = [effect for effect in self.tabs.policy.take_effects() if effect.kind == "blocked"]
+        observation = self._begin(observed)
+        self._late = marked_late(blocked)  # the first step reports what was blocked meanwhile
+        return observation
 
     async def step(self, action: Action) -> Transition:
         """Carry out one action and settle; see Environment."""

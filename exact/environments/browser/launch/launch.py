@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -43,6 +44,8 @@ _DISABLED = (
     *("LocalNetworkAccessForNavigations", "LocalNetworkAccessForSubframeNavigations"),
     # Aborts redirects with a preflight while Fetch intercepts.
     "AvoidCorsURLLoaderRestartOnRedirect",
+    # Aborts a form's POST that is redirected to another origin, whose Origin header becomes `null`, while Fetch intercepts.
+    "BlockOriginHeaderModificationOnRedirect",
     # Send no requests but those of the task.
     *("HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable", "PreconnectToSearch", "OptimizationHints", "NetworkTimeServiceQuerying"),
     *("Translate", "MediaRouter", "AimEnabled", "LensOverlay", "FedCm"),
@@ -61,6 +64,10 @@ _FLAGS = (
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     f"--disable-features={','.join(_DISABLED)}",
 )
+
+
+_CLOSE_SECONDS = 10.0
+"""Seconds that a context, or the browser, may take to close."""
 
 
 class Browser:
@@ -131,9 +138,11 @@ class Browser:
         return Clipboard(self._clipboard)
 
     async def close_context(self, context: BrowserContext) -> None:
-        """Close a context and delete what it stored."""
+        """Close a context and delete what it stored. One that does not answer is left to end with the browser, without its connections."""
         try:
-            await context.close()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CLOSE_SECONDS):
+                    await context.close()
         finally:
             if wall := self._walls.pop(context, None):
                 wall.close()
@@ -147,6 +156,32 @@ class Browser:
     def version(self) -> str:
         """The version that the browser reports: `156.0.7000.0`."""
         return self.playwright.version
+
+
+async def _process(cdp: CDPSession) -> int:
+    """Return the process id of a browser; 0 where it does not tell."""
+    found = (await cdp.send("SystemInfo.getProcessInfo"))["processInfo"]
+    return next((int(each["id"]) for each in found if each["type"] == "browser"), 0)
+
+
+async def _end(browser: PlaywrightBrowser, process: int) -> None:
+    """Close a browser. End its process where it does not close in time."""
+    from playwright.async_api import Error
+
+    closing = asyncio.ensure_future(browser.close())
+    try:
+        with suppress(Error, TimeoutError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await asyncio.shield(closing)
+            return
+        if process:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        with suppress(Error, TimeoutError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await closing
+    finally:
+        closing.cancel()
 
 
 async def _close(making: Awaitable[BrowserContext]) -> None:
@@ -192,8 +227,10 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
             )
         except Error as error:
             raise EnvironmentFailure(f"{executable} does not start: {_first_line(error)}: try `{executable} --version`") from error
+        process = 0
         try:
             cdp = await browser.new_browser_cdp_session()
+            process = await _process(cdp)
             last.push_async_callback(remove_profile, await find_profile(cdp))
             interceptor = RequestInterceptor(cdp, recording_of(config.recording))
             await interceptor.start()
@@ -204,8 +241,7 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
             finally:
                 interceptor.stop()
         finally:
-            with suppress(Error):
-                await browser.close()
+            await _end(browser, process)
 
 
 def pin_arguments(pins: Iterable[str]) -> list[str]:

@@ -20,7 +20,7 @@ from exact.environments.browser.network.body import Bodies, BodyTooLarge
 from exact.environments.browser.network.documents import ATTACHMENT, Fate, fate_of
 from exact.environments.browser.network.form import field_names, request_body
 from exact.environments.browser.network.pdf import as_page
-from exact.environments.browser.network.policy import PageRequest, RequestDecision, RequestPolicy
+from exact.environments.browser.network.policy import SOCKET_REPORTS, PageRequest, RequestDecision, RequestPolicy
 from exact.environments.browser.network.recording import Recording, encoded
 from exact.errors import EnvironmentFailure
 from exact.safety import origin
@@ -150,6 +150,9 @@ class RequestInterceptor:
         request, kind = event["request"], event["resourceType"]
         policy = await self._policy_of(event["frameId"])
         asked = page_request(event)
+        if asked.is_report and request["url"] == SOCKET_REPORTS:
+            await self._take_report(event, policy)
+            return
         decision = policy.decide(asked) if policy else RequestDecision("a request that belongs to no page")
         if decision.refused:
             if policy and decision.effect:
@@ -173,6 +176,13 @@ class RequestInterceptor:
             answer["interceptResponse"] = True
             policy.record_write(event["requestId"], asked, decision.effect)
         await self._cdp.send("Fetch.continueRequest", answer)
+
+    async def _take_report(self, event: Event, policy: RequestPolicy | None) -> None:
+        """Record the WebSocket that the browser refused by our policy, and answer its report."""
+        url = reported_socket(request_body(event["request"]))
+        if policy and url:
+            policy.record_refused_socket(url)
+        await self._cdp.send("Fetch.fulfillRequest", {"requestId": event["requestId"], "responseCode": 204, "responseHeaders": []})
 
     def _is_recorded(self, event: Event) -> bool:
         """Return whether the answer to a request is recorded: it comes from the network and has an end."""
@@ -328,6 +338,16 @@ class RequestInterceptor:
             pass  # a page of that context is gone, which does not matter to the others
         finally:
             del self._frame_queries[context]
+
+
+def reported_socket(body: str) -> str:
+    """Return the address of the WebSocket in a report of a violated policy; empty where it reports something else."""
+    try:
+        report = msgspec.json.decode(body.encode("utf-8", "replace"), type=dict[str, dict[str, Any]])
+    except (msgspec.MsgspecError, RecursionError):
+        return ""
+    url = str(report.get("csp-report", {}).get("blocked-uri", ""))
+    return url if url.startswith(("ws:", "wss:")) and origin(url) else ""
 
 
 def page_request(event: Event) -> PageRequest:

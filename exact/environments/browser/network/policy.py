@@ -35,6 +35,10 @@ _FAILURES: tuple[tuple[type[OSError], str], ...] = (
 """Errors of connections, and their names in CDP's Network.ErrorReason."""
 
 
+SOCKET_REPORTS = "https://exact.invalid/refused-socket"
+"""Address to which the browser reports the WebSockets that it refuses. The reports are answered here and never sent."""
+
+
 class PageRequest(NamedTuple):
     """A request of a page, before it is sent."""
 
@@ -212,19 +216,18 @@ class RequestPolicy:
         scheme = ("wss" if port == 443 else "ws") if is_socket else ("https" if port == 443 else "http")
         url = f"{scheme}://[{host}]:{port}/" if ":" in host else f"{scheme}://{host}:{port}/"
         self._failures[f"{host_name(host)}:{port}"] = "BlockedByClient"
-        if url in self._refused:
-            return
-        self._refused.add(url)
-        if not is_socket:
-            self.record(SideEffect(kind="blocked", method="CONNECT", url=url, detail=why, write=False))
-        else:
+        if is_socket:
             self.record_refused_socket(url)
+        elif url not in self._refused:
+            self._refused.add(url)
+            self.record(SideEffect(kind="blocked", method="CONNECT", url=url, detail=why, write=False))
 
     def record_refused_socket(self, url: str) -> None:
-        """Record a WebSocket that was refused before it opened, so that its messages are not sent."""
+        """Record a WebSocket that was refused before it opened, so that its messages are not sent. Once a step: pages try again."""
         message = PageRequest("WEBSOCKET", url)
         decision = self.decide(message, with_document=bool(self._documents))
-        if decision.effect:
+        if decision.effect and url not in self._refused:
+            self._refused.add(url)
             self.record_blocked(message, msgspec.structs.replace(decision.effect, kind="blocked", reach=""))
 
     def connection_failed(self, host: str, port: int, error: OSError) -> None:
@@ -324,7 +327,7 @@ class RequestPolicy:
     def content_security_policy(self) -> str:
         """Return the content security policy that restricts what CDP's Fetch does not see: WebSockets and WebTransport."""
         sockets = [o.replace("http", "ws", 1) for o in self.writable if o.startswith("http")]
-        return " ".join(("connect-src http: https: data: blob: filesystem:", *sockets))
+        return f"{' '.join(('connect-src http: https: data: blob: filesystem:', *sockets))}; report-uri {SOCKET_REPORTS}"
 
 
 def _is_of(referrer: str, document: str) -> bool:

@@ -28,7 +28,8 @@ async def test_a_message_that_an_action_sends_is_a_write_outside(browser: Browse
         async with BrowserFactory(browser, PageSetup(), config, isolated=False).open(simulation=simulation) as environment:
             seen = await environment.reset(task)
             assert find(seen, "Refused" if simulation else "Open")
-            assert not (await do(environment, f"click [{find(seen, 'Look').id}]")).effects
+            looked = (await do(environment, f"click [{find(seen, 'Look').id}]")).effects
+            assert [(effect.kind, effect.late) for effect in looked] == [("blocked", True)] * simulation  # as the page came
             said = await do(environment, f"click [{find(seen, 'Say hi').id}]")
             assert [(effect.method, effect.is_write) for effect in said.effects] == ([] if simulation else [("WEBSOCKET", True)])
             assert site.sockets == (0 if simulation else 1)

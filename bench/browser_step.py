@@ -15,13 +15,16 @@ which its agents do next, is not counted.
   browsergym, bare          no waits and no screenshot
   exact                     accessibility tree
   exact + screenshot
+  exact, unguarded          no interception of requests, and no wall in front of the browser
   exact, guest              the whole environment with its browser in its own process, behind frames over stdio
   exact, gVisor             browser and server in a sandbox, in a fork restored from a snapshot; Playwright outside
 
 The figures compare `exact` (a click and the accessibility tree with boxes) with BrowserGym as published and without its waits. Both of
 these also take a screenshot, which cannot be turned off, so three more figures compare equal content: `exact + screenshot` with them, and
-`exact` with `bare`. `guest_vs_native` and `gvisor_vs_native` are seconds of a step there over seconds of the same step of `exact`. The
-last contender is left out where environments do not fork. The fork is not paused between its rounds, because only idle environments pause.
+`exact` with `bare`. `guard_cost` is seconds of a step of `exact` over seconds of the same step unguarded, and `guard_first_page_ms` how
+much later the first page of a fresh environment is there, at the median. `guest_vs_native` and `gvisor_vs_native` are seconds of a step
+there over seconds of the same step of `exact`. The last contender is left out where environments do not fork. The fork is not paused
+between its rounds, because only idle environments pause.
 BrowserGym has a virtual environment of its own, which the first run makes (it needs the package index then).
 """
 
@@ -42,13 +45,15 @@ from typing import Any, Protocol
 
 from _common import ROOT, Figure, Noise, finish, interval, parser, table, versions
 from _peers import make_venv
+from _unguarded import unguarded
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.pages import serve
+from exact.benchmarks.miniwob.suite import HEIGHT, WIDTH, page_setup
 from exact.config import BrowserConfig
 from exact.environments.adapters.miniwob import miniwob_pages
 from exact.environments.base import Environment
-from exact.environments.browser import find_browser
+from exact.environments.browser import BrowserFactory, find_browser
 from exact.environments.process.worker import EnvironmentSpec, WorkerFactory
 from exact.errors import EnvironmentFailure
 from exact.observation import Element, Observation
@@ -172,6 +177,7 @@ async def contenders(python: Path) -> AsyncIterator[dict[str, Contender]]:
         for name, screenshots in {"exact": False, "exact + screenshot": True}.items():
             environments = await stack.enter_async_context(MiniWob().environments(BrowserConfig(screenshots=screenshots)))
             found[name] = Ours(await stack.enter_async_context(environments.open(simulation=False)))
+        found["exact, unguarded"] = Ours(await stack.enter_async_context((await stack.enter_async_context(bare())).open(simulation=False)))
         guests = WorkerFactory(EnvironmentSpec(f"{ROOT / 'bench' / '_guest.py'}:environments", paths=(ROOT,)))
         found["exact, guest"] = Ours(await stack.enter_async_context(guests.open(simulation=False)))
         try:
@@ -182,6 +188,32 @@ async def contenders(python: Path) -> AsyncIterator[dict[str, Contender]]:
             forks.store.idle = AWAKE
             found["exact, gVisor"] = Ours(await stack.enter_async_context(forks.open(simulation=False)))
         yield found
+
+
+@contextlib.asynccontextmanager
+async def bare() -> AsyncIterator[BrowserFactory]:
+    """Open environments without the guard."""
+    config = BrowserConfig(screenshots=False, width=WIDTH, height=HEIGHT)
+    async with serve(miniwob_pages()) as address:
+        setup = page_setup(address)
+        async with unguarded(config, setup.hosts) as browser:
+            yield BrowserFactory(browser, setup, config, isolated=True)
+
+
+async def first_pages(rounds: int) -> list[float]:
+    """Return for each round how many milliseconds later the first page of a fresh environment is there with the guard than without."""
+    task, later = MiniWob().task(f"miniwob/click-tab-2?seed={SEED}"), []
+    async with MiniWob().environments(BrowserConfig(screenshots=False)) as guarded, bare() as free:
+        for number in range(-1, rounds):  # round -1 warms up
+            seconds = []
+            for kind in (guarded, free) if number % 2 else (free, guarded):
+                async with kind.open(simulation=False) as environment:
+                    start = time.perf_counter()
+                    await environment.reset(task)
+                    seconds.append(time.perf_counter() - start)
+            if number >= 0:
+                later.append(1000 * (seconds[0] - seconds[1]) * (1 if number % 2 else -1))
+    return later
 
 
 async def measure(python: Path, *, rounds: int, steps: int) -> tuple[dict[str, dict[str, Times]], dict[str, dict[str, int]], Noise]:
@@ -235,6 +267,13 @@ def main() -> None:
         middle, low, high = ratios[figure]
         print(f"{ours} / {theirs}: {middle:.1f} (rounds {low:.1f} to {high:.1f})")
     figures = [Figure(name, ratios[name][0], goal) for name, (_, _, goal) in pairs.items()]
+    ratios["guard_cost"] = ratio(times, "exact, unguarded", "exact")
+    print("exact / exact, unguarded, seconds: {:.3f} (rounds {:.2f} to {:.2f})".format(*ratios["guard_cost"]))
+    later = interval(asyncio.run(first_pages(3 if options.quick else 20)))
+    ratios["guard_first_page_ms"] = later
+    print("first page, exact - exact, unguarded: {:.0f} ms (rounds {:.0f} to {:.0f})".format(*later))
+    figures.append(Figure("guard_cost", ratios["guard_cost"][0], 1.1, at_least=False))
+    figures.append(Figure("guard_first_page_ms", later[0], 50.0, at_least=False))
     for figure, name, most in (("guest_vs_native", "exact, guest", None), ("gvisor_vs_native", "exact, gVisor", 1.6)):
         if name in times:
             ratios[figure] = ratio(times, "exact", name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 _WEB = {"ws": "http", "wss": "https"}
@@ -22,6 +22,14 @@ def host_name(host: str) -> str:
         return name.encode("idna").decode("ascii").rstrip(".")
     except UnicodeError:
         return name
+
+
+def split_url(url: str) -> SplitResult:
+    """Split a URL as urlsplit does. What is none, such as `http://[`, is all path."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return SplitResult("", "", url, "", "")
 
 
 def origin(url: str) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -34,7 +33,7 @@ from exact.environments.sandbox.visible import hidden_links, visible_files
 from exact.environments.sites.site import Outside
 from exact.environments.sites.states import SiteClient, SiteStates
 from exact.errors import EnvironmentFailure
-from exact.safety import host_name
+from exact.safety import host_name, split_url
 
 if TYPE_CHECKING:
     from playwright.async_api import Playwright
@@ -92,7 +91,7 @@ class ForkStore:
 
     def is_inside(self, url: str) -> bool:
         """Return whether an address is answered in the sandbox: by its services, or because there is no outside."""
-        host = host_name(urlsplit(url).hostname or "")
+        host = host_name(split_url(url).hostname or "")
         named = {host_name(each.partition(":")[0]) for each in self.setup.hosts}
         return self.outside is None or host in named or (bool(self._services) and _LOOPBACK.fullmatch(host) is not None)
 

@@ -10,9 +10,9 @@ import asyncio
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from exact.environments.browser.network.har_entry import HarExchange, Kept, entry
+from exact.safety import split_url
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Request, Response
@@ -52,7 +52,7 @@ class HarRecorder:
         return [entry(exchange, self._kept) for exchange in self._exchanges.values()]
 
     def _began(self, request: Request) -> None:
-        parts = urlsplit(request.url)
+        parts = split_url(request.url)
         if parts.scheme in ("http", "https") and not parts.path.endswith(STATIC):
             self._exchanges[request] = HarExchange(
                 method=request.method, url=request.url, started=time.time(), sent=request.post_data_buffer

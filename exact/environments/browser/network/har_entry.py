@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote
 
 import msgspec
 
 from exact.environments.browser.network import scrub
+from exact.safety import split_url
 
 Headers = tuple[tuple[str, str], ...]
 NO_ANSWER = -1
@@ -63,7 +64,7 @@ def entry(exchange: HarExchange, kept: Kept) -> dict[str, Any]:
     request: dict[str, Any] = {
         "method": exchange.method, "url": url, "httpVersion": "HTTP/1.1", "cookies": [],
         "headers": [*_headers(exchange.headers), *_sent_cookies(exchange.headers, kept)],
-        "queryString": [{"name": name, "value": value} for name, value in parse_qsl(urlsplit(url).query, keep_blank_values=True)],
+        "queryString": [{"name": name, "value": value} for name, value in parse_qsl(split_url(url).query, keep_blank_values=True)],
         "headersSize": -1, "bodySize": len(exchange.sent or b""),
     }  # fmt: skip
     if exchange.sent is not None:

@@ -13,10 +13,11 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from exact.environments.base import SAFE_METHODS
 from exact.errors import UsageError
+from exact.safety import split_url
 
 Nature = Literal["read", "write", "harmless"]
 """What a request does for the agent. `harmless`: it may change something, but not for the agent's task."""
@@ -75,7 +76,7 @@ def ends_session(url: str) -> bool:
     >>> ends_session("http://wiki.test/index.php?title=Special:UserLogout"), ends_session("http://wiki.test/blog/outlook")
     (True, False)
     """
-    parts = urlsplit(url)
+    parts = split_url(url)
     return bool(_SESSION_END.search(parts.path) or _SESSION_END.search(parts.query))
 
 
@@ -84,7 +85,7 @@ def request_kind(method: str, url: str, body: str = "") -> str:
 
     Two requests of one kind may carry other data, such as a draft and a later version of it.
     """
-    parts = urlsplit(url)
+    parts = split_url(url)
     path = _VARIABLE.sub("#", parts.path)
     named = sorted({*_named(parse_qsl(parts.query, keep_blank_values=True)), *_body_names(body)})
     return f"{method} {parts.scheme}://{parts.netloc}{path} {' '.join(named)}"

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from http.client import responses
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -23,7 +22,7 @@ from exact.environments.browser.network.pdf import as_page
 from exact.environments.browser.network.policy import SOCKET_REPORTS, PageRequest, RequestDecision, RequestPolicy
 from exact.environments.browser.network.recording import Recording, encoded
 from exact.errors import EnvironmentFailure
-from exact.safety import origin
+from exact.safety import origin, split_url
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession
@@ -299,7 +298,7 @@ class RequestInterceptor:
 
     async def _show_pdf(self, event: Event, body: bytes) -> None:
         """Answer with the text of a PDF as a page without scripts."""
-        page = await asyncio.to_thread(as_page, body, urlsplit(event["request"]["url"]).path)
+        page = await asyncio.to_thread(as_page, body, split_url(event["request"]["url"]).path)
         answer = {"requestId": event["requestId"], "responseCode": 200, "body": encoded(page)}
         still = {"name": "Content-Security-Policy", "value": "default-src 'none'"}
         await self._cdp.send("Fetch.fulfillRequest", {**answer, "responseHeaders": [*_HTML, still]})

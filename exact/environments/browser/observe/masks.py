@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 from exact.errors import UsageError
 from exact.observation import Element
+from exact.safety import split_url
 from exact.task import Task
 
 CLOCK = r"\b\d{1,2}:\d\d:\d\d(?:\.\d+)?(?:\s?[AaPp]\.?[Mm]\b)?"
@@ -82,7 +83,7 @@ class Masks:
 
     def address(self, url: str) -> str:
         """Return a URL without its volatile parts."""
-        parts = urlsplit(url)
+        parts = split_url(url)
         pairs = parse_qsl(parts.query, keep_blank_values=True)
         if any(_TOKENS.match(name) for name, _ in pairs):
             query = urlencode([(name, PLACEHOLDER if _TOKENS.match(name) else value) for name, value in pairs])

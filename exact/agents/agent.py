@@ -10,10 +10,12 @@ from exact.agents.roles import allows_several, check_computer, model_for
 from exact.agents.siblings import ValueComparator
 from exact.agents.value.build import build_comparator, build_value_function
 from exact.config import Config, PolicyConfig
+from exact.config.agents import POLICY_GROUP
 from exact.environments.base import EnvironmentFactory
 from exact.environments.oracle import EpisodeScores, informed_factory
 from exact.errors import UsageError
 from exact.models.base import ChatModel
+from exact.plugins import make_plugin
 from exact.reflection.base import Reflector
 
 
@@ -89,6 +91,9 @@ def _build_policy(settings: PolicyConfig, config: Config, models: Callable[[str]
             from exact.agents.builtin.policy import BuiltinPolicy
 
             return BuiltinPolicy()
+        case _:
+            own: Policy = make_plugin("policy.kind", settings.kind, POLICY_GROUP, settings.options)
+            return own
 
 
 def _build_reflector(config: Config, models: Callable[[str], ChatModel], run: str) -> Reflector | None:

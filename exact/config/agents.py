@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import re
 import urllib.parse
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from exact.config.strict import Amount, AtLeastOne, AtLeastZero, Share, Strict
+from exact.plugins import check_kind
 
 _PASSWORD = re.compile(r"postgres(ql)?:(//[^@/]*:[^@/]+@|//[^?]*:[^?]+@|.*[?&](ssl)?password=)", re.S)
 """Matches a password in the address of a PostgreSQL database, also one that is not percent-encoded."""
 
 
+POLICIES = ("builtin", "llm", "random")
+VALUES = (
+    *("builtin", "llm", "single_debate", "debate", "rubric", "comparative", "logprob", "cascade", "ensemble", "trained"),
+    *("constant", "oracle"),
+)
+POLICY_GROUP, VALUE_GROUP = "exact.policies", "exact.values"
+"""Groups of entry points."""
+
+
 class PolicyConfig(Strict, frozen=True, kw_only=True):
     """The policy, which proposes actions."""
 
-    kind: Literal["builtin", "llm", "random"] = "builtin"
-    """Kind of policy. builtin: rules, without a model. llm: a language model. random: any action, as a control."""
+    kind: str = "builtin"
+    """Kind of policy. builtin: rules, without a model. llm: a language model. random: any action, as a control. `module:attribute`,
+    `file.py:attribute` or a name in the entry points `exact.policies`: a policy of your own, made with `options`."""
+    options: dict[str, Any] = {}
+    """Keywords for a policy of your own."""
     samples: AtLeastOne = 8
     """llm: answers sampled for one expansion."""
     form: Literal["auto", "samples", "list"] = "auto"
@@ -71,18 +84,22 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     image_tokens: AtLeastOne = 1500
     """llm: most tokens of one picture. A more expensive one is scaled down."""
 
+    def __post_init__(self) -> None:
+        check_kind("policy.kind", self.kind, POLICIES, POLICY_GROUP)
+
 
 class ValueConfig(Strict, frozen=True, kw_only=True):
     """The value function, which evaluates states."""
 
-    kind: Literal[
-        "builtin", "llm", "single_debate", "debate", "rubric", "comparative", "logprob", "cascade", "ensemble", "trained", "constant",
-        "oracle",
-    ] = "builtin"  # fmt: skip
+    kind: str = "builtin"
     """Kind of value function. llm: a grade. single_debate: a grade after arguments for both sides in one answer. debate: two debaters and
     judges. rubric: yes-or-no checks. comparative: siblings ranked against each other. logprob: the probability of yes against no, from one
     token. trained: a classifier's probability. cascade, ensemble: see `members`. constant: 0.5 for everything, as a control. oracle: the
-    benchmark's own score of terminal states, marked everywhere. Default: builtin, or a cascade where the policy is a language model."""
+    benchmark's own score of terminal states, marked everywhere. `module:attribute`, `file.py:attribute` or a name in the entry
+    points `exact.values`: a value function of your own, made with `options`. Default: builtin, or a cascade where the policy is a language
+    model."""
+    options: dict[str, Any] = {}
+    """Keywords for a value function of your own."""
     samples: AtLeastOne = 4
     """Samples for one state; the value is their mean. debate: samples of each judge in each order. logprob: answers that are counted where
     the server lists no likeliest tokens; else one call is enough."""
@@ -127,6 +144,7 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     """The same as `policy.image_tokens`."""
 
     def __post_init__(self) -> None:
+        check_kind("value.kind", self.kind, VALUES, VALUE_GROUP)
         if self.kind == "cascade" and not self.members:
             plain = msgspec.structs.replace(self, kind="llm", samples=1, calibration="")
             msgspec.structs.force_setattr(self, "members", (plain, msgspec.structs.replace(self, kind="debate", calibration="")))

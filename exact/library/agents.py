@@ -25,7 +25,7 @@ def configured(agent: AnyAgent, config: Config | None = None) -> tuple[Config, B
     """
     match agent:
         case Agent():
-            return config or Config(name="own"), lambda *_: agent
+            return _named(agent, config or Config(name="own")), lambda *_: agent
         case _ if config is not None:
             raise UsageError("config is for an agent that is an Agent object: give its settings in the configuration that names the agent")
         case None:
@@ -41,3 +41,13 @@ def configured(agent: AnyAgent, config: Config | None = None) -> tuple[Config, B
 def with_seed(config: Config, seed: int | None) -> Config:
     """Return the configuration with another seed, if one is given."""
     return config if seed is None else msgspec.structs.replace(config, seed=seed)
+
+
+def _named(agent: Agent, config: Config) -> Config:
+    """Return a configuration whose policy and value function have the names of an agent's own, for results and reports."""
+    policy = msgspec.structs.replace(config.policy, kind=_name_of(agent.policy))
+    return msgspec.structs.replace(config, policy=policy, value=msgspec.structs.replace(config.value, kind=_name_of(agent.value)))
+
+
+def _name_of(part: object) -> str:
+    return f"{type(part).__module__}:{type(part).__qualname__}"

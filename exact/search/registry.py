@@ -1,7 +1,7 @@
 """The algorithms by name, and the translation of a configuration into strategies.
 
 Other packages add algorithms by the entry point group `exact.algorithms`: a name, and a callable that takes a SearchConfig and returns an
-Algorithm.
+Algorithm. A configuration may also name such a callable as `module:attribute` or `file.py:attribute`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from exact.config import SearchConfig
 from exact.errors import UsageError, unknown
+from exact.plugins import attribute, is_plugin
 from exact.search.algorithms.abmcts import ABMCTS
 from exact.search.algorithms.beam import Beam
 from exact.search.algorithms.best_first import BestFirst
@@ -37,7 +38,7 @@ def algorithm(config: SearchConfig) -> Algorithm:
 
     Raises UsageError for an unknown name, or for an option the algorithm does not take.
     """
-    build = BUILTIN.get(config.algorithm) or _registered(config.algorithm)
+    build = BUILTIN.get(config.algorithm) or _brought(config.algorithm)
     if config.batch and config.algorithm not in BATCHING:
         raise UsageError(f"search.batch: {config.algorithm} does not evaluate siblings together; {' and '.join(BATCHING)} do")
     if config.options and config.algorithm in PLAIN:
@@ -50,8 +51,11 @@ def names() -> list[str]:
     return [*BUILTIN, *(entry.name for entry in entry_points(group=GROUP) if entry.name not in BUILTIN)]
 
 
-def _registered(name: str) -> Build:
-    """Return the factory that another package registered under a name. Raises UsageError."""
+def _brought(name: str) -> Build:
+    """Return the factory that another package registered under a name, or that `module:attribute` names. Raises UsageError."""
+    if is_plugin(name):
+        own: Build = attribute("search.algorithm", name, GROUP)
+        return own
     for entry in entry_points(group=GROUP):
         if entry.name == name:
             build: Build = entry.load()

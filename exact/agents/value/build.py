@@ -7,9 +7,11 @@ from collections.abc import Callable
 from exact.agents.base import Comparator, ValueFunction
 from exact.agents.roles import judge_role, model_for
 from exact.config import Config, ValueConfig
+from exact.config.agents import VALUE_GROUP, VALUES
 from exact.environments.oracle import EpisodeScores
 from exact.errors import UsageError
 from exact.models.base import ChatModel, Sampling
+from exact.plugins import make_plugin
 
 Models = Callable[[str], ChatModel]
 
@@ -46,8 +48,11 @@ def _build_uncalibrated(config: Config, settings: ValueConfig, models: Models, e
             return OracleValue(episode_scores)
         case "ensemble" | "cascade":
             return _build_composite(config, settings, models)
-        case _:
+        case kind if kind in VALUES:
             return _build_model_value(config, settings, models)
+        case _:
+            own: ValueFunction = make_plugin("value.kind", settings.kind, VALUE_GROUP, settings.options)
+            return own
 
 
 def build_comparator(config: Config, models: Models) -> Comparator | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from exact.config import Config
+from exact.config.agents import VALUES
 from exact.counted import counted
 from exact.inert import inert
 from exact.report.model import data
@@ -131,6 +132,8 @@ def _own_view(reading: Reading) -> str:
 def judge(config: Config) -> str:
     """Return a description of the value function."""
     model = config.models.value or config.models.policy
+    if config.value.kind not in VALUES:
+        return f"{config.value.kind} (a value function of the user's own)"
     return _JUDGES.get(config.value.kind, f"a language model ({model.model if model else 'unnamed'})")
 
 
@@ -184,9 +187,11 @@ def _setting(reading: Reading) -> tuple[data.Fact, ...]:
         "react": "ReAct: one proposal, no search",
     }.get(s.algorithm, f"{s.algorithm}: {size}")
     policy = config.models.policy
-    proposer = {"builtin": "the built-in policy (not a language model)", "random": "at random"}.get(
-        config.policy.kind, f"a language model ({policy.model if policy else 'unnamed'})"
-    )
+    proposer = {
+        "builtin": "the built-in policy (not a language model)",
+        "random": "at random",
+        "llm": f"a language model ({policy.model if policy else 'unnamed'})",
+    }.get(config.policy.kind, f"{config.policy.kind} (a policy of the user's own)")
     facts = [
         data.Fact(label="Search", value=look),
         data.Fact(label="Proposed by", value=one_line(proposer)),

@@ -1,0 +1,89 @@
+"""Parts that users bring: by entry points of installed packages, and by `module:attribute` or `file.py:attribute` in a configuration."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from exact.errors import UsageError, unknown
+
+
+def is_plugin(kind: str) -> bool:
+    """Return whether a name is written as `module:attribute` or `file.py:attribute`."""
+    return ":" in kind
+
+
+def check_kind(key: str, kind: str, builtin: Iterable[str], group: str) -> None:
+    """Raise ValueError for a kind that is neither built in, nor written as a plug-in, nor registered in a group of entry points."""
+    if kind in builtin or is_plugin(kind):
+        return
+    registered = [entry.name for entry in entry_points(group=group)]
+    if kind not in registered:
+        text = str(unknown("value", kind, [*builtin, *registered], where=f"configuration key {key}", way_out="or write module:attribute"))
+        raise ValueError(text)
+
+
+def make_plugin(key: str, kind: str, group: str, options: Mapping[str, Any]) -> Any:
+    """Return what a plug-in makes: its attribute is called with `options` as keywords.
+
+    Args:
+        key: The configuration key that named it, for errors.
+        kind: `module:attribute`, `file.py:attribute`, or the name of an entry point. A module is also looked for in the current folder.
+        group: Group of entry points, such as `exact.policies`.
+        options: Keywords.
+
+    Raises UsageError where there is no such attribute, or it cannot be called so.
+    """
+    made = attribute(key, kind, group)
+    try:
+        return made(**options)
+    except TypeError as error:
+        given = ", ".join(options) or "none"
+        raise UsageError(f"{key}: {kind} cannot be made ({error}): options given: {given}") from error
+
+
+def attribute(key: str, kind: str, group: str) -> Any:
+    """Return the callable that a plug-in's name stands for, as `make_plugin` finds it. Raises UsageError."""
+    if not is_plugin(kind):
+        for entry in entry_points(group=group):
+            if entry.name == kind:
+                return entry.load()
+        raise UsageError(f"{key}: no installed package registers {kind!r} in the entry points {group}")
+    place, _, name = kind.rpartition(":")
+    module = _file(key, Path(place).absolute()) if place.endswith(".py") else _module(key, place)
+    if not callable(found := getattr(module, name, None)):
+        raise UsageError(f"{key}: {place} has no {name!r} that can be called: write module:attribute")
+    return found
+
+
+def _module(key: str, name: str) -> Any:
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise UsageError(f"{key}: {name} cannot be imported ({error}): install it, or name a file.py:attribute") from error
+    finally:
+        sys.path.remove(str(Path.cwd()))
+
+
+@functools.cache
+def _file(key: str, path: Path) -> Any:
+    if not path.is_file():
+        raise UsageError(f"{key}: there is no file {path}")
+    name = f"exact_plugin_{hashlib.blake2b(str(path).encode(), digest_size=6).hexdigest()}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise UsageError(f"{key}: {path} does not load: {type(error).__name__}: {error}") from error
+    return module

@@ -70,3 +70,11 @@ def test_the_installed_command_shows_its_help(installed: Path, tmp_path: Path) -
     done = subprocess.run([installed / "exact", "--help"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "doctor" in done.stdout
+
+
+def test_the_installed_command_takes_a_configuration_by_its_name(installed: Path, tmp_path: Path) -> None:
+    def show(name: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([installed / "exact", "config", "show", name], cwd=tmp_path, capture_output=True, text=True)
+
+    assert show("rmcts_gpt-4o").stdout.startswith("name: rmcts_gpt-4o\n")
+    assert "did you mean 'rmcts_gpt-4o'" in show("rmcts_gpt4o").stderr

@@ -1,0 +1,37 @@
+"""While an agent searches, nothing that a page does writes to the task's own sites: neither at the start nor by what the agent tries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from .attack import Attack, Campaign, Result, carry_out_all, environments, marked
+from .hostile import Attacker, attacker
+from .write_attacks import ATTACKS
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Attacker]:
+    with attacker() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def campaign(request: pytest.FixtureRequest, executable: str, site: Attacker) -> Campaign[Result]:
+    """Carry out the attacks in environments of one kind that search."""
+
+    async def all_of(kind: str, names: set[str]) -> dict[str, Result]:
+        async with environments(kind) as factory:
+            return await carry_out_all(tuple(each for each in ATTACKS if each.name in names), site, factory, simulation=True)
+
+    return Campaign(request, all_of)
+
+
+@pytest.mark.parametrize(("kind", "attack"), marked(ATTACKS, ("process",)))
+async def test_nothing_is_written_while_searching(campaign: Campaign[Result], kind: str, attack: Attack) -> None:
+    result = await campaign.result(kind, attack)
+    assert result.opened, result.failure
+    assert (result.own, result.other) == ([], [])

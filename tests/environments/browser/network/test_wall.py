@@ -85,6 +85,10 @@ TRIES = {
     "WebSocket": "new WebSocket('ws://127.0.0.1:{port}/x')",
     "WebSocket of an empty frame": """document.body.append(Object.assign(document.createElement('iframe'), {{name: 'f'}}));
         new f.WebSocket('ws://127.0.0.1:{port}/x')""",
+    "WebSocket of a data frame": """document.body.append(Object.assign(document.createElement('iframe'), {{src:
+        'data:text/html,<script>new WebSocket(`ws://127.0.0.1:{port}/x`)</scr' + 'ipt>'}}))""",
+    "WebSocket of a blob frame": """document.body.append(Object.assign(document.createElement('iframe'), {{src: URL.createObjectURL(
+        new Blob(['<script>new WebSocket(`ws://127.0.0.1:{port}/x`)</scr' + 'ipt>'], {{type: 'text/html'}}))}}))""",
     "TURN over TCP": """const p = new RTCPeerConnection({{iceServers: [{{urls: 'turn:127.0.0.1:{port}?transport=tcp', username: 'a',
         credential: 'b'}}]}}); p.createDataChannel('x'); p.createOffer().then(o => p.setLocalDescription(o))""",
     "TURN over TLS": """const p = new RTCPeerConnection({{iceServers: [{{urls: 'turns:127.0.0.1:{port}?transport=tcp', username: 'a',
@@ -95,7 +99,7 @@ TRIES = {
     "FedCM": """navigator.credentials?.get({{identity: {{providers: [
         {{configURL: 'http://127.0.0.1:{port}/config.json', clientId: '1'}}]}}}}).catch(() => 0)""",
 }
-RAW = ("WebSocket of an empty frame", "TURN over TCP", "TURN over TLS")
+RAW = ("WebSocket of an empty frame", "WebSocket of a data frame", "WebSocket of a blob frame", "TURN over TCP", "TURN over TLS")
 """Attempts of which nothing but the first bytes tells that they are no reads."""
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
-from exact.environments.base import Capabilities, SideEffect, Snapshot, Transition
+from exact.environments.base import SAFE_METHODS, Capabilities, SideEffect, Snapshot, Transition
 from exact.environments.browser.act.partial import Ineffective, PartialAction
 from exact.environments.browser.episode import EpisodeSetup
 from exact.environments.browser.evaluation import evaluate_on
@@ -22,6 +22,7 @@ from exact.environments.browser.late import mark_late_of_timers, marked_late
 from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.observe.describe import held_text, moved_elements
 from exact.environments.browser.page.setup import PageSetup
+from exact.environments.browser.presume.controls import Presumption
 from exact.environments.browser.shared import SharedState
 from exact.environments.browser.tabs import first_line
 from exact.environments.sites.accounts import AccountLease
@@ -148,7 +149,10 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             self._terminated = True
             return Transition(observation=None, terminated=True, effects=self._take_late())
         before, here, began = self.interaction.seen, self.tabs.present.page.url, time.time()
-        self.tabs.policy.begin_action()
+        presumption = self._presume(action, before)
+        if presumption and (stopped := self._not_carried_out(presumption)):
+            return Transition(observation=before, effects=(*self._take_late(), stopped))
+        self.tabs.policy.begin_action(presumption=presumption.why if presumption and presumption.kind == "request" else "")
         async with self._call(f"step {action.key}"):
             refused = await self._act(action)
             observed = await self.interaction.observe()
@@ -158,8 +162,40 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             effects = self.tabs.policy.take_effects()
             if not self.tabs.dialogs.is_asked:
                 effects = await mark_late_of_timers(effects, self.tabs.window.tabs, began)
+        effects = self._note_step(action, before, presumption, effects)
         effects = (*self._take_late(), *map(self.episode.secrets.effect, effects))
         return self._transition(action, before, observed, refused, effects)
+
+    def _presume(self, action: Action, seen: Observation | None) -> Presumption | None:
+        """Return what an action is presumed to change, where that matters: outside of environments that undo it."""
+        episode = self.episode
+        if not self.tabs.policy.presumes:
+            return None
+        episode.presumption.controls = self.observer.controls
+        return episode.presumption.of(action, seen)
+
+    def _not_carried_out(self, presumption: Presumption) -> SideEffect | None:
+        """Return the side effect of an action that a simulation leaves to the commit, since nothing else would stop what it does.
+
+        It opens another program, or writes to the clipboard of a browser that a person sees. None for other actions.
+        """
+        kind = presumption.kind
+        if not self.episode.simulation or kind == "request" or (kind == "clipboard" and not self.tabs.config.headed):
+            return None
+        effect = SideEffect(kind="blocked", method=kind.upper(), url=presumption.url, detail=f"left to the commit: {presumption.why}")
+        return self.episode.secrets.effect(effect)
+
+    def _note_step(
+        self, action: Action, seen: Observation | None, presumption: Presumption | None, effects: tuple[SideEffect, ...]
+    ) -> tuple[SideEffect, ...]:
+        """Remember whether a step wrote, for the presumption of later ones. Return its side effects, with a program that it opened."""
+        policy = self.tabs.policy
+        wrote = any(each.is_write or (each.is_blocked and each.method not in SAFE_METHODS) for each in effects if not each.late)
+        self.episode.presumption.note(action, seen, wrote=wrote, complete=not (policy.sent_presumed or policy.is_read_only))
+        if presumption is None or not presumption.url:
+            return effects
+        opened = SideEffect(kind="request", method=presumption.kind.upper(), url=presumption.url, reach="outside", write=False)
+        return (*effects, opened)
 
     def _take_late(self) -> tuple[SideEffect, ...]:
         """Return the side effects that earlier actions had after their steps."""

@@ -25,6 +25,7 @@ from exact.environments.browser.page.ids import Ids
 from exact.environments.browser.page.script import script_call
 from exact.environments.browser.page.setup import Beginning, PageSetup, geolocation_of, tabs_of
 from exact.environments.browser.page.timeouts import PAGE_TIMEOUT
+from exact.environments.browser.presume.presume import WritePresumption
 from exact.environments.browser.secrets import SecretMasking
 from exact.environments.browser.shared import SharedState
 from exact.environments.browser.tabs import Tabs
@@ -73,6 +74,8 @@ class EpisodeSetup:
         self.context: BrowserContext | None = None
         self.context_id = ""
         """CDP id of the browser context."""
+        self.presumption = WritePresumption(shared.steps)
+        """Presumes whether actions write."""
         self._trace = PlaywrightTrace()
 
     @property
@@ -285,11 +288,12 @@ class EpisodeSetup:
         """Return the request policy of an episode: a simulation's writes are sent only where they are undone, or `speculation` says so."""
         config, own = self.config, origins(task.start, *task.origins)
         explores = {"rollback": self.isolated, "observe": False, "free": True}[config.speculation]
+        undone = self.isolated and self._hooks.undone_origins is None
         only = self._hooks.undone_origins if self.simulation and config.speculation == "rollback" else None
         allowed = origins(task.start, *task.origins, *config.allow_origins)
         policy = RequestPolicy(
             allowed, writes=explores or not self.simulation, frames=self.tabs.window, only=only, harmless=self._harmless,
-            learns=not self.isolated,
+            learns=not self.isolated, presumes=config.speculation == "observe" or (config.speculation == "rollback" and not undone),
         )  # fmt: skip
         policy.mask, policy.deny = self.secrets.mask, DenyList(config.deny)
         policy.task_origins, policy.headers = own, self._authenticator.headers(config.login)

@@ -20,6 +20,7 @@ from exact.environments.browser.page.ids import Ids, SharedIds
 from exact.environments.browser.page.script import script_call
 from exact.environments.browser.page.tab import Tab
 from exact.environments.browser.page.window import BrowserWindow
+from exact.environments.browser.presume.controls import NO_CONTROLS, Controls, controls
 from exact.environments.browser.secrets import SecretMasking
 from exact.observation import Box, Element, Observation
 from exact.task import Task
@@ -42,6 +43,9 @@ class Observer:
         self.drawn: DrawnState | None = None
         """What was drawn; None where no screenshot was taken."""
         self._elements: tuple[Element, ...] = ()
+        self._documents: list[Document] = []
+        self._controls: Controls | None = NO_CONTROLS
+        """What the controls of the present page would change; None until that is read from its documents."""
         self._targets: tuple[tuple[str, ...], ...] = ()
         """Ids of the elements that the last two actions named."""
         self._shared, self._shared_ids, self._window, self._secrets = masks, shared_ids, window, secrets
@@ -85,7 +89,7 @@ class Observer:
         if screenshot is not None and not over:
             fingerprint, watched = await self._as_drawn(tab, fingerprint, screenshot, elements, config)
             over = watched and await is_over()
-        self._elements = elements
+        self._elements, self._documents, self._controls = elements, page.documents, None
         if not over and (names := self._shared_ids.differ(self._task, fingerprint, elements)):
             self.ids.rename(names)
             page = capture.build_capture(tab, self.ids, config, self._secrets.mask, answers, media)
@@ -105,6 +109,14 @@ class Observer:
             screenshot=None if over else screenshot,
         )
         return observation, over
+
+    @property
+    def controls(self) -> Controls:
+        """What the controls of the page that was observed last would change."""
+        if self._controls is None:
+            nodes = {each.id: (place.frame, place.backend) for each in self._elements if (place := self.ids.location(each.id))}
+            self._controls, self._documents = controls(self._documents, self._elements, nodes), []
+        return self._controls
 
     def observe_dialog(self, dialogs: Dialogs, downloads: Downloads) -> Observation:
         """Observe the dialog that is open. Its page does not answer meanwhile."""

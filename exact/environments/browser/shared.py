@@ -11,6 +11,7 @@ from exact.environments.browser.observe.drawing import PictureMemory
 from exact.environments.browser.observe.masks import Masks
 from exact.environments.browser.page.background import BackgroundRequests
 from exact.environments.browser.page.ids import SharedIds
+from exact.environments.browser.presume.presume import StepHistory
 from exact.environments.sites.site import Outside
 
 
@@ -23,6 +24,7 @@ class SharedState(NamedTuple):
     harmless: HarmlessRequests
     pictures: PictureMemory
     background: BackgroundRequests
+    steps: StepHistory
 
     @classmethod
     def of(cls, config: BrowserConfig, outside: Outside | None = None) -> SharedState:
@@ -36,4 +38,4 @@ class SharedState(NamedTuple):
             reads=[pattern for each in declared for pattern in each.reads],
             writes=[pattern for each in declared for pattern in each.writes],
         )
-        return cls(Masks(config.masks), SharedIds(), Authenticator(), harmless, PictureMemory(), BackgroundRequests())
+        return cls(Masks(config.masks), SharedIds(), Authenticator(), harmless, PictureMemory(), BackgroundRequests(), StepHistory())

@@ -2,8 +2,9 @@
 
 A request counts by its method, with these exceptions. A site declares patterns for requests that only read (`reads`), that write although
 they are a GET (`writes`), and that are harmless (`harmless`: drafts, preferences, telemetry). A GraphQL query or subscription reads, a
-mutation never is harmless. A GET that ends the session writes. What a page sends while nobody acts is learned: it is no write of the agent
-when it is sent again, with an action or without. What is learned is never sent while exploring.
+mutation never is harmless, and writes in a GET too. A GET that ends the session writes, and one whose parameters ask for another method.
+What a page sends while nobody acts is learned: it is no write of the agent when it is sent again, with an action or without. What is
+learned is never sent while exploring.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from exact.environments.base import SAFE_METHODS
+from exact.environments.browser.presume.address import graphql_in, operations, overridden_method
 from exact.errors import UsageError
 from exact.safety import split_url
 
@@ -32,7 +34,6 @@ _VERBS = frozenset(
     {"action", "cmd", "command", "do", "event", "func", "function", "method", "mode", "op", "operation", "operationname", "type"}
 )
 """Names of parameters whose value says what a request does, where one address serves many purposes."""
-_OPERATION = re.compile(r"(?:^|[}\s])\s*(mutation|subscription|query)\b|^\s*(\{)")
 _VARIABLE = re.compile(r"\d+|[0-9a-f]{8,}(?:-[0-9a-f]{4,})*", re.I)
 """Numbers and identifiers in paths and in values."""
 
@@ -53,11 +54,16 @@ class HarmlessRequests:
         if _matches(self._reads, line):
             return "read"
         if method in SAFE_METHODS:
-            return "write" if method == "GET" and ends_session(url) else "read"
+            writes = (method == "GET" and ends_session(url)) or overridden_method(url) not in ("", *SAFE_METHODS)
+            return "write" if writes or "mutation" in graphql_in(url) else "read"
         if _matches(self._harmless, line):
             operations = graphql_operations(body)
             return "harmless" if not operations else "write" if "mutation" in operations else "read"
         return "write"
+
+    def is_declared_read(self, method: str, url: str) -> bool:
+        """Return whether the site declares that a request only reads."""
+        return _matches(self._reads, f"{method} {url}")
 
     def learn(self, kind: str) -> None:
         """Remember a kind of request that a page sends by itself."""
@@ -98,8 +104,7 @@ def graphql_operations(body: str) -> set[str]:
     for each in data if isinstance(data, list) else [data]:
         text = each.get("query") if isinstance(each, dict) else None
         if isinstance(text, str):
-            plain = re.sub(r"#[^\n]*|\"[^\"\n]*\"", "", text)
-            found |= {match[1] or "query" for match in _OPERATION.finditer(plain)}
+            found |= operations(text)
     return found
 
 

@@ -42,6 +42,8 @@ _UNRECORDED = ("EventSource", "Media", "Ping", "Preflight")
 _AGAIN = b"<script>location.replace(location.href)</script>"
 """A document that requests its own address again. A fulfilled redirect to it would wait for the request that it ends."""
 _HTML = ({"name": "Content-Type", "value": "text/html; charset=utf-8"},)
+_OVERRIDES = ("x-http-method-override", "x-http-method", "x-method-override")
+"""Headers by which a request asks to be taken for one of another method."""
 _FRAME_TIMEOUT = 1.0
 """Seconds that a request of an unknown frame waits for its context to be found, before it is refused."""
 _POLL = 0.02
@@ -365,6 +367,8 @@ def page_request(event: Event) -> PageRequest:
         kind == "Document",
         is_beacon=kind == "Ping",
         is_report=kind == "CSPViolationReport",
+        kind=kind,
+        override=next(filter(None, (_header(request, name) for name in _OVERRIDES)), "").strip().upper(),
     )
 
 

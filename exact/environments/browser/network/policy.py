@@ -1,14 +1,16 @@
 """The request policy of a browser context: which requests are sent, and which side effects they had.
 
-While a search explores, no write is sent to a site that keeps it. What a page sends by itself is told from what an action caused: requests
-before the first action of an episode, requests of a document that came with the step and that nobody acted in, and requests that a page
-repeats while nobody acts. Their kind is learned (see harmless.py), and counts as no write of the agent from then on. A beacon of a page
-that is left does not count either.
+While a search explores, no write is sent to a site that keeps it: no request whose method writes, and no GET that is presumed to write,
+by its address or because the action that caused it is presumed to (see presume/). What a page sends by itself is told from what an action
+caused: requests before the first action of an episode, requests of a document that came with the step and that nobody acted in, and
+requests that a page repeats while nobody acts. Their kind is learned (see harmless.py), and counts as no write of the agent from then on.
+A beacon of a page that is left does not count either.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -19,10 +21,14 @@ import msgspec
 
 from exact.environments.base import SAFE_METHODS, SideEffect
 from exact.environments.browser.network.deny import DenyList
-from exact.environments.browser.network.harmless import HarmlessRequests, request_kind
+from exact.environments.browser.network.harmless import MOST_KINDS, HarmlessRequests, request_kind
 from exact.environments.browser.network.scrub import unchanged
+from exact.environments.browser.presume.address import writing_address
 from exact.safety import host_name, origin, refusal
 
+_PARTS = ("Script", "Stylesheet", "Font", "Media", "Manifest", "TextTrack")
+"""Types of requests for the parts of a page, which no application takes for a command."""
+_PICTURE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|avif|ico|bmp)$", re.I)
 Reach = Literal["", "sandbox", "recording", "outside"]
 """Where a request that was sent was answered; see SideEffect."""
 
@@ -57,6 +63,10 @@ class PageRequest(NamedTuple):
     """Whether no answer to it reaches the page, as with `navigator.sendBeacon`."""
     is_report: bool = False
     """Whether the browser reports a violation of the page's content security policy, which neither the page nor the agent does."""
+    kind: str = ""
+    """CDP's type of what is requested: Document, XHR, Image, ..."""
+    override: str = ""
+    """Method that a header of the request asks for in place of its own."""
 
 
 class RequestDecision(NamedTuple):
@@ -101,17 +111,25 @@ class RequestPolicy:
         only: Iterable[str] | None = None,
         harmless: HarmlessRequests | None = None,
         learns: bool = False,
+        presumes: bool = False,
     ) -> None:
         """Create a policy that sends reads to the `allowed` origins.
 
         `writes`: whether writes are sent too, to the origins in `only` where that is given: those whose writes can be undone. `frames`:
         the frames of the context. `harmless`: the requests that are no writes of the agent. `learns`: whether it learns more of them.
+        `presumes`: whether a GET may be presumed to write.
         """
-        self._harmless, self._learns = harmless or HarmlessRequests(), learns
+        self._harmless, self._learns, self.presumes = harmless or HarmlessRequests(), learns, presumes
         self._acted = self._acting = False
         """Whether the agent has acted in this episode, and whether an action is under way."""
         self._documents: dict[str, str] = {}
         """Addresses of the documents that came since the last action began, by frame."""
+        self._presumption = ""
+        """Why the action under way is presumed to write; empty where it is presumed to read."""
+        self.sent_presumed = False
+        """Whether a request was sent, or stopped, since the last action began, that writes if the action does."""
+        self._own_reads: set[str] = set()
+        """Kinds of reads that pages sent by themselves."""
         self._left: set[str] = set()
         """Frames whose document was asked to leave since the last action began."""
         self._caused: set[str] = set()
@@ -173,9 +191,19 @@ class RequestPolicy:
         """Wait until every popup is watched or gone."""
         await self._popups_done.wait()
 
-    def begin_action(self, *, resumed: bool = False) -> None:
-        """Note that an action begins. `resumed`: the episode goes on from a snapshot, so an action may have been taken before."""
+    @property
+    def is_read_only(self) -> bool:
+        """Whether some allowed origin gets no writes."""
+        return len(self.writable) < len(self.allowed)
+
+    def begin_action(self, *, presumption: str = "", resumed: bool = False) -> None:
+        """Note that an action begins.
+
+        `presumption`: why it is presumed to write, so that no GET that it causes is sent where writes are not. `resumed`: the episode goes
+        on from a snapshot, so an action may have been taken before.
+        """
         self._acted, self._acting = True, not resumed
+        self._presumption, self.sent_presumed = presumption, False
         self._documents.clear()
         self._left.clear()
         self._idle.clear()
@@ -285,12 +313,50 @@ class RequestPolicy:
         if refused := refusal(url, self.allowed) or self.deny.refusal(url):
             return RequestDecision(refused, _effect(request, "blocked", detail=refused, write=False if unsafe else None))
         if nature == "read":
-            return RequestDecision()
+            return self._decide_read(request, with_document=with_document)
         write = False if nature == "harmless" else None if unsafe else True
         if found in self.allowed and found not in self.writable:
             why = "a write while exploring"
             return RequestDecision(why, _effect(request, "blocked", detail=why, write=write), nature == "harmless")
         return RequestDecision(effect=_effect(request, "request", reach="sandbox" if self.is_inside(url) else "outside", write=write))
+
+    def _decide_read(self, request: PageRequest, *, with_document: bool) -> RequestDecision:
+        """Return what becomes of a request that reads by its method. It is stopped where it is presumed to write and may not.
+
+        Where writes are sent, it counts as one, unless the action has sent another.
+        """
+        found = origin(request.url)
+        if not self.presumes or found not in self.allowed or self._login_origins:
+            return RequestDecision()
+        if self._is_by_itself(request, with_document=with_document):
+            self._note_own_read(request)
+            return RequestDecision()
+        if not (why := self._presumed(request)):
+            return RequestDecision()
+        self.sent_presumed = True
+        if found not in self.writable:
+            return RequestDecision(f"a write while exploring: {why}", _effect(request, "blocked", detail=why, write=True))
+        if any(each.effect.is_write for each in (*self._effects, *self._pending.values())):
+            return RequestDecision()
+        reach: Reach = "sandbox" if self.is_inside(request.url) else "outside"
+        return RequestDecision(effect=_effect(request, "request", reach=reach, write=True, detail=why))
+
+    def _presumed(self, request: PageRequest) -> str:
+        """Return why a request that reads by its method is presumed to write; empty where it is not."""
+        if request.override and request.override not in SAFE_METHODS:
+            return f"a header asks for {request.override}"
+        if request.kind in _PARTS or (request.kind == "Image" and _PICTURE.search(urlsplit(request.url).path)):
+            return ""
+        if self._harmless.is_declared_read(request.method, request.url) or self._kind(request) in self._own_reads:
+            return ""
+        if word := writing_address(request.url):
+            return f"presumed to write: its address says {word!r}"
+        return f"presumed to write: {self._presumption}" if self._presumption else ""
+
+    def _note_own_read(self, request: PageRequest) -> None:
+        """Remember the kind of a read that a page sends by itself: it is no part of an action when it comes again."""
+        if not request.is_document and len(self._own_reads) < MOST_KINDS:
+            self._own_reads.add(self._kind(request))
 
     def _is_of_login(self, request: PageRequest, *, with_document: bool) -> bool:
         """Return whether a write is the log-in's own: a POST that an action of its script caused, to the origin of the page acted on.
@@ -310,16 +376,18 @@ class RequestPolicy:
         """Learn the kind of a write that no action caused."""
         if not self._learns:
             return
-        kind = self._kind(request)
-        document = self._documents.get(request.frame)
-        new = with_document or (document is not None and _is_of(request.referrer, document))
-        by_itself = not self._acted or new
+        kind, by_itself = self._kind(request), self._is_by_itself(request, with_document=with_document)
         if not self._acting:
             self._idle[kind] += 1
         elif not by_itself and origin(request.url) not in self.writable:
             self._caused.add(kind)
         if by_itself or (self._idle[kind] > 1 and kind not in self._caused):
             self._harmless.learn(kind)
+
+    def _is_by_itself(self, request: PageRequest, *, with_document: bool) -> bool:
+        """Return whether a page sends a request by itself: before the first action, or from a document that came with the last one."""
+        document = None if request.is_document else self._documents.get(request.frame)
+        return not self._acted or with_document or (document is not None and _is_of(request.referrer, document))
 
     def _kind(self, request: PageRequest) -> str:
         return request_kind(request.method, request.url, request.body)

@@ -19,13 +19,13 @@ def form_senders(documents: Sequence[Document]) -> Iterator[tuple[str, int]]:
     for document in documents:
         forms = [node for node in document.nodes if node.name == "form"]
         for node in document.nodes if forms else ():
-            kind = _kind(node)
+            kind = kind_of(node)
             form = _owner(node, forms) if kind else None
             if form is not None and _writes(node, form, kind):
                 yield document.frame, node.backend
 
 
-def _kind(node: DomNode) -> str:
+def kind_of(node: DomNode) -> str:
     """Return how a control sends its form: `submit` on a click, `field` on Enter; empty if it does not."""
     type = node.attributes.get("type", "").lower()
     if node.name == "button":
@@ -33,6 +33,11 @@ def _kind(node: DomNode) -> str:
     if node.name != "input":
         return ""
     return "submit" if type in _BUTTONS else "field" if (type or "text") in _FIELDS else ""
+
+
+def form_of(node: DomNode, document: Document) -> DomNode | None:
+    """Return the form of a control in its document; None where it belongs to none."""
+    return _owner(node, [each for each in document.nodes if each.name == "form"])
 
 
 def _owner(node: DomNode, forms: Sequence[DomNode]) -> DomNode | None:

@@ -1,0 +1,148 @@
+"""What the controls of a page would change, read from its document: the forms that they send, their addresses, attributes and names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import urljoin
+
+from exact.environments.browser.observe.dom import Document, DomNode
+from exact.environments.browser.observe.form_senders import form_of, form_senders, kind_of
+from exact.environments.browser.presume.address import graphql_in, overridden_method, writing_address
+from exact.environments.browser.presume.words import copies, writing_word
+from exact.observation import Element
+
+OUTSIDE = ("mailto", "tel", "sms", "facetime", "skype", "whatsapp", "msteams", "zoommtg")
+"""Schemes of addresses that another program opens."""
+_METHOD_ATTRIBUTES = ("data-method", "data-turbo-method", "data-http-method", "data-verb")
+_SENDING_ATTRIBUTES = (
+    "hx-post",
+    "hx-put",
+    "hx-patch",
+    "hx-delete",
+    "data-hx-post",
+    "data-hx-delete",
+    "ic-post-to",
+    "ic-delete-from",
+    "ping",
+)
+_HINTS = ("onclick", "data-action", "data-testid", "data-command", "ng-click", "@click", "v-on:click", "id")
+"""Attributes whose words say what an icon without a name does."""
+_PRESSED = frozenset({"button", "menuitem", "switch", "option", "menuitemcheckbox"})
+_AROUND = 4
+"""Ancestors of an element in which the control that it belongs to is looked for."""
+
+
+class Presumption(NamedTuple):
+    """What a control would change."""
+
+    why: str
+    """In words, for people and agents."""
+    kind: str = "request"
+    """`request`: it sends one. `clipboard`: it copies to it. Else the scheme of an address that another program opens."""
+    url: str = ""
+    """The address of such a program."""
+    certain: bool = False
+    """Whether its form or attributes say so, not its words alone."""
+
+
+class Controls(NamedTuple):
+    """The controls of one page, by element id."""
+
+    clicks: Mapping[str, Presumption]
+    """What a click on an element would change."""
+    fields: Mapping[str, Presumption]
+    """What Enter in a field would change."""
+
+
+NO_CONTROLS = Controls({}, {})
+
+
+def controls(documents: Sequence[Document], elements: Sequence[Element], nodes: Mapping[str, tuple[str, int]]) -> Controls:
+    """Return what the elements of a page would change. `nodes`: frame and backend id of the node of an element, by its id."""
+    senders = set(form_senders(documents))
+    places = {(document.frame, node.backend): (document, node) for document in documents for node in document.nodes if node.kind == 1}
+    clicks, fields = dict[str, Presumption](), dict[str, Presumption]()
+    for element in elements:
+        key = nodes.get(element.id)
+        if key is None or key not in places:
+            continue
+        document, node = places[key]
+        if key in senders and kind_of(node) == "field":
+            fields[element.id] = Presumption(f'Enter in {element.role} "{element.name}" sends a form', certain=True)
+        elif found := _of_click(document, node, element, senders):
+            clicks[element.id] = found
+    return Controls(clicks, fields)
+
+
+def _of_click(document: Document, node: DomNode, element: Element, senders: set[tuple[str, int]]) -> Presumption | None:
+    """Return what a click on an element would change; None where nothing says that it changes anything."""
+    shown = f'{element.role} "{element.name}"'
+    for near in _around(document, node):
+        if (document.frame, near.backend) in senders and kind_of(near) == "submit":
+            return Presumption(f"{shown} sends a form", certain=True)
+        method = next((value for name in _METHOD_ATTRIBUTES if (value := near.attributes.get(name, "").strip().upper())), "")
+        if method not in ("", "GET", "HEAD") or any(near.attributes.get(name) for name in _SENDING_ATTRIBUTES):
+            return Presumption(f"{shown} sends a {method or 'write'}", certain=True)
+        if near.name in ("a", "area") and (href := near.attributes.get("href", "").strip()) and not _is_script(href):
+            return _of_link(urljoin(document.url, href), element, shown)
+        if near.name in ("a", "area", "button", "input", "summary") or near.attributes.get("role"):
+            node = near
+            break
+    if kind_of(node) == "submit" and (form := form_of(node, document)) is not None:
+        address = urljoin(document.url, node.attributes.get("formaction") or form.attributes.get("action", ""))
+        if (word := writing_word(element.name)) or (word := writing_address(address)):
+            return Presumption(f"{shown} sends a form and says {word!r}")
+        return None
+    if kind_of(node) == "field" or node.name in ("select", "textarea", "summary"):
+        return None
+    if element.role in _PRESSED or node.name in ("button", "a", "area") or node.clickable:
+        return _of_button(node, element, shown)
+    return None
+
+
+def _of_link(url: str, element: Element, shown: str) -> Presumption | None:
+    scheme = url.partition(":")[0].lower()
+    if scheme in OUTSIDE:
+        return Presumption(f"{shown} opens {scheme}:", scheme, url, certain=True)
+    method = overridden_method(url)
+    if method not in ("", "GET", "HEAD") or "mutation" in graphql_in(url):
+        return Presumption(f"{shown} leads to an address that writes", certain=True)
+    if word := writing_address(url) or writing_word(element.name, link=True):
+        return Presumption(f"{shown} leads to an address and says {word!r}")
+    return None
+
+
+def _of_button(node: DomNode, element: Element, shown: str) -> Presumption | None:
+    if copies(element.name):
+        return Presumption(f"{shown} copies to the clipboard", "clipboard")
+    if element.role in ("checkbox", "radio", "tab", "treeitem") or {"expanded", "collapsed"} & set(element.states):
+        return None
+    if word := writing_word(element.name or node.attributes.get("title", "") or node.attributes.get("value", "")):
+        return Presumption(f"{shown} says {word!r}")
+    if any(each.isalpha() for each in element.name):
+        return None
+    hints = (writing_word(_as_words(node.attributes.get(name, "")[:60])) for name in _HINTS)
+    word = next(filter(None, hints), "")
+    return Presumption(f"{shown} is marked {word!r}") if word else None
+
+
+def _around(document: Document, node: DomNode) -> list[DomNode]:
+    """Return an element and the nearest ancestors that it may be a part of, itself first."""
+    found = [node]
+    while found[-1].parent >= 0 and len(found) <= _AROUND:
+        above = document.nodes[found[-1].parent]
+        if above.name in ("form", "body", "html", "td", "li", "nav", "main", "table", "ul", "section", "dialog") or above.kind != 1:
+            break
+        found.append(above)
+    return found
+
+
+def _is_script(href: str) -> bool:
+    return href.startswith("#") or href.lower().startswith("javascript:")
+
+
+def _as_words(identifier: str) -> str:
+    """Return the words of an identifier or a call: `deleteItem(3)` says "delete Item"."""
+    return " ".join(re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", identifier.partition("(")[0]))

@@ -1,0 +1,52 @@
+"""What addresses of GETs say."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exact.environments.browser.presume.address import graphql_in, overridden_method, writing_address
+
+SITE = "http://shop.test"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/cart/add?id=3", "/items/3/delete", "/item?delete=3", "/index.php?title=A&action=watch", "/?add-to-cart=12", "/removeItem?id=2",
+        "/graphql?operationName=addToCart&extensions=x", "/vote?id=3&how=up", "/orders/3/cancel", "/delete-account", "/do.php?op=save",
+        "/artikel/3/loeschen", "/panier/3/supprimer", "/koszyk/usun", "/basket/remove/?line=4", "/post/9/publish.aspx",
+    ],
+)  # fmt: skip
+def test_an_address_that_says_a_command_is_presumed_to_write(path: str) -> None:
+    assert writing_address(SITE + path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/", "/search?q=delete", "/blog/how-to-delete-old-files", "/pages/add/", "/edit", "/items/new", "/likes", "/updates", "/saved",
+        "/cart", "/checkout", "/orders", "/item?id=3&sort=price", "/star-trek", "/news/start", "/book/42",
+        "/archive.org-history-of-the-web", "/api/items?updated=2024", "/search?action=search&q=x", "/login?next=/items/3/delete",
+    ],
+)  # fmt: skip
+def test_an_address_that_shows_something_is_not(path: str) -> None:
+    assert not writing_address(SITE + path)
+
+
+def test_a_parameter_may_ask_for_another_method() -> None:
+    assert overridden_method(SITE + "/items/3?_method=delete") == "DELETE"
+    assert overridden_method(SITE + "/items/3?x-http-method-override=PUT") == "PUT" and not overridden_method(SITE + "/items/3")
+
+
+def test_graphql_in_an_address_says_what_it_does() -> None:
+    assert graphql_in(SITE + "/graphql?query=mutation%7Bbuy(id:3)%7Bid%7D%7D") == {"mutation"}
+    assert graphql_in(SITE + "/graphql?query=query%20A%7Bitems%7Bid%7D%7D") == {"query"}
+    assert not graphql_in(SITE + "/search?query=mutation")
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_an_address_that_says_something_or_nothing(text: str) -> None:
+    for url in (text, f"{SITE}/{text}", f"{SITE}/?{text}"):
+        assert isinstance(writing_address(url), str)

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from exact.benchmarks.open import environment_kind, open_environments
+from exact.cli.person import terminal_person
 from exact.cli.progress import RunProgress
 from exact.cli.terminal import echo
 from exact.config import Config
@@ -104,5 +105,6 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
                 watch=progress.event,
                 finished=finished,
                 repeat_uncertain=repeat_uncertain,
+                ask=terminal_person(config.browser),
             )
             return await runner.run()

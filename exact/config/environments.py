@@ -157,7 +157,14 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """Most MiB of snapshots. The least recently used are deleted first."""
     speculation: Literal["rollback", "observe", "free"] = "rollback"
     """Writes in search. rollback: only where the environment rolls back. observe: never; they are blocked, and sent at a commit. free:
-    everywhere, also where nothing undoes them; then one worker acts at a time."""
+    everywhere, also where nothing undoes them; then one worker acts at a time. See docs/security.md for what is presumed to write."""
+    confirm: Literal["never", "writes", "always"] = "never"
+    """What a person confirms before it is committed: nothing, each request that writes, or each action and each request that writes.
+    Without a yes in `person_seconds` it is not done."""
+    ask_user: bool = False
+    """Give agents the action `ask_user`, a question to the person who watches."""
+    person_seconds: Amount = 300.0
+    """Seconds that a person has for an answer."""
 
 
 class Mount(Strict, frozen=True, kw_only=True):

@@ -67,8 +67,9 @@ class SideEffect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.kind == "blocked" and not self.late and (unsafe if self.write is None else self.write)
 
 
-REPORTED_INFO = ("refused", "download", "unsettled", "moved", "holds")
-"""Keys of `Transition.info` that are reported to agents. `refused`: why the action was not fully carried out. `download`: why a file was
+REPORTED_INFO = ("refused", "declined", "answer", "download", "unsettled", "moved", "holds")
+"""Keys of `Transition.info` that are reported to agents. `refused`: why the action was not fully carried out. `declined`: why a
+person did not let it write. `answer`: what the person answered. `download`: why a file was
 not saved. `unsettled`: that the page was still changing. `moved`: what was redrawn elsewhere while all text stayed equal. `holds`: what a
 field holds that is not what was typed into it."""
 

@@ -28,6 +28,7 @@ from exact.reflection.memory import StoredMemory
 from exact.runs.attempt.attempt import Attempt
 from exact.runs.attempt.ending import final_answer
 from exact.runs.attempt.memory import MemoryRounds, open_run_memory
+from exact.runs.attempt.person import Ask
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal, read_journal
 from exact.runs.journal.ledger import Ledger
@@ -63,6 +64,8 @@ class Runner:
     repeat_uncertain: bool = False
     environments_tries: int = 2
     """Number of times that a task is attempted where its environments fail: each time in new ones, from where its journal ends."""
+    ask: Ask | None = None
+    """Function that asks the person who watches: see `browser.confirm` and `browser.ask_user`. None: only the live view answers."""
     limiters: RateLimiters | None = None
     """Rate limiters of endpoints, shared by runners that ask models at the same time; None for the runner's own."""
 
@@ -179,7 +182,7 @@ class Runner:
             with use_fence_key(state.opened.fences):
                 yield Attempt(
                     task=task, config=self.config, agent=agent, environments=agent.informed_factory(environments), state=state,
-                    journal=journal, blobs=self.folder.blobs, memory=memory, repeat_uncertain=self.repeat_uncertain,
+                    journal=journal, blobs=self.folder.blobs, memory=memory, repeat_uncertain=self.repeat_uncertain, ask=self.ask,
                 )  # fmt: skip
 
     def _failed(self, task: Task, error: InfrastructureError) -> ResultLine:
@@ -291,5 +294,6 @@ def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = F
         informed=state.informed if oracle else None,
         same_task=config.reflection.kind != "none" and not config.reflection.exclude_same_task,
         began=state.started,
+        touched=state.touched,
         resumable=finished.resumable,
     )

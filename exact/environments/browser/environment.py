@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,6 +14,7 @@ import msgspec
 from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
 from exact.environments.base import SAFE_METHODS, Capabilities, SideEffect, Snapshot, Transition
+from exact.environments.browser.act.grammar import ASK_USER
 from exact.environments.browser.act.partial import Ineffective, PartialAction
 from exact.environments.browser.episode import EpisodeSetup
 from exact.environments.browser.evaluation import evaluate_on
@@ -25,6 +27,7 @@ from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.presume.controls import Presumption
 from exact.environments.browser.shared import SharedState
 from exact.environments.browser.tabs import first_line
+from exact.environments.person import Person, Question
 from exact.environments.sites.accounts import AccountLease
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
@@ -144,6 +147,8 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             raise ActionError("the episode is over: reset first")
         if action.name not in self.actions.verbs:
             raise ActionError(f"unknown action {action}: valid: {', '.join(self.actions.verbs)}")
+        if action.name == ASK_USER.name:
+            return await self._ask_user(str(action.args[0]))
         self._late += marked_late(self.tabs.policy.take_effects())
         if self.actions.is_final(action):
             self._terminated = True
@@ -156,6 +161,10 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         async with self._call(f"step {action.key}"):
             refused = await self._act(action)
             observed = await self.interaction.observe()
+            while self.tabs.policy.confirmations.waiting:  # a person is asked whether a write may be sent
+                with self.tabs.timeouts.unlimited():
+                    await self.tabs.policy.confirmations.answered()
+                observed = await self.interaction.observe()
             if not observed.terminated and await self.episode.login_has_expired(observed.observation.url):
                 observed, refused = await self._renew_login(action, before, here, observed)
             self._terminated = observed.terminated
@@ -164,7 +173,25 @@ class BrowserEnvironment(EpisodeHooks, ABC):
                 effects = await mark_late_of_timers(effects, self.tabs.window.tabs, began)
         effects = self._note_step(action, before, presumption, effects)
         effects = (*self._take_late(), *map(self.episode.secrets.effect, effects))
-        return self._transition(action, before, observed, refused, effects)
+        transition = self._transition(action, before, observed, refused, effects)
+        if declined := self.tabs.policy.confirmations.declined:
+            transition = msgspec.structs.replace(transition, info={**transition.info, "declined": declined})
+        return transition
+
+    def attend(self, person: Person) -> None:
+        """Ask a person from now on what the configuration wants a person for."""
+        self.episode.person = person
+
+    async def _ask_user(self, text: str) -> Transition:
+        """Ask the person who watches a question. A simulation leaves that to the commit."""
+        shown, seen = self.episode.secrets.mask(text), self.interaction.seen
+        if self.episode.simulation:
+            asked = SideEffect(kind="blocked", method="ASK", detail="left to the commit: a question to the person who watches")
+            return Transition(observation=seen, effects=(asked,))
+        person = self.episode.person
+        said = await person.answer(Question(kind="question", text=shown)) if person else None
+        said = f"the user answers {json.dumps(self.episode.secrets.mask(said), ensure_ascii=False)}" if said else "the user did not answer"
+        return Transition(observation=seen, info={"answer": said})
 
     def _presume(self, action: Action, seen: Observation | None) -> Presumption | None:
         """Return what an action is presumed to change, where that matters: outside of environments that undo it."""

@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 from exact.action import ActionSpace
 from exact.config import BrowserConfig
 from exact.environments.browser.act import upload
-from exact.environments.browser.act.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
+from exact.environments.browser.act.grammar import ASK_USER, BROWSER_ACTIONS, PAGE_ACTIONS
 from exact.environments.browser.hooks import EpisodeHooks
 from exact.environments.browser.interaction import Interaction
 from exact.environments.browser.launch.launch import Browser
@@ -30,6 +30,7 @@ from exact.environments.browser.secrets import SecretMasking
 from exact.environments.browser.shared import SharedState
 from exact.environments.browser.tabs import Tabs
 from exact.environments.browser.task_config import browser_config_of, same_launch
+from exact.environments.person import Person, Question
 from exact.environments.sites.accounts import AccountLease, Login
 from exact.errors import EnvironmentFailure, UsageError
 from exact.observation import Observation
@@ -74,6 +75,8 @@ class EpisodeSetup:
         self.context: BrowserContext | None = None
         self.context_id = ""
         """CDP id of the browser context."""
+        self.person: Person | None = None
+        """The person who is asked; None where there is none."""
         self.presumption = WritePresumption(shared.steps)
         """Presumes whether actions write."""
         self._trace = PlaywrightTrace()
@@ -81,7 +84,8 @@ class EpisodeSetup:
     @property
     def actions(self) -> ActionSpace:
         """The actions that an agent may take."""
-        return PAGE_ACTIONS if self.setup.one_page else BROWSER_ACTIONS
+        space = PAGE_ACTIONS if self.setup.one_page else BROWSER_ACTIONS
+        return ActionSpace((*space.verbs.values(), ASK_USER)) if self.config.ask_user else space
 
     @property
     def config(self) -> BrowserConfig:
@@ -300,7 +304,15 @@ class EpisodeSetup:
         policy.document_bytes, policy.document_seconds = config.download_bytes, config.answer_seconds
         policy.body_bytes = config.document_bytes
         policy.is_inside = lambda url: self.isolated
+        if not self.simulation and config.confirm != "never":
+            policy.confirmations.ask, policy.confirmations.suspended = self._ask, self.tabs.timeouts.unlimited
         return policy
+
+    async def _ask(self, question: Question) -> str:
+        """Ask the person who watches whether a request may be sent. Return why not; empty where it may."""
+        if self.person is None:
+            return "nobody was there to confirm it"
+        return await self.person.allows(question)
 
     def _logins(self) -> tuple[Login, ...]:
         """Return the log-ins whose secrets an agent knows by name only."""

@@ -85,6 +85,7 @@ class Tabs:
         page.on("dialog", self._dialog)
         page.on("crash", lambda _: self.timeouts.fail("the page crashed"))
         tab = Tab(page, await self.browser.attach(page), index, self.config.answer_seconds, self._background)
+        tab.waits_for_person = lambda: self.policy.confirmations.waiting
         tab.cdp.on("Page.downloadWillBegin", lambda event: self.downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self.downloads.progress(event))
         SocketMessages(tab.cdp, lambda: self.policy)
@@ -137,6 +138,9 @@ class Tabs:
                     await self.clock.run(self.window.tabs)
                     restless = await self._quiet(patience)
         except TimeoutError:
+            if self.policy.confirmations.waiting:  # a person is slower than any page
+                await self.policy.confirmations.answered()
+                return await self.settle(run=run)
             tab = self.present
             await give_up(tab, seconds, tab.traffic.documents - before.get(tab, 0))
             return f"still changing after {seconds:g} s"

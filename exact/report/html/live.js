@@ -68,7 +68,28 @@ function redraw(changedIds) {
   $("panel").scrollTop = top;
 }
 
-function gauge({ gauges, standing, commands }) {
+/** What a person is asked: may a write be sent, may an action be done, or a question of the agent. */
+function asked(questions) {
+  const known = questions.map(each => each.id).join();
+  if ($("questions").dataset.known === known) return;
+  $("questions").dataset.known = known;
+  $("questions").replaceChildren(...questions.map(each => {
+    const answer = (name, text = "") => order(name, -1, { question: each.id, text });
+    const button = (label, name) => make("button", { type: "button", click: () => answer(name) }, label);
+    const rows = Object.entries(each.fields ?? {}).map(([name, value]) => make("li", {}, `${name}: ${value}`));
+    if (each.kind === "question") {
+      const field = make("input", { "aria-label": "Answer" });
+      return make("p", { class: "question" }, make("strong", {}, `The agent asks: ${each.text} `), field,
+        make("button", { type: "button", click: () => answer("answer", field.value) }, "Answer"));
+    }
+    const what = each.kind === "write" ? `Send ${each.method} ${each.url}? ` : "Do this? ";
+    return make("div", { class: "question" }, make("strong", {}, what), each.text ?? "", make("ul", {}, ...rows),
+      button("Allow", "allow"), " ", button("Refuse", "refuse"));
+  }));
+}
+
+function gauge({ gauges, standing, commands, questions }) {
+  asked(NOW.orders ? questions ?? [] : []);
   $("gauges").replaceChildren(...[
     `${gauges.iterations} iterations`, `${gauges.states} states`, `queue ${gauges.queue}`, plural(gauges.workers, "worker"),
     gauges.environments && plural(gauges.environments, "environment"), `${gauges.calls} calls`, `$${gauges.money.toFixed(4)}`, `${gauges.seconds} s`,
@@ -88,9 +109,9 @@ function connected(yes) {
 }
 
 let sent = "";
-async function order(name, node = -1) {
+async function order(name, node = -1, more = {}) {
   $("reply").textContent = `Asked: ${name}`;
-  const answer = await fetch("command", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ name, node }) });
+  const answer = await fetch("command", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ name, node, ...more }) });
   if (answer.ok) sent = (await answer.json()).id;
   else $("reply").textContent = `Refused: ${await answer.text()}`;
 }

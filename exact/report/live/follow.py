@@ -112,6 +112,7 @@ class Follower:
                 "seconds": round(now.elapsed, 1),
             },
             "standing": self._standing(),
+            "questions": [{"id": each.id, **msgspec.to_builtins(each.question)} for each in now.questions.values()],
             "commands": [{"id": each.id, "name": each.command, "node": each.node, "refused": each.refused} for each in said[-20:]],
         }
 

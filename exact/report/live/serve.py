@@ -43,6 +43,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     name: Name
     node: int = -1
+    question: str = ""
+    text: str = ""
 
 
 class Feed:
@@ -168,7 +170,9 @@ class View:
         if feed.follower.gauges()["standing"] == "ended":
             return PlainTextResponse("the attempt has ended", 409)
         who = request.client.host if request.client else ""
-        command = await asyncio.to_thread(send, feed.follower.journal, order.name, node=order.node, by=f"a viewer at {who}")
+        answer = {"question": order.question, "text": order.text}
+        by = f"a viewer at {who}"
+        command = await asyncio.to_thread(send, feed.follower.journal, order.name, node=order.node, by=by, **answer)
         return JSONResponse({"id": command.id}, 202)
 
     def _folder(self, request: Request) -> RunFolder | None:

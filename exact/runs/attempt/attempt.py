@@ -54,7 +54,7 @@ class Attempt(AttemptContext):
             await ending.report_use()
             await self._score()
             assert self.state.ended is not None
-            self.record(ev.Finished(status="scored" if self.state.scored else "judged", reason=self.state.ended.reason))
+            self.record(ev.Finished(status="scored" if self.state.scored else "judged", reason=self._why_ended()))
         finally:
             await self.live.close()
 
@@ -65,6 +65,10 @@ class Attempt(AttemptContext):
                 return await self._search()
         finally:
             await self.live.close()
+
+    def _why_ended(self) -> str:
+        assert self.state.ended is not None
+        return f"{self.state.ended.reason}; a person took part, so it is not scored" if self.state.touched else self.state.ended.reason
 
     async def _act(self) -> str:
         """Search and commit in turn. Return why no further action will be committed."""
@@ -184,8 +188,8 @@ class Attempt(AttemptContext):
     async def _score(self) -> None:
         """Take the benchmark's score, once, in the live environment. Raises EnvironmentFailure, ModelError of its judge."""
         assert self.state.ended is not None
-        if self.state.scored is not None:
-            return
+        if self.state.scored is not None or self.state.touched:
+            return  # what a person took part in is no result of the agent
         actions = tuple(step.action for step in self.state.carried_out)
         try:
             score = await self.live.evaluate(Outcome(actions=actions, answer=self.state.ended.answer))

@@ -15,6 +15,7 @@ from exact.environments.restore import Arrival
 from exact.reflection.base import Kind, Memory
 from exact.runs.attempt.live import LiveEnvironment
 from exact.runs.attempt.observations import agent_context, ancestry
+from exact.runs.attempt.person import Ask, AttemptPerson
 from exact.runs.attempt.signal import Signal
 from exact.runs.journal import events as ev
 from exact.runs.journal.commands import Mailbox, mailbox
@@ -40,6 +41,9 @@ class AttemptContext:
     journal: Journal
     blobs: Blobs
     memory: Memory | None = None
+    ask: Ask | None = None
+    """A callback that asks a person; None where only viewers answer."""
+    person: AttemptPerson = field(init=False)
     live: LiveEnvironment = field(init=False)
     mailbox: Mailbox = field(init=False)
     """Commands from viewers."""
@@ -51,7 +55,13 @@ class AttemptContext:
 
     def __post_init__(self) -> None:
         self.mailbox = Mailbox(mailbox(self.journal.path), self.state.commanded)
-        self.live = LiveEnvironment(self.environments, self.task, self.state, self.record, self.blobs, lambda: self.journal.now)
+        self.person = AttemptPerson(
+            self.state, self.config.browser, self.record, self.blobs, ask=self.ask, take_commands=self.take_commands,
+            now=lambda: self.journal.now,
+        )  # fmt: skip
+        self.live = LiveEnvironment(
+            self.environments, self.task, self.state, self.record, self.blobs, lambda: self.journal.now, self.person
+        )
 
     def record(self, event: ev.AnyEvent) -> None:
         """Write an event to the journal, then apply it to the state. Raises JournalError."""
@@ -80,7 +90,14 @@ class AttemptContext:
             refused = ""
             if command.name in ("expand", "prune"):
                 refused = obstacle(self.state.algorithm, self.state.tree, command.node, prune=command.name == "prune")
-            self.record(ev.Commanded(id=command.id, command=command.name, node=command.node, by=command.by, refused=refused))
+            if command.name in ("allow", "refuse", "answer") and command.question not in self.state.questions:
+                refused = "this question is answered already"
+            self.record(
+                ev.Commanded(
+                    id=command.id, command=command.name, node=command.node, by=command.by, question=command.question, text=command.text,
+                    refused=refused,
+                )
+            )  # fmt: skip
 
     async def context(self, node: Node, kind: Kind, *, selection: int = -1, draw: int = 0, confirms: bool = False) -> Context:
         """Return the context that an agent is shown at a node, with the reflections that memory recalls for it."""

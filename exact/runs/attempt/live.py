@@ -13,6 +13,7 @@ from exact.environments.restore.snapshots import StoredSnapshot
 from exact.errors import ActionError, EnvironmentFailure, UncertainCommit
 from exact.observation import Observation
 from exact.runs.attempt.observations import observed_fields, waypoints, wrote
+from exact.runs.attempt.person import AttemptPerson
 from exact.runs.attempt.rebind import observations_before_steps, rebind
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import AttemptState
@@ -40,8 +41,10 @@ class LiveEnvironment:
         record: Callable[[ev.AnyEvent], None],
         blobs: Blobs,
         now: Callable[[], float],
+        person: AttemptPerson,
     ) -> None:
         self._environments, self._task, self._state, self._record, self._blobs, self._now = environments, task, state, record, blobs, now
+        self._person = person
         self._stack = AsyncExitStack()
         self._environment: Environment | None = None
 
@@ -49,12 +52,19 @@ class LiveEnvironment:
         """Return the environment, at the present root. Raises EnvironmentFailure."""
         if self._environment is None:
             environment = await self._stack.enter_async_context(self._environments.open(simulation=False))
+            self._attend(environment)
             if self._state.started:
                 await self._rebuild(environment)
             else:
                 await self._begin(environment)
+            self._attend(environment)  # a reset may have replaced it
             self._environment = environment
         return self._environment
+
+    def _attend(self, environment: Environment) -> None:
+        """Let an environment that asks a person ask the one of this attempt."""
+        if attend := getattr(environment, "attend", None):
+            attend(self._person)
 
     async def actions(self) -> ActionSpace:
         """Return the action space of the environment, which is opened for it."""
@@ -98,8 +108,11 @@ class LiveEnvironment:
         seen: dict[str, Any] = {}
         refused = ""
         try:
-            transition = await environment.step(root.edges[index].action)
-            seen = {**observed_fields(transition, self._blobs), "wrote": wrote(self._blobs, root, index, transition.effects)}
+            if not (refused := await self._person.allows_action(root, index)):
+                transition = await environment.step(root.edges[index].action)
+                seen = {**observed_fields(transition, self._blobs), "wrote": wrote(self._blobs, root, index, transition.effects)}
+                if (why := transition.info.get("declined", "")) and seen.get("fingerprint") == root.fingerprint:
+                    seen, refused = {"effects": transition.effects}, why
         except ActionError as error:
             refused = str(error)
         except EnvironmentFailure as error:
@@ -162,6 +175,8 @@ class LiveEnvironment:
         observation: Observation | None = await environment.reset(self._task)
         steps, effects = self._state.carried_out, list[SideEffect]()
         for step, then in zip(steps, observations_before_steps(self._state, self._blobs), strict=True):
+            if step.action.startswith("ask_user"):
+                continue  # it was answered, and changed nothing
             transition = await environment.step(rebind(environment.actions, step.action, then, observation))
             effects.extend(transition.effects)
             observation = transition.observation

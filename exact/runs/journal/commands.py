@@ -16,9 +16,10 @@ import msgspec
 
 from exact.errors import JournalError
 
-Name = Literal["pause", "resume", "stop", "expand", "prune"]
+Name = Literal["pause", "resume", "stop", "expand", "prune", "allow", "refuse", "answer"]
 """pause: begin no work and commit nothing. resume: end a pause. stop: search no more, and commit the best actions found so far. expand:
-work on a state next. prune: search no further below a state, and do not commit the action that leads there."""
+work on a state next. prune: search no further below a state, and do not commit the action that leads there. allow, refuse, answer: answer
+a question to the person."""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,6 +32,10 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Node to expand or prune; -1 for the other commands."""
     by: str = ""
     """Sender, in a few words."""
+    question: str = ""
+    """Id of the question that is answered."""
+    text: str = ""
+    """Answer to the agent's question."""
 
 
 _decoder = msgspec.json.Decoder(Command)
@@ -41,9 +46,9 @@ def mailbox(journal: Path) -> Path:
     return journal.with_name("commands.jsonl")
 
 
-def send(journal: Path, name: Name, *, node: int = -1, by: str = "") -> Command:
+def send(journal: Path, name: Name, *, node: int = -1, by: str = "", question: str = "", text: str = "") -> Command:
     """Send a command to the attempt that writes a journal. Any process may, at any time. Raises JournalError."""
-    command = Command(id=uuid.uuid4().hex, name=name, node=node, by=by[:80])
+    command = Command(id=uuid.uuid4().hex, name=name, node=node, by=by[:80], question=question, text=text)
     path = mailbox(journal)
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)

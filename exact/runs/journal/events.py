@@ -19,17 +19,20 @@ import msgspec
 
 from exact.context import Evaluation, Reflection
 from exact.environments.base import Fidelity, SideEffect
+from exact.environments.person import Question
 from exact.environments.restore import ArrivalMatch, RouteName
 from exact.models.base import Sampling, Usage
+from exact.runs.journal.commands import Name
 from exact.search.base import Decision, Diverged, Done, Result, Selection, Wait
 from exact.task import Score, Task
 
-SCHEMA = 6
+SCHEMA = 7
 """Version of the events.
 
 2: facts name their selection; several pieces of work in flight; plans; promoted environments. 3: snapshots, preparations, commands, and
 requests that no call accounts for. 4: what an outage closed is opened again; work that exceeds its own budget fails as `budget`. 5: an
-answer that does not parse fails as `answer`; before, it was an outage. 6: renamed fields and values, see aliases.py.
+answer that does not parse fails as `answer`; before, it was an outage. 6: renamed fields and values, see aliases.py. 7: questions to a
+person and their answers, and commands with a text.
 """
 OLDEST = 2
 """Oldest schema that still reads: its journals hold all that the fold needs."""
@@ -313,13 +316,38 @@ class Commanded(Event, frozen=True, kw_only=True, tag="commanded"):
 
     id: str
     """Id of the command. A command that is journalled is not taken again."""
-    command: Literal["pause", "resume", "stop", "expand", "prune"]
+    command: Name
     node: int = -1
     """Node to expand or prune; -1 for the other commands."""
+    question: str = ""
+    """Id of the question that is answered."""
+    text: str = ""
+    """Answer to the agent's question."""
     by: str = ""
     """Sender, in a few words."""
     refused: str = ""
     """Reason why it was not carried out; empty where it was."""
+
+
+class PersonAsked(Event, frozen=True, kw_only=True, tag="person_asked"):
+    """`person_asked`: a person was asked whether a write or an action may be done, or a question of the agent."""
+
+    id: str
+    question: Question
+
+
+class PersonAnswered(Event, frozen=True, kw_only=True, tag="person_answered"):
+    """`person_answered`: a person answered, or did not in time."""
+
+    id: str
+    """Id of the question."""
+    answer: str | None = None
+    """`yes` or `no`, or the text of an answer; None where none came in time."""
+    by: str = ""
+    """Who answered, in a few words."""
+    touched: bool = False
+    """Whether it changes what the agent does, so that the attempt has no benchmark score: all but a plain yes."""
+    seconds: float = 0.0
 
 
 class Decided(Event, frozen=True, kw_only=True, tag="decided"):
@@ -431,6 +459,7 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
 
 
 AnyEvent = (
-    Opened | Reset | Asked | Arrived | Acted | RolledStep | Called | Unaccounted | Failed | Recalled | Told | Late | Released | Commanded
-    | Decided | Committed | SnapshotTaken | Prepared | Rebuilt | Judged | Ended | Scored | Reflected | Resumed | Finished
+    Opened | Reset | Asked | Arrived | Acted | RolledStep | Called | Unaccounted | Failed | Recalled | Told | Late | Released |
+    Commanded | PersonAsked | PersonAnswered | Decided | Committed | SnapshotTaken | Prepared | Rebuilt | Judged | Ended | Scored |
+    Reflected | Resumed | Finished
 )  # fmt: skip

@@ -92,6 +92,12 @@ class AttemptState:
         """Whether no result of this round of selections has come, so that it may grow. For runs in rounds: see attempt/order.py."""
         self.commanded: dict[str, ev.Commanded] = {}
         """Viewers' commands, by id."""
+        self.replies: dict[str, ev.Commanded] = {}
+        """Viewers' answers, by the id of the question."""
+        self.questions: dict[str, ev.PersonAsked] = {}
+        """Questions to a person without an answer yet, by id."""
+        self.touched = 0
+        """Answers and interventions of people that change what the agent does."""
         self.paused = False
         """Whether a viewer's pause is in force."""
         self.stopped = False
@@ -180,7 +186,7 @@ class AttemptState:
         """Apply one event. Raises JournalError where it does not follow from the events before."""
         if not isinstance(event, ev.Asked):  # so that an ask follows from the other events alone
             self.elapsed = event.t
-        if not (self._applied_move(event) or self._applied_fact(event)):
+        if not (self._applied_move(event) or self._applied_fact(event) or self._applied_question(event)):
             self._apply_mark(event)
 
     def replay(self, event: ev.AnyEvent) -> None:
@@ -264,6 +270,18 @@ class AttemptState:
                 return False
         return True
 
+    def _applied_question(self, event: ev.AnyEvent) -> bool:
+        """Apply a question to a person, or its answer; False where it is no such event."""
+        match event:
+            case ev.PersonAsked():
+                self.questions[event.id] = event
+            case ev.PersonAnswered():
+                self.questions.pop(event.id, None)
+                self.touched += event.touched
+            case _:
+                return False
+        return True
+
     def _apply_mark(self, event: ev.AnyEvent) -> None:
         """Apply an event that marks a stage of the attempt."""
         match event:
@@ -338,6 +356,7 @@ class AttemptState:
         self.commanded[event.id] = event
         if event.refused:
             return
+        self.touched += event.command in ("expand", "prune")
         match event.command:
             case "pause" | "resume":
                 self.paused = event.command == "pause"
@@ -345,6 +364,8 @@ class AttemptState:
                 self.stopped, self.paused = True, False
             case "expand":
                 self.wanted.append(event.node)
+            case "allow" | "refuse" | "answer":
+                self.replies.setdefault(event.question, event)
             case "prune":
                 prune(self.tree, self.tree.nodes[event.node])
                 self.plan = ()

@@ -79,6 +79,8 @@ class ResultLine(msgspec.Struct, frozen=True, kw_only=True):
     """Evaluations of an oracle that hold the benchmark's score; with none it was no oracle. None for others, or where not counted."""
     same_task: bool = False
     """Whether reflections on the same task, with any seed, could be recalled."""
+    touched: int = 0
+    """Answers and interventions of people that changed what the agent did. With any, the attempt is not scored."""
     began: bool = True
     """Whether the start of the task was reached. Where it was not, nothing was searched and nothing was done."""
     resumable: bool = True

@@ -169,6 +169,8 @@ _ADVANCED = (
 )
 _STOP = Verb(name="stop", form=(_TEXT,), final=True, help="end the task, with the answer if one was asked for")
 
+ASK_USER = Verb(name="ask_user", form=(_TEXT,), help="ask the person who gave the task a question that only they can answer")
+"""The question to the person who watches, which a configuration adds to the actions."""
 BROWSER_ACTIONS = ActionSpace((*_BASIC, *_ADVANCED, _STOP))
 """All actions of a browser environment."""
 PAGE_ACTIONS = ActionSpace((*_BASIC, _STOP))

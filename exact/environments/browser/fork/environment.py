@@ -158,7 +158,7 @@ class ForkingEnvironment(BrowserEnvironment):
         """Let the sandbox connect to the origins that the policy allows."""
         policy.is_inside = self._store.is_inside
         if self._store.outside:
-            self._browser.relay.egress.admit(policy.allowed, sockets=policy.writable)
+            self._browser.relay.egress.admit(policy.allowed, sockets=policy.socket_origins)
             self._browser.relay.egress.listener = policy
 
     @asynccontextmanager

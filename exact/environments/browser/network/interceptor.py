@@ -155,6 +155,8 @@ class RequestInterceptor:
             await self._take_report(event, policy)
             return
         decision = policy.decide(asked) if policy else RequestDecision("a request that belongs to no page")
+        if policy:
+            decision = await policy.confirm(asked, decision)
         if decision.refused:
             if policy and decision.effect:
                 policy.record_blocked(asked, decision.effect)

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from exact.environments.base import SAFE_METHODS, SideEffect
+from exact.environments.browser.network.confirmation import Confirmations
 from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.harmless import MOST_KINDS, HarmlessRequests, request_kind
 from exact.environments.browser.network.scrub import unchanged
@@ -159,6 +160,8 @@ class RequestPolicy:
         """Most bytes of a document, once decompressed."""
         self.too_large: dict[str, str] = {}
         """Why documents were refused that are too large, by frame. The reader empties it."""
+        self.confirmations = Confirmations()
+        """The writes that wait for a person's yes."""
         self._effects: list[_Noted] = []
         self._pending: dict[str, _Noted] = {}
         """Writes without an answer yet, by request id."""
@@ -196,6 +199,11 @@ class RequestPolicy:
         """Whether some allowed origin gets no writes."""
         return len(self.writable) < len(self.allowed)
 
+    @property
+    def socket_origins(self) -> tuple[str, ...]:
+        """Origins to which WebSockets may be opened: none where each write needs a yes, which messages cannot wait for."""
+        return () if self.confirmations.ask else self.writable
+
     def begin_action(self, *, presumption: str = "", resumed: bool = False) -> None:
         """Note that an action begins.
 
@@ -204,6 +212,7 @@ class RequestPolicy:
         """
         self._acted, self._acting = True, not resumed
         self._presumption, self.sent_presumed = presumption, False
+        self.confirmations.begin_action()
         self._documents.clear()
         self._left.clear()
         self._idle.clear()
@@ -220,6 +229,18 @@ class RequestPolicy:
     def document_came(self, frame: str, url: str) -> None:
         """Note the address of a frame's new document."""
         self._documents[frame] = url.partition("#")[0]
+
+    async def confirm(self, request: PageRequest, decision: RequestDecision) -> RequestDecision:
+        """Return what becomes of a request that may be sent, once a person was asked where its write needs a yes."""
+        effect = decision.effect
+        if effect is None or decision.refused or effect.write is False:
+            return decision
+        by_itself = self._is_by_itself(request, with_document=False) or self._harmless.is_learned(self._kind(request))
+        why = await self.confirmations.refusal(request.method, request.url, request.body, self.mask, by_itself=by_itself)
+        if not why:
+            return decision
+        refused = msgspec.structs.replace(effect, kind="blocked", reach="", detail=why, write=False)
+        return RequestDecision(why, refused)
 
     def record(self, effect: SideEffect) -> None:
         """Record a side effect of the context."""
@@ -394,7 +415,7 @@ class RequestPolicy:
 
     def content_security_policy(self) -> str:
         """Return the content security policy that restricts what CDP's Fetch does not see: WebSockets and WebTransport."""
-        sockets = [o.replace("http", "ws", 1) for o in self.writable if o.startswith("http")]
+        sockets = [o.replace("http", "ws", 1) for o in self.socket_origins if o.startswith("http")]
         return f"{' '.join(('connect-src http: https: data: blob: filesystem:', *sockets))}; report-uri {SOCKET_REPORTS}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -78,6 +79,8 @@ class Tab:
         """Receives the event when the page asks for files; None while nothing waits for it."""
         self.target = TargetIds("", "")
         """CDP ids of the page; known once the tab is open."""
+        self.waits_for_person: Callable[[], bool] = lambda: False
+        """Returns whether a request waits for a person, so that no server is late."""
         self._answer_seconds = answer_seconds
         self._navigation = ""
         self._timer: asyncio.TimerHandle | None = None
@@ -247,6 +250,9 @@ class Tab:
             self._timer = None
 
     def _navigation_timed_out(self, url: str) -> None:
+        if self.waits_for_person():
+            self._timer = asyncio.get_running_loop().call_later(self._answer_seconds, self._navigation_timed_out, url)
+            return
         self.unanswered = url
         self._stopping = asyncio.ensure_future(self.stop_loading())
 

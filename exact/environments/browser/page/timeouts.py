@@ -16,6 +16,8 @@ class Timeouts:
     def __init__(self, settling: Callable[[], float]) -> None:
         """Take `settling`, which returns the seconds that a page may take to become quiet."""
         self._settling = settling
+        self._suspended = 0
+        """Number of blocks that suspend the timeout now."""
         self._limit: asyncio.Timeout | None = None
         """The timeout of the present call; None outside one."""
         self.broken = ""
@@ -41,7 +43,7 @@ class Timeouts:
 
     def renew(self) -> None:
         """Restart the timeout: another page is asked now."""
-        if self._limit is not None and not self._limit.expired() and not self.broken:
+        if self._limit is not None and not self._limit.expired() and not self.broken and not self._suspended:
             self._limit.reschedule(self._deadline)
 
     def fail(self, why: str) -> None:
@@ -52,14 +54,16 @@ class Timeouts:
 
     @contextmanager
     def unlimited(self) -> Iterator[None]:
-        """Suspend the timeout while something runs that has its own, such as a hook. It restarts afterwards."""
+        """Suspend the timeout while something runs that has its own, such as a hook. It restarts after the last such block."""
         limit = self._limit
+        self._suspended += 1
         if limit is not None and not limit.expired():
             limit.reschedule(None)
         try:
             yield
         finally:
-            if limit is not None and limit.when() is None:  # the page has not failed meanwhile
+            self._suspended -= 1
+            if limit is not None and limit.when() is None and not self._suspended:  # the page has not failed meanwhile
                 limit.reschedule(self._deadline)
 
     @property

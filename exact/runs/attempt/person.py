@@ -1,0 +1,104 @@
+"""The person who watches an attempt: asked by a callback, in a terminal or in the live view, whichever answers first.
+
+Each question and each answer is journalled. Without an answer in time a write is refused. An attempt in which a person did more than to
+agree is marked as touched, and has no benchmark score.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import msgspec
+
+from exact.config import BrowserConfig
+from exact.environments.person import Question
+from exact.errors import ActionError
+from exact.reflection.record import action_label
+from exact.runs.journal import events as ev
+from exact.runs.journal.state import AttemptState
+from exact.runs.journal.store import Blobs
+from exact.search.tree import Node
+
+Ask = Callable[[Question], Awaitable[str | bool | None]]
+"""Asks a person. Returns True or "yes" to allow, a text to answer a question; anything else refuses. It is cancelled when it is late."""
+POLL = 0.2
+"""Seconds between two looks at answers from the live view."""
+_YES = ("yes", "y", "true", "allow")
+
+
+class AttemptPerson:
+    """The person of one attempt; see `exact.environments.person.Person`."""
+
+    def __init__(
+        self, state: AttemptState, config: BrowserConfig, record: Callable[[ev.AnyEvent], None], blobs: Blobs, *,
+        ask: Ask | None, take_commands: Callable[[], None], now: Callable[[], float],
+    ) -> None:  # fmt: skip
+        """Make a person. `ask`: a callback, None where only viewers answer. `take_commands`: journals what viewers have sent."""
+        self._state, self._config, self._record, self._blobs = state, config, record, blobs
+        self._ask, self._take_commands, self._now = ask, take_commands, now
+        self._turn = asyncio.Lock()
+
+    async def allows(self, question: Question) -> str:
+        """Return why a write or an action is not allowed; empty where it is."""
+        said = await self._answered(question)
+        if said is None:
+            return f"no yes came within {self._config.person_seconds:g} s: it was not sent"
+        return "" if said.strip().lower() in _YES else "a person refused it"
+
+    async def allows_action(self, node: Node, edge: int) -> str:
+        """Return why an action is not committed; empty where it is, or where actions need no yes."""
+        if self._config.confirm != "always" or node.edges[edge].action.name in ("stop", "ask_user"):
+            return ""
+        return await self.allows(Question(kind="action", text=self._label(node, edge)))
+
+    async def answer(self, question: Question) -> str | None:
+        """Return the answer to an agent's question; None where none came in time."""
+        return await self._answered(question)
+
+    async def _answered(self, question: Question) -> str | None:
+        """Journal a question, wait for the first answer, and journal that. Return None where none came in time."""
+        async with self._turn:
+            if question.kind == "write" and (decided := self._state.decided) is not None:
+                text = self._label(self._state.tree.root, decided.decision.edges[0])
+                question = msgspec.structs.replace(question, text=text)
+            id, began = uuid.uuid4().hex, self._now()
+            self._record(ev.PersonAsked(id=id, question=question))
+            said, by = await self._first_answer(id, question)
+            seconds = round(self._now() - began, 3)
+            touched = said is None or question.kind == "question" or said.strip().lower() not in _YES
+            self._record(ev.PersonAnswered(id=id, answer=said, by=by, touched=touched, seconds=seconds))
+            return said
+
+    async def _first_answer(self, id: str, question: Question) -> tuple[str | None, str]:
+        """Return the first answer and who gave it; None where none came in time."""
+        asking = asyncio.ensure_future(self._ask(question)) if self._ask else None
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._config.person_seconds):
+                    while True:
+                        self._take_commands()
+                        if (sent := self._state.replies.get(id)) is not None:
+                            return ("yes" if sent.command == "allow" else "no" if sent.command == "refuse" else sent.text), sent.by
+                        if asking is not None and asking.done():
+                            return _as_text(asking.result()), "callback"
+                        await (asyncio.wait({asking}, timeout=POLL) if asking else asyncio.sleep(POLL))
+            return None, ""
+        finally:
+            if asking is not None and not asking.done():
+                asking.cancel()
+                await asyncio.gather(asking, return_exceptions=True)
+
+    def _label(self, node: Node, edge: int) -> str:
+        """Return an action with the names of its elements in place of their ids."""
+        action = node.edges[edge].action
+        with suppress(ActionError):
+            return action_label(action, self._blobs.get_observation(node.observation))
+        return action.key
+
+
+def _as_text(said: str | bool | None) -> str | None:
+    """Return what a callback said as text; None where it has no answer."""
+    return said if said is None or isinstance(said, str) else "yes" if said else "no"

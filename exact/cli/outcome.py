@@ -16,7 +16,13 @@ _LINE = 160
 """Characters of a printed line."""
 _REASON = 2_000
 """Characters of the reason of a failure, which states the way out at its end."""
-_MARKS = {"scored": ("✗", "red"), "judged": ("•", "cyan"), "failed": ("!", "yellow"), "stopped": ("–", "yellow")}
+_MARKS = {
+    "scored": ("✗", "red"),
+    "judged": ("•", "cyan"),
+    "failed": ("!", "yellow"),
+    "stopped": ("–", "yellow"),
+    "needs_user": ("?", "yellow"),
+}
 
 
 def mark(line: ResultLine) -> str:
@@ -31,6 +37,8 @@ def outcome(line: ResultLine) -> str:
         return f"score {line.score:g}"
     if line.status == "judged":
         return "not scored" if line.value is None else f"own value {line.value:.2f}"
+    if line.status == "needs_user":
+        return "needs a person"
     return line.status if line.began else "did not begin"
 
 

@@ -9,27 +9,27 @@ from collections.abc import Awaitable, Callable
 
 from exact.cli.terminal import echo
 from exact.config import BrowserConfig
-from exact.environments.person import Question
+from exact.environments.person import PersonQuestion
 from exact.inert import inert
 
 _LONGEST = 400
 """Characters of one line that is shown."""
 
 
-def terminal_person(config: BrowserConfig) -> Callable[[Question], Awaitable[str | bool | None]] | None:
+def terminal_person(config: BrowserConfig) -> Callable[[PersonQuestion], Awaitable[str | bool | None]] | None:
     """Return a function that asks at the terminal; None where nobody is asked, or standard input is no terminal."""
     wanted = config.confirm != "never" or config.ask_user
     return ask_at_terminal if wanted and sys.stdin.isatty() else None
 
 
-async def ask_at_terminal(question: Question) -> str | None:
+async def ask_at_terminal(question: PersonQuestion) -> str | None:
     """Print a question and return the line that is typed. What was typed before the question is no answer to it."""
     for line in shown(question):
         echo(inert(line, _LONGEST), err=True)
     return await _line()
 
 
-def shown(question: Question) -> list[str]:
+def shown(question: PersonQuestion) -> list[str]:
     """Return the lines of a question."""
     if question.kind == "question":
         return [f"The agent asks: {question.text}", "Type an answer and press Enter."]

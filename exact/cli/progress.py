@@ -106,6 +106,8 @@ def _counts(lines: Sequence[ResultLine]) -> str:
     parts = [f"{sum(score >= 1 for score in scored)} of {len(scored)} solved"] if scored else []
     parts += [f"{judged} without an evaluator, valued by the agent itself"] if judged else []
     parts += [f"{failed} failed, without a score"] if failed else []
+    waiting = sum(line.status == "needs_user" for line in lines)
+    parts += [f"{waiting} that need a person"] if waiting else []
     return ", ".join(parts) or f"{len(lines)} stopped"
 
 

@@ -105,6 +105,9 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """Time zone of the browser, by its IANA name."""
     user_agent: str = ""
     """User agent. Empty: the browser's own."""
+    contact: str = ""
+    """Address or URL of whoever is responsible. With it the user agent tells site owners that an agent visits, and whom to ask:
+    `Mozilla/5.0 (compatible; exact-agent/VERSION; +CONTACT)`, unless `user_agent` is set. Empty: none."""
     geolocation: GeolocationConfig | None = None
     """Position that the browser reports. None: none."""
     permissions: tuple[str, ...] = ()
@@ -161,6 +164,11 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     confirm: Literal["never", "writes", "always"] = "never"
     """What a person confirms before it is committed: nothing, each request that writes, or each action and each request that writes.
     Without a yes in `person_seconds` it is not done."""
+    requests_per_minute: AtLeastOne | None = None
+    """Requests a minute to each origin outside the sandbox, of all environments together. Further ones wait. None: any number."""
+    pages: AtLeastOne | None = None
+    """Pages that the simulations of one attempt open at each origin outside the sandbox. When they are used up, what would open another one
+    is not simulated; actions are still committed. None: any number."""
     ask_user: bool = False
     """Give agents the action `ask_user`, a question to the person who watches."""
     person_seconds: Amount = 300.0

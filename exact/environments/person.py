@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 import msgspec
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PersonQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One question to a person."""
 
     kind: Literal["write", "action", "question"]
@@ -27,10 +27,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Person(Protocol):
     """A person who can be asked."""
 
-    async def allows(self, question: Question) -> str:
+    async def allows(self, question: PersonQuestion) -> str:
         """Return why a write or an action is not allowed; empty where it is. Without an answer in time it is not."""
         ...
 
-    async def answer(self, question: Question) -> str | None:
+    async def answer(self, question: PersonQuestion) -> str | None:
         """Return the answer to an agent's question; None where none came in time."""
         ...

@@ -14,7 +14,7 @@ from exact.agents.agent import Agent
 from exact.benchmarks.open import open_environments
 from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.person import Question
+from exact.environments.person import PersonQuestion
 from exact.runs.journal import events as ev
 from exact.runs.journal.commands import send
 from exact.runs.journal.store import ResultLine
@@ -76,9 +76,9 @@ def orders(shop: Shop) -> list[tuple[int, str]]:
 
 
 async def test_a_yes_is_bound_to_the_request_that_is_shown_and_sends_it_once(executable: str, tmp_path: Path) -> None:
-    asked: list[Question] = []
+    asked: list[PersonQuestion] = []
 
-    async def yes(question: Question) -> bool:
+    async def yes(question: PersonQuestion) -> bool:
         asked.append(question)
         return True
 
@@ -94,7 +94,7 @@ async def test_a_yes_is_bound_to_the_request_that_is_shown_and_sends_it_once(exe
 
 @pytest.mark.parametrize("said", [False, "no", "", None, "perhaps"])
 async def test_without_a_yes_nothing_is_sent_and_the_attempt_goes_on_untried(said: object, executable: str, tmp_path: Path) -> None:
-    async def answer(question: Question) -> object:
+    async def answer(question: PersonQuestion) -> object:
         return said
 
     with serve(tmp_path / "shop.sqlite") as (shop, url):
@@ -105,7 +105,7 @@ async def test_without_a_yes_nothing_is_sent_and_the_attempt_goes_on_untried(sai
 
 
 async def test_nobody_who_answers_in_time_refuses(executable: str, tmp_path: Path) -> None:
-    async def sleeps(question: Question) -> bool:
+    async def sleeps(question: PersonQuestion) -> bool:
         await asyncio.Event().wait()
         return True
 
@@ -116,7 +116,7 @@ async def test_nobody_who_answers_in_time_refuses(executable: str, tmp_path: Pat
 
 
 async def test_a_person_may_take_longer_than_any_page(executable: str, tmp_path: Path) -> None:
-    async def slowly(question: Question) -> bool:
+    async def slowly(question: PersonQuestion) -> bool:
         await asyncio.sleep(3.0)
         return True
 
@@ -142,7 +142,7 @@ async def test_the_live_view_answers_as_well(executable: str, tmp_path: Path) ->
 async def test_always_asks_before_each_action_too(executable: str, tmp_path: Path) -> None:
     kinds: list[str] = []
 
-    async def yes(question: Question) -> str:
+    async def yes(question: PersonQuestion) -> str:
         kinds.append(question.kind)
         return "yes"
 
@@ -153,7 +153,7 @@ async def test_always_asks_before_each_action_too(executable: str, tmp_path: Pat
 
 
 async def test_the_agent_asks_a_question_whose_answer_it_is_shown(executable: str, tmp_path: Path) -> None:
-    async def answer(question: Question) -> str:
+    async def answer(question: PersonQuestion) -> str:
         return "Bob" if question.kind == "question" else "yes"
 
     policy = Orders()

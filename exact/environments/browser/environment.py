@@ -27,7 +27,7 @@ from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.presume.controls import Presumption
 from exact.environments.browser.shared import SharedState
 from exact.environments.browser.tabs import first_line
-from exact.environments.person import Person, Question
+from exact.environments.person import Person, PersonQuestion
 from exact.environments.sites.accounts import AccountLease
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
@@ -189,7 +189,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             asked = SideEffect(kind="blocked", method="ASK", detail="left to the commit: a question to the person who watches")
             return Transition(observation=seen, effects=(asked,))
         person = self.episode.person
-        said = await person.answer(Question(kind="question", text=shown)) if person else None
+        said = await person.answer(PersonQuestion(kind="question", text=shown)) if person else None
         said = f"the user answers {json.dumps(self.episode.secrets.mask(said), ensure_ascii=False)}" if said else "the user did not answer"
         return Transition(observation=seen, info={"answer": said})
 

@@ -30,7 +30,7 @@ from exact.environments.browser.secrets import SecretMasking
 from exact.environments.browser.shared import SharedState
 from exact.environments.browser.tabs import Tabs
 from exact.environments.browser.task_config import browser_config_of, same_launch
-from exact.environments.person import Person, Question
+from exact.environments.person import Person, PersonQuestion
 from exact.environments.sites.accounts import AccountLease, Login
 from exact.errors import EnvironmentFailure, UsageError
 from exact.observation import Observation
@@ -75,6 +75,7 @@ class EpisodeSetup:
         self.context: BrowserContext | None = None
         self.context_id = ""
         """CDP id of the browser context."""
+        self._pace = shared.pace
         self.person: Person | None = None
         """The person who is asked; None where there is none."""
         self.presumption = WritePresumption(shared.steps)
@@ -99,6 +100,8 @@ class EpisodeSetup:
 
     async def prepare(self, task: Task) -> None:
         """Bring the environment to the start of a task: the right page, logged in, with the page set-up's scripts run."""
+        if not self.simulation:
+            self._pace.begin()
         await self.begin(task)
         await self._run_prepare(task)
         await self._open_tabs(task)
@@ -304,11 +307,13 @@ class EpisodeSetup:
         policy.document_bytes, policy.document_seconds = config.download_bytes, config.answer_seconds
         policy.body_bytes = config.document_bytes
         policy.is_inside = lambda url: self.isolated
+        policy.pace, policy.counts_pages = self._pace, self.simulation
+        policy.confirmations.suspended = self.tabs.timeouts.unlimited
         if not self.simulation and config.confirm != "never":
-            policy.confirmations.ask, policy.confirmations.suspended = self._ask, self.tabs.timeouts.unlimited
+            policy.confirmations.ask = self._ask
         return policy
 
-    async def _ask(self, question: Question) -> str:
+    async def _ask(self, question: PersonQuestion) -> str:
         """Ask the person who watches whether a request may be sent. Return why not; empty where it may."""
         if self.person is None:
             return "nobody was there to confirm it"

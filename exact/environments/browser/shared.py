@@ -7,6 +7,7 @@ from typing import NamedTuple
 from exact.config import BrowserConfig
 from exact.environments.browser.login import Authenticator
 from exact.environments.browser.network.harmless import HarmlessRequests
+from exact.environments.browser.network.pace import Pace
 from exact.environments.browser.observe.drawing import PictureMemory
 from exact.environments.browser.observe.masks import Masks
 from exact.environments.browser.page.background import BackgroundRequests
@@ -25,6 +26,7 @@ class SharedState(NamedTuple):
     pictures: PictureMemory
     background: BackgroundRequests
     steps: StepHistory
+    pace: Pace
 
     @classmethod
     def of(cls, config: BrowserConfig, outside: Outside | None = None) -> SharedState:
@@ -38,4 +40,13 @@ class SharedState(NamedTuple):
             reads=[pattern for each in declared for pattern in each.reads],
             writes=[pattern for each in declared for pattern in each.writes],
         )
-        return cls(Masks(config.masks), SharedIds(), Authenticator(), harmless, PictureMemory(), BackgroundRequests(), StepHistory())
+        return cls(
+            Masks(config.masks),
+            SharedIds(),
+            Authenticator(),
+            harmless,
+            PictureMemory(),
+            BackgroundRequests(),
+            StepHistory(),
+            Pace(requests=config.requests_per_minute, pages=config.pages),
+        )

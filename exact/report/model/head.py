@@ -90,6 +90,8 @@ def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
         case "judged":
             value = f"{state.judged.evaluation.value:.2f}" if state.judged else "without a value"
             return "judged", f"Judged {value}", f"By {judge(reading.config)}; no benchmark has scored it."
+        case "needs_user":
+            return "stopped", "Needs a person", f"The page wants what only a person can do, so there is no score: {state.finished.reason}."
         case "failed" if not state.started:
             return "failed", "Did not begin", "The start of the task was not reached, so nothing was searched and nothing was done."
         case "failed":

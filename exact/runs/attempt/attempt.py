@@ -20,6 +20,7 @@ from exact.runs.attempt.deadline import deadline, is_past_deadline
 from exact.runs.attempt.ending import STOPPED, Ending, final_answer, why_over
 from exact.runs.attempt.executor import Executor
 from exact.runs.attempt.live_snapshot import LiveSnapshots
+from exact.runs.attempt.needs_user import NEEDS_USER
 from exact.runs.attempt.prefetch import Prefetch
 from exact.runs.attempt.slots import open_slots
 from exact.runs.attempt.workers import Workers
@@ -47,6 +48,10 @@ class Attempt(AttemptContext):
         try:
             if not self.state.ended:
                 self.record(ev.Ended(reason=await self._act(), answer=final_answer(self.state)))
+            assert self.state.ended is not None
+            if self.state.ended.reason.startswith(NEEDS_USER):
+                self.record(ev.Finished(status="needs_user", reason=self.state.ended.reason))
+                return
             await ending.evaluate()
             if self.config.reflection.outcome == "evaluator":
                 await self._score()

@@ -12,6 +12,7 @@ from exact.reflection.contrast import contrast
 from exact.runs.attempt.context import AttemptContext
 from exact.runs.attempt.hindsight import SOLVED, hindsight
 from exact.runs.attempt.memory import attempt_id, recalled_ids, went_well
+from exact.runs.attempt.needs_user import NEEDS_USER, needs_user
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import AttemptState
 from exact.search.tree import Node
@@ -25,6 +26,8 @@ def why_over(attempt: AttemptContext) -> str:
         return "the episode ended" if final_answer(attempt.state) is None else "the agent stopped"
     if is_stopped_unsearched(attempt.state):
         return STOPPED
+    if what := _needs_user(attempt):
+        return f"{NEEDS_USER}: {what}"
     try:
         attempt.state.budget.check("actions")
     except BudgetExceeded as exceeded:
@@ -33,6 +36,18 @@ def why_over(attempt: AttemptContext) -> str:
     if limit is not None and attempt.journal.now >= limit:
         return str(BudgetExceeded("task", "seconds", limit))
     return ""
+
+
+def _needs_user(attempt: AttemptContext) -> str:
+    """Return what the present page asks of a person that an agent cannot do. The code of a second factor it may ask the person for.
+
+    In an isolated environment everything can be tried.
+    """
+    if attempt.state.decided is not None or attempt.state.isolated is not False:
+        return ""
+    root = attempt.state.tree.root
+    what = needs_user(attempt.blobs.get_observation(root.observation)) if root.observation else ""
+    return "" if attempt.config.browser.ask_user and "second factor" in what else what
 
 
 def is_stopped_unsearched(state: AttemptState) -> bool:

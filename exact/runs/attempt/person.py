@@ -14,7 +14,7 @@ from contextlib import suppress
 import msgspec
 
 from exact.config import BrowserConfig
-from exact.environments.person import Question
+from exact.environments.person import PersonQuestion
 from exact.errors import ActionError
 from exact.reflection.record import action_label
 from exact.runs.journal import events as ev
@@ -22,7 +22,7 @@ from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
 from exact.search.tree import Node
 
-Ask = Callable[[Question], Awaitable[str | bool | None]]
+Ask = Callable[[PersonQuestion], Awaitable[str | bool | None]]
 """Asks a person. Returns True or "yes" to allow, a text to answer a question; anything else refuses. It is cancelled when it is late."""
 POLL = 0.2
 """Seconds between two looks at answers from the live view."""
@@ -41,7 +41,7 @@ class AttemptPerson:
         self._ask, self._take_commands, self._now = ask, take_commands, now
         self._turn = asyncio.Lock()
 
-    async def allows(self, question: Question) -> str:
+    async def allows(self, question: PersonQuestion) -> str:
         """Return why a write or an action is not allowed; empty where it is."""
         said = await self._answered(question)
         if said is None:
@@ -52,13 +52,13 @@ class AttemptPerson:
         """Return why an action is not committed; empty where it is, or where actions need no yes."""
         if self._config.confirm != "always" or node.edges[edge].action.name in ("stop", "ask_user"):
             return ""
-        return await self.allows(Question(kind="action", text=self._label(node, edge)))
+        return await self.allows(PersonQuestion(kind="action", text=self._label(node, edge)))
 
-    async def answer(self, question: Question) -> str | None:
+    async def answer(self, question: PersonQuestion) -> str | None:
         """Return the answer to an agent's question; None where none came in time."""
         return await self._answered(question)
 
-    async def _answered(self, question: Question) -> str | None:
+    async def _answered(self, question: PersonQuestion) -> str | None:
         """Journal a question, wait for the first answer, and journal that. Return None where none came in time."""
         async with self._turn:
             if question.kind == "write" and (decided := self._state.decided) is not None:
@@ -72,7 +72,7 @@ class AttemptPerson:
             self._record(ev.PersonAnswered(id=id, answer=said, by=by, touched=touched, seconds=seconds))
             return said
 
-    async def _first_answer(self, id: str, question: Question) -> tuple[str | None, str]:
+    async def _first_answer(self, id: str, question: PersonQuestion) -> tuple[str | None, str]:
         """Return the first answer and who gave it; None where none came in time."""
         asking = asyncio.ensure_future(self._ask(question)) if self._ask else None
         try:

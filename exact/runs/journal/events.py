@@ -19,7 +19,7 @@ import msgspec
 
 from exact.context import Evaluation, Reflection
 from exact.environments.base import Fidelity, SideEffect
-from exact.environments.person import Question
+from exact.environments.person import PersonQuestion
 from exact.environments.restore import ArrivalMatch, RouteName
 from exact.models.base import Sampling, Usage
 from exact.runs.journal.commands import Name
@@ -333,7 +333,7 @@ class PersonAsked(Event, frozen=True, kw_only=True, tag="person_asked"):
     """`person_asked`: a person was asked whether a write or an action may be done, or a question of the agent."""
 
     id: str
-    question: Question
+    question: PersonQuestion
 
 
 class PersonAnswered(Event, frozen=True, kw_only=True, tag="person_answered"):
@@ -449,7 +449,7 @@ class Resumed(Event, frozen=True, kw_only=True, tag="resumed"):
 class Finished(Event, frozen=True, kw_only=True, tag="finished"):
     """`finished`: the attempt came to an end. Last line of a journal that is not resumed."""
 
-    status: Literal["scored", "judged", "failed", "stopped"]
+    status: Literal["scored", "judged", "failed", "stopped", "needs_user"]
     """Kind of the end: see `ResultLine.status`."""
     reason: str = ""
     missing: str = ""

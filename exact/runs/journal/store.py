@@ -33,7 +33,7 @@ class ResultLine(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     status: str
     """Kind of the end. `scored`: by the benchmark. `judged`: by the agent alone, as there is no evaluator. `failed`: the infrastructure
-    failed. `stopped`: interrupted, or nothing left to do."""
+    failed. `stopped`: interrupted, or nothing left to do. `needs_user`: the page wants what only a person can do, such as a captcha."""
     score: float | None = None
     """Score in [0, 1]; None unless scored."""
     value: float | None = None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from exact.config import BrowserConfig
 from exact.environments.browser.fork.init_process import DOWNLOADS
 from exact.environments.browser.fork.relay import Relay
-from exact.environments.browser.launch.context import context_options, grant_permissions
+from exact.environments.browser.launch.context import context_options, grant_permissions, user_agent
 from exact.environments.browser.launch.launch import Browser, chromium_arguments
 from exact.environments.browser.network.destinations import Destinations
 from exact.environments.browser.network.dial import Dialler
@@ -65,7 +65,8 @@ def chromium_command(
 ) -> list[str]:
     """Return the command that starts Chromium in the sandbox. `way_out`: its arguments about the proxy."""
     language = (f"--lang={config.locale}", f"--accept-lang={config.locale}")
-    agent = (f"--user-agent={config.user_agent}",) if config.user_agent else ()
+    named = user_agent(config)
+    agent = (f"--user-agent={named}",) if named else ()
     size = (f"--window-size={config.width},{config.height}", f"--force-device-scale-factor={config.scale:g}")
     flags = dict.fromkeys([*_FLAGS, *way_out, *chromium_arguments(hosts), *language, *agent, *size])
     zone = config.locale.replace("-", "_")

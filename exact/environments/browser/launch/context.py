@@ -7,12 +7,20 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import exact
 from exact.config import BrowserConfig, CertificateConfig
 from exact.environments.sites.accounts import value_of
 from exact.errors import UsageError
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
+
+
+def user_agent(config: BrowserConfig) -> str:
+    """Return the user agent that a configuration asks for; empty for the browser's own."""
+    if config.user_agent or not config.contact:
+        return config.user_agent
+    return f"Mozilla/5.0 (compatible; exact-agent/{exact.__version__}; +{config.contact})"
 
 
 def context_options(config: BrowserConfig, origins: Iterable[str]) -> dict[str, Any]:
@@ -27,8 +35,8 @@ def context_options(config: BrowserConfig, origins: Iterable[str]) -> dict[str, 
     }
     if config.scale != 1.0:
         found["device_scale_factor"] = config.scale
-    if config.user_agent:
-        found["user_agent"] = config.user_agent
+    if agent := user_agent(config):
+        found["user_agent"] = agent
     if config.geolocation:
         found["geolocation"] = {
             "latitude": config.geolocation.latitude, "longitude": config.geolocation.longitude, "accuracy": config.geolocation.accuracy,

@@ -7,10 +7,10 @@ import hashlib
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from urllib.parse import parse_qsl
 
-from exact.environments.person import Question
+from exact.environments.person import PersonQuestion
 
 MOST_FIELDS, LONGEST_VALUE = 40, 200
 """Fields that are shown of one request, and characters of one value."""
@@ -20,7 +20,7 @@ _SECRET = re.compile(r"pass(?:word|wd|code|phrase)?|pwd|secret|token|csrf|nonce|
 _PART = re.compile(
     r'^content-disposition:[^\r\n]*?\bname="([^"\r\n]*)"([^\r\n]*)\r?\n(?:[^\r\n]+\r?\n)*\r?\n(.*?)(?=\r?\n--)', re.I | re.M | re.S
 )
-Ask = Callable[[Question], Awaitable[str]]
+Ask = Callable[[PersonQuestion], Awaitable[str]]
 """Asks a person whether a request may be sent. Returns why it may not; empty where it may."""
 
 
@@ -32,9 +32,9 @@ class Confirmations:
         """Asks a person; None where writes need no yes."""
         self.suspended: Callable[[], AbstractContextManager[None]] = nullcontext
         """Suspends the time limits of the page while a person is asked."""
-        self._asked = 0
-        self._answered = asyncio.Event()
-        self._answered.set()
+        self._held = 0
+        self._released = asyncio.Event()
+        self._released.set()
         self._refused: dict[str, str] = {}
         """Reasons of the requests that were refused since the last action began, by digest: a page may try again."""
 
@@ -49,12 +49,25 @@ class Confirmations:
 
     @property
     def waiting(self) -> bool:
-        """Whether a request waits for an answer of a person."""
-        return self._asked > 0
+        """Whether a request is held: it waits for a person, or for its turn."""
+        return self._held > 0
 
     async def answered(self) -> None:
-        """Wait until no request waits for a person."""
-        await self._answered.wait()
+        """Wait until no request is held."""
+        await self._released.wait()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let no page or server count as late while a request is held."""
+        self._held += 1
+        self._released.clear()
+        try:
+            with self.suspended():
+                yield
+        finally:
+            self._held -= 1
+            if not self._held:
+                self._released.set()
 
     async def refusal(self, method: str, url: str, body: str, mask: Callable[[str], str], *, by_itself: bool) -> str:
         """Return why a write is not sent; empty where it is. `by_itself`: no action caused it."""
@@ -65,16 +78,9 @@ class Confirmations:
         digest = hashlib.sha256("\0".join((method, url, body)).encode()).hexdigest()
         if digest in self._refused:
             return self._refused[digest]
-        question = Question(kind="write", text="", method=method, url=mask(url), fields=shown_fields(body, mask), digest=digest)
-        self._asked += 1
-        self._answered.clear()
-        try:
-            with self.suspended():
-                why = await self.ask(question)
-        finally:
-            self._asked -= 1
-            if not self._asked:
-                self._answered.set()
+        question = PersonQuestion(kind="write", text="", method=method, url=mask(url), fields=shown_fields(body, mask), digest=digest)
+        with self.held():
+            why = await self.ask(question)
         if why:
             self._refused[digest] = why
         return why

@@ -156,7 +156,7 @@ class RequestInterceptor:
             return
         decision = policy.decide(asked) if policy else RequestDecision("a request that belongs to no page")
         if policy:
-            decision = await policy.confirm(asked, decision)
+            decision = await policy.admit(asked, decision)
         if decision.refused:
             if policy and decision.effect:
                 policy.record_blocked(asked, decision.effect)

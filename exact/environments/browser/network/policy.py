@@ -23,6 +23,7 @@ from exact.environments.base import SAFE_METHODS, SideEffect
 from exact.environments.browser.network.confirmation import Confirmations
 from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.harmless import MOST_KINDS, HarmlessRequests, request_kind
+from exact.environments.browser.network.pace import Pace
 from exact.environments.browser.network.scrub import unchanged
 from exact.environments.browser.presume.address import writing_address
 from exact.safety import host_name, origin, refusal
@@ -160,6 +161,8 @@ class RequestPolicy:
         """Most bytes of a document, once decompressed."""
         self.too_large: dict[str, str] = {}
         """Why documents were refused that are too large, by frame. The reader empties it."""
+        self.pace, self.counts_pages = Pace(), False
+        """How often the site is asked, and whether the pages of this context count in that."""
         self.confirmations = Confirmations()
         """The writes that wait for a person's yes."""
         self._effects: list[_Noted] = []
@@ -229,6 +232,18 @@ class RequestPolicy:
     def document_came(self, frame: str, url: str) -> None:
         """Note the address of a frame's new document."""
         self._documents[frame] = url.partition("#")[0]
+
+    async def admit(self, request: PageRequest, decision: RequestDecision) -> RequestDecision:
+        """Return what becomes of a request that may be sent: it waits for its turn, and for a person's yes where its write needs one."""
+        if decision.refused or not (found := origin(request.url)) or self.is_inside(request.url):
+            return decision if decision.refused else await self.confirm(request, decision)
+        if self.counts_pages and request.is_document and not self.pace.opens_page(found):
+            why = f"this tree has opened {self.pace.pages_allowed} pages at {found}: see browser.pages"
+            return RequestDecision(why, _effect(request, "blocked", detail=why))
+        if self.pace.is_limited:
+            with self.confirmations.held():
+                await self.pace.turn(found)
+        return await self.confirm(request, decision)
 
     async def confirm(self, request: PageRequest, decision: RequestDecision) -> RequestDecision:
         """Return what becomes of a request that may be sent, once a person was asked where its write needs a yes."""

@@ -37,7 +37,7 @@ class Wall:
     def follow(self, policy: RequestPolicy) -> None:
         """Admit from now on what a policy allows. Connections that it does not admit are ended."""
         self._policy = policy
-        self._destinations.admit(policy.allowed, policy.writable)
+        self._destinations.admit(policy.allowed, policy.socket_origins)
         for task, tunnel in list(self._tunnels.items()):
             if not tunnel.is_admitted():
                 task.cancel()

@@ -8,7 +8,7 @@ import pytest
 
 from exact.environments.browser.network.confirmation import Confirmations, shown_fields
 from exact.environments.browser.network.policy import PageRequest, RequestDecision, RequestPolicy
-from exact.environments.person import Question
+from exact.environments.person import PersonQuestion
 from tests.environments.browser.network.test_harmless import SITE, NoFrames
 
 MULTIPART = '--x\r\nContent-Disposition: form-data; name="text"\r\n\r\nhello\r\n--x\r\n' + (
@@ -36,9 +36,9 @@ def test_known_secrets_are_masked_in_any_field() -> None:
 
 class Asked:
     def __init__(self, *answers: str) -> None:
-        self.answers, self.questions = list(answers), list[Question]()
+        self.answers, self.questions = list(answers), list[PersonQuestion]()
 
-    async def __call__(self, question: Question) -> str:
+    async def __call__(self, question: PersonQuestion) -> str:
         self.questions.append(question)
         await asyncio.sleep(0)
         return self.answers.pop(0)

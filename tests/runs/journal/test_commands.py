@@ -76,7 +76,9 @@ async def test_every_algorithm_ends_well_after_a_command(algorithm: str, name: N
     runner = toy_runner(tmp_path, ToyFactory(form(3)), settings(algorithm), noise=0.1)
     events = told(runner, once(name, 1, after=3))
     (line,) = await runner.run()
-    assert line.status == "scored"
+    touched = [each for each in commanded(events) if each.command != "stop" and not each.refused]
+    assert line.status == ("judged" if touched else "scored"), "what a person took part in is no score of the agent"
+    assert line.touched == len(touched)
     state = fold(runner.config, read_journal(journal_of(runner)))
     assert state.commanded.keys() == {event.id for event in commanded(events)}
 

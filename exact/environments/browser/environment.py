@@ -182,6 +182,16 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         """Ask a person from now on what the configuration wants a person for."""
         self.episode.person = person
 
+    async def look(self) -> Transition:
+        """Observe what a person did in the browser themselves. It counts as a write, since nobody knows what it sent."""
+        async with self._call("look"):
+            observed = await self.interaction.observe()
+            effects = tuple(map(self.episode.secrets.effect, self.tabs.policy.take_effects()))
+        self._terminated = observed.terminated
+        by_person = SideEffect(kind="request", method="PERSON", url=observed.observation.url, reach="outside", write=True)
+        seen = None if observed.terminated else observed.observation
+        return Transition(observation=seen, terminated=observed.terminated, effects=(*effects, by_person))
+
     async def _ask_user(self, text: str) -> Transition:
         """Ask the person who watches a question. A simulation leaves that to the commit."""
         shown, seen = self.episode.secrets.mask(text), self.interaction.seen

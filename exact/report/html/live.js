@@ -97,6 +97,7 @@ function gauge({ gauges, standing, commands, questions }) {
   NOW.standing = standing;
   const ended = standing === "ended" || !NOW.orders;
   $("pause").textContent = standing === "paused" ? "Resume" : "Pause";
+  for (const id of ["act", "instruct", "take"]) $(id).disabled = ended;
   for (const id of ["pause", "stop"]) $(id).disabled = ended || (id === "stop" && standing === "stopping");
   const answered = commands.find(each => each.id === sent);
   if (answered) $("reply").textContent = answered.refused ? `Refused: ${answered.refused}` : `Done: ${answered.name}`;
@@ -118,6 +119,9 @@ async function order(name, node = -1, more = {}) {
 
 $("pause").addEventListener("click", () => order(NOW.standing === "paused" ? "resume" : "pause"));
 $("stop").addEventListener("click", () => order("stop"));
+$("act").addEventListener("click", () => order("act", -1, { text: $("next-action").value }));
+$("instruct").addEventListener("click", () => order("instruct", -1, { text: $("new-instruction").value }));
+$("take").addEventListener("click", () => order("take"));
 
 commandsFor = node => (NOW.standing === "ended" || !NOW.orders ? null : make("span", { class: "orders" },
   make("button", { type: "button", class: "small", click: () => order("expand", node.id) }, "Expand here"),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from exact.errors import BudgetExceeded, ModelError
 from exact.runs.attempt.agent_calls import Answered
-from exact.runs.attempt.commit import Committer
+from exact.runs.attempt.commit import ORDERED, Committer
 from exact.runs.attempt.context import AttemptContext
 from exact.runs.attempt.deadline import deadline, is_past_deadline
 from exact.runs.attempt.ending import STOPPED, Ending, final_answer, why_over
@@ -117,6 +117,8 @@ class Attempt(AttemptContext):
         self.take_commands()
         if self.state.stopped:
             return STOPPED
+        if self.state.ordered is not None:
+            return ORDERED
         limit = deadline(self)
         try:
             async with asyncio.timeout(None if limit is None else limit.remaining) as clock:
@@ -134,6 +136,9 @@ class Attempt(AttemptContext):
             if self.state.stopped:
                 await self._workers.stop()
                 return STOPPED
+            if self.state.ordered is not None and not self.state.paused:
+                await self._workers.stop()
+                return ORDERED
             if self._workers.exceeded is not None:
                 return await self._workers.drain()
             match self._next():

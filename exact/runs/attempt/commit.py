@@ -18,6 +18,7 @@ from exact.search.rules.outage import outage, unreadable
 from exact.search.tree import Node, SearchError
 
 PLANNED = "the plan goes on"
+ORDERED = "a person wants it"
 
 
 class Committer:
@@ -32,6 +33,10 @@ class Committer:
 
         `stopped`: why the search ended. Raises ModelError or EnvironmentFailure where an outage left nothing to decide by.
         """
+        if (ordered := self._state.ordered) is not None:
+            edge = self._state.tree.root.edges[ordered]
+            self._intend(Decision(edges=(ordered,), reason=ORDERED, value=edge.value), stopped)
+            return ""
         if is_stopped_unsearched(self._state):
             return stopped
         if broken := outage(self._state.tree):

@@ -7,18 +7,20 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from exact.action import Action
 from exact.agents.agent import Agent
 from exact.config import Config
 from exact.context import Context, Reflection
 from exact.environments.base import EnvironmentFactory, Snapshot
 from exact.environments.restore import Arrival
+from exact.errors import ActionError
 from exact.reflection.base import Kind, Memory
-from exact.runs.attempt.live import LiveEnvironment
+from exact.runs.attempt.live import BY_PERSON, LiveEnvironment
 from exact.runs.attempt.observations import agent_context, ancestry
 from exact.runs.attempt.person import Ask, AttemptPerson
 from exact.runs.attempt.signal import Signal
 from exact.runs.journal import events as ev
-from exact.runs.journal.commands import Mailbox, mailbox
+from exact.runs.journal.commands import Command, Mailbox, mailbox
 from exact.runs.journal.file import Journal
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
@@ -87,17 +89,34 @@ class AttemptContext:
     def take_commands(self) -> None:
         """Journal and apply what viewers have sent since the last call. A command that cannot be done is journalled with the reason."""
         for command in self.mailbox.new():
-            refused = ""
-            if command.name in ("expand", "prune"):
-                refused = obstacle(self.state.algorithm, self.state.tree, command.node, prune=command.name == "prune")
-            if command.name in ("allow", "refuse", "answer") and command.question not in self.state.questions:
-                refused = "this question is answered already"
+            action, refused = self._checked(command)
             self.record(
                 ev.Commanded(
                     id=command.id, command=command.name, node=command.node, by=command.by, question=command.question, text=command.text,
-                    refused=refused,
+                    action=action, refused=refused,
                 )
             )  # fmt: skip
+
+    def _checked(self, command: Command) -> tuple[Action | None, str]:
+        """Return the action that a command names, and why the command cannot be done; empty where it can."""
+        match command.name:
+            case "expand" | "prune":
+                return None, obstacle(self.state.algorithm, self.state.tree, command.node, prune=command.name == "prune")
+            case "allow" | "refuse" | "answer" if command.question not in self.state.questions:
+                return None, "this question is answered already"
+            case "instruct" if not command.text.strip():
+                return None, "the instruction is empty"
+            case "act" | "take" if self.state.decided is not None or self.state.tree.root.terminated or not self.state.started:
+                return None, "an action is being committed, or the episode is over"
+            case "act":
+                try:
+                    return self.live.space.parse(command.text), ""
+                except ActionError as error:
+                    return None, str(error)
+            case "take":
+                seen = self.config.browser.headed and self.live.shows
+                return (BY_PERSON, "") if seen else (None, "nobody can see this browser: run with --watch")
+        return None, ""
 
     async def context(self, node: Node, kind: Kind, *, selection: int = -1, draw: int = 0, confirms: bool = False) -> Context:
         """Return the context that an agent is shown at a node, with the reflections that memory recalls for it."""

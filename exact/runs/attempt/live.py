@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
-from exact.action import ActionSpace
+from exact.action import Action, ActionSpace
 from exact.environments.base import Environment, EnvironmentFactory, SideEffect, evaluate_outcome
 from exact.environments.restore import Slot, SlotContent
 from exact.environments.restore.snapshots import StoredSnapshot
@@ -25,6 +25,10 @@ UNCERTAIN = (
     "look at the site: if it was not done, `exact resume --repeat-uncertain` with the folder of this run does it; "
     "if it was, start a new run"
 )
+
+
+BY_PERSON = Action("person", (), "person")
+"""What a person did in the browser themselves. It cannot be repeated."""
 
 
 class LiveEnvironment:
@@ -65,6 +69,11 @@ class LiveEnvironment:
         """Let an environment that asks a person ask the one of this attempt."""
         if attend := getattr(environment, "attend", None):
             attend(self._person)
+
+    @property
+    def shows(self) -> bool:
+        """Whether the environment can be observed again after a person acted in it."""
+        return hasattr(self._environment, "look")
 
     async def actions(self) -> ActionSpace:
         """Return the action space of the environment, which is opened for it."""
@@ -109,7 +118,8 @@ class LiveEnvironment:
         refused = ""
         try:
             if not (refused := await self._person.allows_action(root, index)):
-                transition = await environment.step(root.edges[index].action)
+                action = root.edges[index].action
+                transition = await (environment.step(action) if action != BY_PERSON else environment.look())  # type: ignore[attr-defined]
                 seen = {**observed_fields(transition, self._blobs), "wrote": wrote(self._blobs, root, index, transition.effects)}
                 if (why := transition.info.get("declined", "")) and seen.get("fingerprint") == root.fingerprint:
                     seen, refused = {"effects": transition.effects}, why

@@ -50,7 +50,7 @@ class AttemptPerson:
 
     async def allows_action(self, node: Node, edge: int) -> str:
         """Return why an action is not committed; empty where it is, or where actions need no yes."""
-        if self._config.confirm != "always" or node.edges[edge].action.name in ("stop", "ask_user"):
+        if self._config.confirm != "always" or node.edges[edge].action.name in ("stop", "ask_user", "person"):
             return ""
         return await self.allows(PersonQuestion(kind="action", text=self._label(node, edge)))
 

@@ -16,10 +16,11 @@ import msgspec
 
 from exact.errors import JournalError
 
-Name = Literal["pause", "resume", "stop", "expand", "prune", "allow", "refuse", "answer"]
+Name = Literal["pause", "resume", "stop", "expand", "prune", "allow", "refuse", "answer", "instruct", "act", "take"]
 """pause: begin no work and commit nothing. resume: end a pause. stop: search no more, and commit the best actions found so far. expand:
 work on a state next. prune: search no further below a state, and do not commit the action that leads there. allow, refuse, answer: answer
-a question to the person."""
+a question to the person.
+instruct: change the instruction. act: commit an action next. take: pause, so that the person uses the browser until `resume`."""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,7 +36,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     question: str = ""
     """Id of the question that is answered."""
     text: str = ""
-    """Answer to the agent's question."""
+    """Answer to the agent's question, the new instruction, or the action."""
 
 
 _decoder = msgspec.json.Decoder(Command)

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from exact.action import Action
 from exact.context import Evaluation, Reflection
 from exact.environments.base import Fidelity, SideEffect
 from exact.environments.person import PersonQuestion
@@ -322,7 +323,9 @@ class Commanded(Event, frozen=True, kw_only=True, tag="commanded"):
     question: str = ""
     """Id of the question that is answered."""
     text: str = ""
-    """Answer to the agent's question."""
+    """Answer to the agent's question, or the new instruction."""
+    action: Action | None = None
+    """Action to commit next."""
     by: str = ""
     """Sender, in a few words."""
     refused: str = ""

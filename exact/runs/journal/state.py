@@ -23,7 +23,7 @@ from exact.search.intervention import expand, prune
 from exact.search.registry import algorithm
 from exact.search.rules.afford import Replans
 from exact.search.rules.outage import reopen_outages
-from exact.search.tree import Node, Tree, is_noop
+from exact.search.tree import Edge, Node, Tree, is_noop
 from exact.search.work import Work
 
 StepEvent = TypeVar("StepEvent", ev.Acted, ev.Committed)
@@ -102,6 +102,8 @@ class AttemptState:
         """Whether a viewer's pause is in force."""
         self.stopped = False
         """Whether a viewer stopped the search: nothing more is searched in this attempt."""
+        self.ordered: int | None = None
+        """The root's edge that a viewer wants committed next; None where the search decides."""
         self.wanted: list[int] = []
         """Ids of nodes that viewers asked to be expanded next."""
         self.late = 0
@@ -356,7 +358,7 @@ class AttemptState:
         self.commanded[event.id] = event
         if event.refused:
             return
-        self.touched += event.command in ("expand", "prune")
+        self.touched += event.command in ("expand", "prune", "instruct", "act", "take")
         match event.command:
             case "pause" | "resume":
                 self.paused = event.command == "pause"
@@ -364,11 +366,25 @@ class AttemptState:
                 self.stopped, self.paused = True, False
             case "expand":
                 self.wanted.append(event.node)
+            case "instruct":
+                self.instruction = event.text
+            case "act" | "take":
+                self._order(event)
             case "allow" | "refuse" | "answer":
                 self.replies.setdefault(event.question, event)
             case "prune":
                 prune(self.tree, self.tree.nodes[event.node])
                 self.plan = ()
+
+    def _order(self, event: ev.Commanded) -> None:
+        """Note the action that a viewer wants committed next. It becomes one of the root's, if it is none yet."""
+        assert event.action is not None
+        edges = self.tree.root.edges
+        known = (index for index, edge in enumerate(edges) if edge.action.key == event.action.key)
+        self.ordered, self.plan = next(known, len(edges)), ()
+        if self.ordered == len(edges):
+            edges.append(Edge(event.action, 0.0, "a person wants it"))
+        self.paused = self.paused or event.command == "take"
 
     def _selection(self, id: int) -> Selection:
         if id not in self.tree.open:
@@ -405,7 +421,7 @@ class AttemptState:
 
     def _committed(self, event: ev.Committed) -> None:
         rest = self.decided.decision.edges[1:] if self.decided else ()
-        self.decided, self.plan = None, ()
+        self.decided, self.plan, self.ordered = None, (), None
         event = self._attributed(event, self.tree.root.id)
         self.committed.append(event)
         self.budget.spend("actions")

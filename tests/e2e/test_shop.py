@@ -35,8 +35,9 @@ class Tries:
             texts.insert(0, f'fill [{named["Name"].id}] "Ann"')
         best = next((f"click [{named[name].id}]" for name in ("Order now", "Blue mug") if name in named), texts[0])
         best = texts[0] if texts[0].startswith("fill") else best
-        prior = {text: 0.4 if text == best else 0.6 / len(texts) for text in texts}
-        return tuple(Proposal(action=actions.parse(text), prior=prior[text]) for text in sorted(texts, key=lambda t: -prior[t])[:k])
+        texts = [best, *[text for text in texts if text != best]][:k]
+        priors = [0.4, *[0.6 / (len(texts) - 1)] * (len(texts) - 1)] if len(texts) > 1 else [1.0]
+        return tuple(Proposal(action=actions.parse(text), prior=prior) for text, prior in zip(texts, priors, strict=True))
 
     async def evaluate(self, context: Context) -> Evaluation:
         seen, last = context.observation, context.history[-1] if context.history else None

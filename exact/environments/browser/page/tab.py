@@ -81,6 +81,8 @@ class Tab:
         """CDP ids of the page; known once the tab is open."""
         self.waits_for_person: Callable[[], bool] = lambda: False
         """Returns whether a request waits for a person, so that no server is late."""
+        self._held = False
+        """Whether the navigation was held when its time was last looked at."""
         self._answer_seconds = answer_seconds
         self._navigation = ""
         self._timer: asyncio.TimerHandle | None = None
@@ -250,7 +252,8 @@ class Tab:
             self._timer = None
 
     def _navigation_timed_out(self, url: str) -> None:
-        if self.waits_for_person():
+        held, self._held = self._held, self.waits_for_person()
+        if held or self._held:  # the server has its whole time once the request is sent
             self._timer = asyncio.get_running_loop().call_later(self._answer_seconds, self._navigation_timed_out, url)
             return
         self.unanswered = url

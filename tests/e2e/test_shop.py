@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,13 @@ class Tries:
         return Evaluation(value=0.1 + 0.2 * ("Blue mug: 4" in seen.text) + 0.2 * ('"Ann"' in seen.text) + 0.4 * ordered)
 
 
-async def attempt(folder: Path, url: str, watch: Any, **browser: Any) -> list[ev.AnyEvent]:
+async def attempt(folder: Path, url: str, watch: Any, iterations: int, **browser: Any) -> list[ev.AnyEvent]:
     """Attempt to order a blue mug by a search of many iterations."""
-    task = Task(id="shop/order", instruction="Order a blue mug for Ann.", start=url, origins=(url,))
-    search = {"algorithm": "mcts", "iterations": 100, "k": 9, "depth": 4, "workers": 2, "prefetch": 0}
+    declared = json.dumps({"writes": ["GET .*/wish"]})  # its name and its address say nothing of a write
+    task = Task(
+        id="shop/order", instruction="Order a blue mug for Ann.", start=url, origins=(url,), metadata={"outside": declared}
+    )  # fmt: skip
+    search = {"algorithm": "mcts", "iterations": iterations, "k": 9, "depth": 4, "workers": 2, "prefetch": 0}
     plain = {"sandbox": "never", "screenshots": False, "settle_seconds": 1.0, **browser}
     config = parse({"search": search, "reflection": {"kind": "none"}, "browser": plain, "limits": {"actions": 5}})
     runner = Runner(
@@ -62,9 +66,9 @@ async def attempt(folder: Path, url: str, watch: Any, **browser: Any) -> list[ev
     return journal(folder)
 
 
-@pytest.mark.parametrize("speculation", ["observe", "rollback"])
+@pytest.mark.parametrize(("speculation", "iterations"), [("observe", 40), ("rollback", 8)])
 async def test_searching_leaves_the_database_byte_identical_and_one_order_comes_of_the_commit(
-    speculation: str, executable: str, tmp_path: Path
+    speculation: str, iterations: int, executable: str, tmp_path: Path
 ) -> None:
     database = tmp_path / "shop.sqlite"
     with serve(database) as (shop, url):
@@ -75,10 +79,14 @@ async def test_searching_leaves_the_database_byte_identical_and_one_order_comes_
             if isinstance(event, ev.Decided) and not shop.writes:
                 at.append(hashlib.sha256(database.read_bytes()).digest() == began)
 
-        events = await attempt(tmp_path / "run", url, watch, speculation=speculation)
+        events = await attempt(tmp_path / "run", url, watch, iterations, speculation=speculation)
     assert len(at) >= 3 and all(at), "unchanged at every decision until the one that orders"
     assert shop.rows() == [(1, "Ann")] and shop.writes == ["order"], "exactly one order, and nothing else"
     acted = [event for event in events if isinstance(event, ev.Acted)]
     blocked = {f"{effect.method} {effect.url.removeprefix(url).partition('?')[0]}" for event in acted for effect in event.effects}
-    assert blocked >= {"POST /order", "GET /cart/add", "GET /graphql", "PUT /note", "GET /subscribe", "MAILTO mailto:shop@shop.test"}
-    assert sum(isinstance(event, ev.Asked) for event in events) >= 100
+    assert blocked >= {"POST /order", "GET /cart/add"}
+    further = {"GET /graphql", "PUT /note", "GET /subscribe", "MAILTO mailto:shop@shop.test"}
+    assert speculation != "observe" or blocked >= further
+    ordered = next(i for i, event in enumerate(events) if isinstance(event, ev.Committed) and event.effects)
+    done = sum(isinstance(event, ev.Asked) for event in events[:ordered])
+    assert speculation != "observe" or done >= 100, "iterations until the order"

@@ -43,7 +43,7 @@ class Tries:
     async def evaluate(self, context: Context) -> Evaluation:
         seen, last = context.observation, context.history[-1] if context.history else None
         acted = last.observation.element(last.action.elements[0]) if last and last.action.elements else None
-        ordered = "Blue mug" in seen.text and acted is not None and acted.name == "Order now"
+        ordered = '"Ann"' in seen.text and "Blue mug: 4" in seen.text and acted is not None and acted.name == "Order now"
         return Evaluation(value=0.1 + 0.2 * ("Blue mug: 4" in seen.text) + 0.2 * ('"Ann"' in seen.text) + 0.4 * ordered)
 
 
@@ -66,7 +66,7 @@ async def attempt(folder: Path, url: str, watch: Any, iterations: int, **browser
     return journal(folder)
 
 
-@pytest.mark.parametrize(("speculation", "iterations"), [("observe", 40), ("rollback", 8)])
+@pytest.mark.parametrize(("speculation", "iterations"), [("observe", 40), ("rollback", 12)])
 async def test_searching_leaves_the_database_byte_identical_and_one_order_comes_of_the_commit(
     speculation: str, iterations: int, executable: str, tmp_path: Path
 ) -> None:

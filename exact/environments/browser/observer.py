@@ -44,6 +44,8 @@ class Observer:
         """What was drawn; None where no screenshot was taken."""
         self._elements: tuple[Element, ...] = ()
         self._documents: list[Document] = []
+        self._shown: tuple[Element, ...] = ()
+        """Elements of the last observation, with the ids that agents are given."""
         self._controls: Controls | None = NO_CONTROLS
         """What the controls of the present page would change; None until that is read from its documents."""
         self._targets: tuple[tuple[str, ...], ...] = ()
@@ -89,11 +91,12 @@ class Observer:
         if screenshot is not None and not over:
             fingerprint, watched = await self._as_drawn(tab, fingerprint, screenshot, elements, config)
             over = watched and await is_over()
-        self._elements, self._documents, self._controls = elements, page.documents, None
+        self._elements = elements
         if not over and (names := self._shared_ids.differ(self._task, fingerprint, elements)):
             self.ids.rename(names)
             page = capture.build_capture(tab, self.ids, config, self._secrets.mask, answers, media)
             elements = self._secrets.elements(page.elements)
+        self._shown, self._documents, self._controls = elements, page.documents, None
         observation = Observation(
             text=describe.elements_text(elements),
             fingerprint=fingerprint,
@@ -114,8 +117,8 @@ class Observer:
     def controls(self) -> Controls:
         """What the controls of the page that was observed last would change."""
         if self._controls is None:
-            nodes = {each.id: (place.frame, place.backend) for each in self._elements if (place := self.ids.location(each.id))}
-            self._controls, self._documents = controls(self._documents, self._elements, nodes), []
+            nodes = {each.id: (place.frame, place.backend) for each in self._shown if (place := self.ids.location(each.id))}
+            self._controls, self._documents = controls(self._documents, self._shown, nodes), []
         return self._controls
 
     def observe_dialog(self, dialogs: Dialogs, downloads: Downloads) -> Observation:

@@ -278,8 +278,8 @@ def test_a_frozen_memory_is_unaffected_by_later_removals_and_restores(opened: Op
 def test_merged_reflections_crowd_out_no_active_ones_in_a_search(opened: Open, make: Any) -> None:
     same = [lesson(make, f"Expected 0.{n}. Look before the stars.", task=f"suite/{n}?seed=0") for n in range(20, 40)]
     long = (
-        "Count all of the stars, one after the other, and write down what came of it.",
-        "Ask who else of us has seen more than five stars.",
+        "When there are many stars, count the stars one after the other until none is left to count.",
+        "When the list of stars is long, scroll to its end before the stars are counted.",
     )
     others = [lesson(make, text) for text in long]
     with opened() as memory:

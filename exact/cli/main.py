@@ -29,6 +29,7 @@ COMMANDS = {
     "report": ("exact.cli.report:report", "Build the reports of a run again."),
     "view": ("exact.cli.view:view", "Show running searches in a browser, and steer them."),
     "show": ("exact.cli.show:show", "Print the statistics, warnings and principal variation of a search, or one state."),
+    "audit": ("exact.cli.audit:audit", "Look for secrets in all files of a run."),
     "calibrate": ("exact.cli.calibrate:calibrate", "Compare the estimates of a value function with outcomes."),
     "export": ("exact.cli.export:export", "Export a run as a Playwright test, a graph, a drawing or an animation."),
     "memory": ("exact.cli.memory:memory", "Show and edit a memory of reflections."),
@@ -112,6 +113,8 @@ def main(args: Sequence[str] | None = None) -> int:
         return _fail(error.format_message(), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted", INTERRUPTED)
+    except RecursionError:
+        return _fail("a file is nested too deeply to be read: use one that exact wrote", 2)
     except OSError as error:
         if error.errno not in _FIXES:
             raise

@@ -191,9 +191,14 @@ class SandboxConfig(Strict, frozen=True, kw_only=True):
 
     root: str = ""
     """Root file system: a folder, or a container image in a tar archive (OCI layout, `docker save`, `docker export`). Empty: this machine's
-    `/`, read-only under a memory overlay, with home directories masked."""
+    `/`, read-only under a memory overlay, without data: home directories, `/var`, `/opt`, `/srv`, other folders at the top, and files in
+    `/etc` that only root reads are masked."""
     mounts: tuple[Mount, ...] = ()
     env: dict[str, str] = {}
     """Additional environment variables. Of this machine's, only PATH, LANG and TZ are passed on."""
     user: str = ""
     """`uid` or `uid:gid`, as numbers. Empty: root, which has no rights outside."""
+    processes: AtLeastOne = 4096
+    """Most processes and threads of one sandbox at a time. A further one is not started."""
+    memory_bytes: AtLeastOne = 8 << 30
+    """Most bytes of memory of one sandbox, the files that it wrote included. One that takes more is killed: its environment has failed."""

@@ -14,6 +14,9 @@ from exact.config.aliases import current
 from exact.config.whole import Config
 from exact.errors import UsageError, unknown
 
+_MOST_VALUES = 100_000
+"""Values of the largest configuration."""
+
 
 def load(path: Path | str | None, overrides: Iterable[str] = ()) -> Config:
     """Return the configuration in a YAML file that a user wrote, with `key.path=value` overrides applied.
@@ -92,9 +95,25 @@ def _yaml(path: Path) -> dict[str, Any]:
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise UsageError(f"{path} is nested too deeply: write `section: {{key: value}}`") from error
     if not isinstance(data, dict):
         raise UsageError(f"{path} holds no mapping: write `section: {{key: value}}`")
+    _check_size(path, data)
     return data
+
+
+def _check_size(path: Path, data: object) -> None:
+    """Raise UsageError where aliases make a file much larger than it is."""
+    waiting, count = [data], 0
+    while waiting:
+        each, count = waiting.pop(), count + 1
+        if count > _MOST_VALUES:
+            raise UsageError(f"{path} holds more than {_MOST_VALUES:,} values: its aliases repeat each other")
+        if isinstance(each, dict):
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
 
 
 def _yaml_value(override: str, value: str) -> object:

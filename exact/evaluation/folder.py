@@ -16,6 +16,7 @@ import msgspec
 from exact.config import Config, dump
 from exact.errors import JournalError, UsageError
 from exact.evaluation.plan import BenchSession, Plan, checked_names
+from exact.runs.concealed import conceal
 from exact.runs.journal.store import Manifest, ResultLine, RunFolder, read_lines, write_whole
 from exact.runs.runner import reopen
 
@@ -105,6 +106,7 @@ class BenchFolder:
         """Write the folders of agents, then the plan that names them. After a crash in between, the benchmark is as before."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            plan = msgspec.structs.replace(plan, tasks=conceal(plan.tasks, Config())[0])
             for name, config in configs.items():
                 where = self.agent_path(name)
                 (where / "run.json").unlink(missing_ok=True)  # left by a creation that was interrupted
@@ -112,7 +114,7 @@ class BenchFolder:
                     tasks=plan.tasks, agent=name, benchmark=not plan.own, oracle=config.value.kind == "oracle",
                     versions=plan.sessions[-1].versions,
                 )  # fmt: skip
-                RunFolder.create(where, manifest, dump(config))
+                RunFolder.create(where, manifest, dump(conceal((), config)[1]))
             write_whole(self.path / "bench.json", msgspec.json.format(msgspec.json.encode(plan)))
         except OSError as error:
             raise JournalError(f"cannot write {self.path}: {error.strerror}: choose another output folder") from error

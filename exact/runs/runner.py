@@ -29,6 +29,7 @@ from exact.runs.attempt.attempt import Attempt
 from exact.runs.attempt.ending import final_answer
 from exact.runs.attempt.memory import MemoryRounds, open_run_memory
 from exact.runs.attempt.person import Ask
+from exact.runs.concealed import conceal, known_secrets
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal, read_journal
 from exact.runs.journal.ledger import Ledger
@@ -74,6 +75,7 @@ class Runner:
         if reflection.exclude_same_task is None:
             reflection = msgspec.structs.replace(reflection, exclude_same_task=self.folder.manifest.benchmark)
             self.config = msgspec.structs.replace(self.config, reflection=reflection)
+        self.folder.protect(known_secrets(self.folder.manifest.tasks, self.config))
 
     async def run(self) -> list[ResultLine]:
         """Attempt every task without a result, and failed ones again. Return all results in the order of the tasks.
@@ -103,9 +105,10 @@ class Runner:
         async with self._shared() as (models, memory):
             rounds = MemoryRounds(self.folder.path, self.config.reflection.round)
             index = {task.id: i for i, task in enumerate(self.folder.manifest.tasks)}
+            scrub = self.folder.scrubber.text
 
             async def attempt(task: Task) -> ResultLine:
-                with use_folder(self.config.prompts), log_stderr_to(self.folder.path / "guest.log"):
+                with use_folder(self.config.prompts), log_stderr_to(self.folder.path / "guest.log", scrub):
                     if memory is not None:
                         rounds.begin(memory, index[task.id])
                     return await self._task(task, models, memory)
@@ -152,7 +155,8 @@ class Runner:
         """Attempt a task from where its journal ends. `again`: its environments have just failed."""
         with self._opened_attempt(task, environments, models, memory, again=again) as attempt:
             await attempt.run()
-            write_whole(self.folder.task_folder(task) / "tree.json", to_json(attempt.state.tree))
+            tree = self.folder.scrubber.data(to_json(attempt.state.tree))
+            write_whole(self.folder.task_folder(task) / "tree.json", tree)
             return line_of(task, self.config, attempt.state, oracle=attempt.agent.oracle)
 
     @contextmanager
@@ -195,7 +199,7 @@ class Runner:
             return line_of(task, self.config, state)
 
     def _opened(self, task: Task, memory: Memory | None) -> ev.Opened:
-        digest = hashlib.sha256(dump(self.config).encode()).hexdigest()
+        digest = hashlib.sha256(dump(conceal((), self.config, {})[1]).encode()).hexdigest()
         return ev.Opened(
             schema=ev.SCHEMA,
             task=task,
@@ -215,7 +219,7 @@ class Runner:
 
     @contextmanager
     def _journal(self, path: Path) -> Iterator[Journal]:
-        journal = Journal(path)
+        journal = Journal(path, scrubber=self.folder.scrubber)
         try:
             yield journal
         finally:
@@ -249,8 +253,12 @@ def check_models(config: Config) -> None:
 
 
 def create(path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bool = True) -> RunFolder:
-    """Create a run folder for some tasks. Raises UsageError where the configured search is invalid or the path holds a run."""
+    """Create a run folder for some tasks, whose literal secrets are not stored.
+
+    Raises UsageError where the configured search is invalid or the path holds a run.
+    """
     algorithm(config.search)
+    tasks, config = conceal(tasks, config)
     manifest = Manifest(tasks=tasks, agent=config.name, benchmark=benchmark, oracle=config.value.kind == "oracle", versions=versions())
     return RunFolder.create(path, manifest, dump(config))
 

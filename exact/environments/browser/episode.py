@@ -35,6 +35,7 @@ from exact.environments.sites.accounts import AccountLease, Login
 from exact.errors import EnvironmentFailure, UsageError
 from exact.observation import Observation
 from exact.safety import origins
+from exact.secrecy import Secret
 from exact.task import Task
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class EpisodeSetup:
         self.setup, self.isolated, self.simulation, self.account = setup, isolated, simulation, account
         self._base, self._authenticator, self._harmless, self._hooks = config, shared.authenticator, shared.harmless, hooks
         self.tabs = Tabs(browser, setup, config, shared.background)
-        self.secrets = SecretMasking(self._logins, self._login_origins)
+        self.secrets = SecretMasking(self._logins, self._login_origins, self._unfilled)
         self.observer = Observer(shared.masks, shared.ids, self.tabs.window, self.secrets, shared.pictures)
         self.interaction = Interaction(self.tabs, self.observer, self.secrets)
         self.task: Task | None = None
@@ -214,7 +215,7 @@ class EpisodeSetup:
             self.interaction.clipboard.close()
         if context is not None:
             try:
-                await self._trace.end(self.secrets.mask)
+                await self._trace.end(self.secrets.mask, pictures=lambda: not self.secrets.scrubber)
             finally:
                 with suppress(Error):
                     await browser.close_context(context)
@@ -322,6 +323,10 @@ class EpisodeSetup:
     def _logins(self) -> tuple[Login, ...]:
         """Return the log-ins whose secrets an agent knows by name only."""
         return (*((self.account.login,) if self.account else ()), *self._authenticator.logins(self.config.login))
+
+    def _unfilled(self) -> tuple[Secret, ...]:
+        """Return the secrets that no agent types: of headers, basic authentication and sessions."""
+        return self._authenticator.secrets(self.config.login, self.account_name)
 
     def _login_origins(self) -> tuple[str, ...]:
         """Return the origins at which secrets may be typed that are bound to no others: those of the task's start and of its log-in."""

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin
 
+import msgspec
+
 from exact.action import Action, ActionSpace
 from exact.config import LoginConfig
 from exact.environments.browser.act.grammar import resolve_names
@@ -20,10 +22,13 @@ from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.page.tab import Tab
 from exact.environments.browser.proof import asks_for_password, is_in_answer, is_shown
 from exact.environments.sites.accounts import Login, value_of
+from exact.environments.sites.known import login_secrets
 from exact.environments.sites.site import Account
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
 from exact.safety import origin, refusal
+from exact.secrecy import Secret
+from exact.secrecy.state import state_secrets
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
@@ -59,6 +64,8 @@ class Authenticator:
 
     def __init__(self) -> None:
         self._sessions: dict[str, State] = {}
+        self._session_secrets: dict[str, tuple[Secret, ...]] = {}
+        """Values of the cookies and the storage of sessions, by account."""
         self._asked: dict[tuple[str, str], bool] = {}
         """Whether the server's answer for a start page holds the proof of an account, while logged in, by account and address."""
 
@@ -73,6 +80,10 @@ class Authenticator:
     def logins(self, config: LoginConfig) -> tuple[Login, ...]:
         """Return the secrets that agents know by name only. Raises UsageError where an environment variable is not set."""
         return _logins(tuple(config.secrets.items()), config.secret_origins)
+
+    def secrets(self, config: LoginConfig, account: str) -> tuple[Secret, ...]:
+        """Return the secrets that no agent types: of headers, basic authentication, and the session of an account."""
+        return (*_fixed_secrets(config), *self._session_secrets.get(account, ()))
 
     async def begin(self, session: LoginSession) -> bool:
         """Log in before the start page of a task is opened. Return whether pages were opened for it.
@@ -178,6 +189,8 @@ class Authenticator:
             raise EnvironmentFailure(f"not logged in after the log-in script, at {seen.url}: check browser.login.secrets")
         if session.config.expired or session.config.proof:  # otherwise an expired session could not be recognized
             self._sessions[session.account] = await _current_state(session)
+        if proven:
+            self._session_secrets[session.account] = tuple(state_secrets(await _current_state(session)))
 
 
 def _address(url: str) -> str:
@@ -244,3 +257,15 @@ def _read_state(path: Path) -> State:
 @functools.lru_cache(maxsize=64)
 def _logins(secrets: tuple[tuple[str, str], ...], bound: tuple[str, ...]) -> tuple[Login, ...]:
     return (Login(Account(name="login", fields=dict(secrets), origins=bound), os.environ),) if secrets else ()
+
+
+@functools.lru_cache(maxsize=64)
+def _fixed_secrets_of(encoded: bytes) -> tuple[Secret, ...]:
+    return tuple(login_secrets(msgspec.json.decode(encoded, type=LoginConfig), os.environ))
+
+
+def _fixed_secrets(config: LoginConfig) -> tuple[Secret, ...]:
+    """Return the secrets of headers, basic authentication and the file of a session, which is read once."""
+    if not (config.headers or config.password or config.state):
+        return ()
+    return _fixed_secrets_of(msgspec.json.encode(config))

@@ -14,6 +14,7 @@ from exact.environments.browser.observe.form_senders import form_senders
 from exact.environments.browser.observe.masks import Identity, Masks
 from exact.environments.browser.observe.media import read_media
 from exact.environments.browser.observe.scrolling import scroll_places
+from exact.environments.browser.observe.secret_boxes import covered, secret_boxes
 from exact.environments.browser.page.dialogs import Dialogs, DialogView
 from exact.environments.browser.page.downloads import Downloads
 from exact.environments.browser.page.ids import Ids, SharedIds
@@ -86,10 +87,13 @@ class Observer:
         page = capture.build_capture(tab, self.ids, config, self._secrets.mask, answers, media)
         elements, tabs = self._secrets.elements(page.elements), self._other_urls()
         paths, url, files = self._paths(page.documents, elements, config), self._secrets.mask(page.url), self._files(downloads)
+        boxes = secret_boxes(page.documents, self._secrets.scrubber, Box(0, 0, config.width, config.height)) if config.screenshots else []
+        if screenshot is not None and boxes:
+            screenshot = await asyncio.to_thread(covered, screenshot, boxes, config.width)
         digests = describe.fingerprint(url, elements, (*tabs, *files), self.masks, paths, scroll_places(page.documents, config))
         fingerprint = digests.fingerprint
         if screenshot is not None and not over:
-            fingerprint, watched = await self._as_drawn(tab, fingerprint, screenshot, elements, config)
+            fingerprint, watched = await self._as_drawn(tab, fingerprint, screenshot, elements, config, boxes)
             over = watched and await is_over()
         self._elements = elements
         if not over and (names := self._shared_ids.differ(self._task, fingerprint, elements)):
@@ -147,11 +151,11 @@ class Observer:
         self._targets = (*self._targets[-1:], action.elements)
 
     async def _as_drawn(
-        self, tab: Tab, text: str, screenshot: bytes, elements: Sequence[Element], config: BrowserConfig
+        self, tab: Tab, text: str, screenshot: bytes, elements: Sequence[Element], config: BrowserConfig, secret: Sequence[Box]
     ) -> tuple[str, bool]:
         """Return the fingerprint of a state with its picture, where its text is that of the state before; and whether the page was watched.
 
-        `text`: the fingerprint without the picture.
+        `text`: the fingerprint without the picture. `secret`: the boxes that are covered in it.
         """
         watched = False
 
@@ -163,7 +167,8 @@ class Observer:
             nonlocal watched
             watched = True
             await tab.evaluate(f"exact.change({_LOOK_MILLISECONDS})")
-            return await tab.screenshot()
+            shot = await tab.screenshot()
+            return await asyncio.to_thread(covered, shot, secret, config.width) if secret else shot
 
         look = Look(tab.page.url, config.scale, restless, None if config.clock else again)
         self.drawn = await look_at(self.drawn, text, screenshot, look, self._pictures)

@@ -10,17 +10,34 @@ from exact.environments.base import SideEffect
 from exact.environments.sites.accounts import Login
 from exact.errors import SecretRefused
 from exact.observation import Element
+from exact.secrecy import NOTHING, Scrubber, Secret
 
 
 class SecretMasking:
     """Replacement of secrets by their placeholders in all that an agent reads, and of placeholders by secrets in all that it types."""
 
-    def __init__(self, logins: Callable[[], Sequence[Login]], home: Callable[[], Iterable[str]] = tuple) -> None:
+    def __init__(
+        self,
+        logins: Callable[[], Sequence[Login]],
+        home: Callable[[], Iterable[str]] = tuple,
+        unfilled: Callable[[], Sequence[Secret]] = tuple,
+    ) -> None:
         """Create a masking.
 
         `logins` returns the present log-ins, whose secrets are masked. `home` returns the origins of secrets that are bound to no others.
+        `unfilled` returns the secrets that no agent types, such as headers and values of cookies; they are masked too.
         """
-        self._logins, self._home = logins, home
+        self._logins, self._home, self._unfilled = logins, home, unfilled
+        self._known: tuple[Secret, ...] = ()
+        self._made = NOTHING
+
+    @property
+    def scrubber(self) -> Scrubber:
+        """What removes the present secrets."""
+        known = (*(secret for login in self._logins() for secret in login.secrets), *self._unfilled())
+        if known != self._known:
+            self._known, self._made = known, Scrubber(known)
+        return self._made
 
     def holds(self, text: str) -> bool:
         """Return whether a placeholder stands in a text."""
@@ -46,17 +63,17 @@ class SecretMasking:
 
     def mask(self, text: str) -> str:
         """Return a text with the placeholders in place of the secrets."""
-        for login in self._logins():
-            text = login.mask(text)
-        return text
+        return self.scrubber.text(text)
 
     def effect(self, effect: SideEffect) -> SideEffect:
         """Return a side effect with masked secrets."""
         return msgspec.structs.replace(effect, url=self.mask(effect.url), detail=self.mask(effect.detail))
 
     def elements(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
-        """Return elements with masked secrets."""
-        if not self._logins():
+        """Return elements with masked secrets, also of those that are split over several elements."""
+        scrubber = self.scrubber
+        given = [text for each in elements for text in (each.name, each.value or "")]
+        if not scrubber or (done := scrubber.texts(given)) == given:
             return elements
-        replace, mask = msgspec.structs.replace, self.mask
-        return tuple(replace(each, name=mask(each.name), value=each.value and mask(each.value)) for each in elements)
+        texts = zip(elements, done[::2], done[1::2], strict=True)
+        return tuple(msgspec.structs.replace(each, name=name, value=each.value and value) for each, name, value in texts)

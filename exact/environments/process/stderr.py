@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -16,16 +16,21 @@ _LINES, _LONGEST, _LOGGED, _ENDLESS = 200, 500, 16 << 20, 1 << 20
 
 _logger = logging.getLogger("exact.guest")
 _LOG: ContextVar[Path | None] = ContextVar("guest log", default=None)
+_SCRUB: ContextVar[Callable[[str], str]] = ContextVar("guest log's scrubber", default=str)
 
 
 @contextmanager
-def log_stderr_to(path: Path) -> Iterator[None]:
-    """Log the stderr of all guests started inside the block, and given no file of their own, to a file that only its owner can read."""
-    token = _LOG.set(path)
+def log_stderr_to(path: Path, scrub: Callable[[str], str] = str) -> Iterator[None]:
+    """Log the stderr of all guests started inside the block, and given no file of their own, to a file that only its owner can read.
+
+    `scrub` removes secrets from a line.
+    """
+    token, scrubbing = _LOG.set(path), _SCRUB.set(scrub)
     try:
         yield
     finally:
         _LOG.reset(token)
+        _SCRUB.reset(scrubbing)
 
 
 class StderrReader:
@@ -38,7 +43,7 @@ class StderrReader:
         """
         self._source, self._pid, self._path = source, pid, path or _LOG.get()
         self._lines: deque[str] = deque(maxlen=_LINES)
-        self._left = _LOGGED
+        self._left, self._scrub = _LOGGED, _SCRUB.get()
         self._reading = asyncio.ensure_future(self._read())
 
     @property
@@ -78,7 +83,7 @@ class StderrReader:
             return
         try:
             with open(self._path, "a", encoding="utf-8", errors="replace", opener=_private) as file:
-                file.write(f"{line}\n")
+                file.write(f"{self._scrub(line)}\n")
         except OSError as error:  # reading goes on, or the guest would block
             self._left = 0
             _logger.warning(f"[{self._pid}] {self._path} is no longer written: {error.strerror}")

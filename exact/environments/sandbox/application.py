@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from exact.config import Mount, SandboxConfig
-from exact.environments.sandbox.bundle import SECOND_ROOT, GuestSpec
+from exact.environments.sandbox.bundle import MEMORY, PROCESSES, SECOND_ROOT, GuestSpec
 from exact.environments.sandbox.root import root_folder
 from exact.errors import UsageError
 
@@ -21,6 +21,8 @@ class SandboxApplication(NamedTuple):
     mounts: tuple[Mount, ...]
     env: dict[str, str]
     user: tuple[int, int]
+    processes: int = PROCESSES
+    memory: int = MEMORY
 
     @classmethod
     def from_config(cls, config: SandboxConfig) -> SandboxApplication:
@@ -35,13 +37,21 @@ class SandboxApplication(NamedTuple):
                 raise UsageError(f"sandbox.mounts: there is no {mount.source} on this machine")
             if not config.root and not Path(mount.target).exists():
                 raise UsageError(f"sandbox.mounts: there is no {mount.target} to mount at: choose a path that exists, or give a root")
-        return cls(root_folder(Path(config.root)) if config.root else None, config.mounts, config.env, _numbers(config.user))
+        return cls(
+            root_folder(Path(config.root)) if config.root else None,
+            config.mounts,
+            config.env,
+            _numbers(config.user),
+            config.processes,
+            config.memory_bytes,
+        )
 
     def guest(self, *, reads: tuple[Path, ...], programs: tuple[Path, ...], writable: tuple[Path, ...] = ()) -> GuestSpec:
         """Return the specification of a guest that is the application itself, without its command."""
         return GuestSpec(
             args=(), env=self.env, reads=reads, writable=writable, programs=programs,
             root=self.root, mounts=self.mounts, user=self.user, capable=self.root is not None,
+            processes=self.processes, memory=self.memory,
         )  # fmt: skip
 
     def service(self) -> dict[str, object]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
+import stat
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,14 +13,22 @@ from typing import Any
 
 import msgspec
 
-from exact.config import Mount
+import exact
+from exact.config import Mount, SandboxConfig
 from exact.environments.sandbox.root import make_mount_point
 from exact.errors import EnvironmentFailure
 
 _INHERITED = ("PATH", "LANG", "TZ")
 """Our environment variables that a guest inherits."""
 _MASKED = ("/tmp", "/run", "/dev/shm", "/var/tmp")
+_KEPT = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "proc", "sys", "dev", "nix", "gnu", "run", "tmp")
+"""Folders at the top that guests see, and those that they get anew."""
+_CACHES = ("/var/cache/fontconfig", "/var/lib/xkb")
+"""What browsers and desktops read in `/var`."""
+_EMPTY = Path(exact.__file__).parent / "py.typed"
+"""An empty file, which stands for a private one."""
 _SHARED_MEMORY = 1 << 30
+PROCESSES, MEMORY = SandboxConfig().processes, SandboxConfig().memory_bytes
 SECOND_ROOT = "/mnt"
 """Path at which a guest that needs the host's files sees another root too: a folder that every Linux has and that is unused."""
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID", "SYS_CHROOT")
@@ -47,6 +58,10 @@ class GuestSpec(msgspec.Struct, frozen=True, kw_only=True):
     """User and group id inside the sandbox."""
     capable: bool = False
     """Whether it may change owners, users and root inside the sandbox."""
+    processes: int = PROCESSES
+    """Most processes and threads at a time. A further one is not started."""
+    memory: int = MEMORY
+    """Most bytes of memory, files that it wrote included. A sandbox that takes more is killed."""
 
 
 def find_interpreter() -> Path:
@@ -75,9 +90,43 @@ def home_folders() -> tuple[str, ...]:
     return tuple(each for each in dict.fromkeys(found) if each not in _MASKED)
 
 
+@functools.cache
+def other_folders() -> tuple[str, ...]:
+    """Return the host's folders that hold neither programs nor their settings: all at the top but those kept, and what is in `/var`."""
+    top = [f"/{each}" for each in _folders_in("/") if each not in _KEPT]
+    data = [f"/var/{each}" for each in _folders_in("/var")]
+    return tuple(each for each in (*top, *data) if each not in ("/var", *_MASKED, *home_folders()))
+
+
+@functools.cache
+def private_files() -> tuple[str, ...]:
+    """Return the files and folders in `/etc` that other users of the host cannot read, such as `/etc/shadow`. Links are left out."""
+    if os.geteuid() != 0:
+        return ()  # this user cannot read them either
+    found, waiting = list[str](), ["/etc"]
+    while waiting:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    continue
+                if not entry.stat(follow_symlinks=False).st_mode & stat.S_IROTH:
+                    found.append(entry.path)
+                elif entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+    return tuple(sorted(found))
+
+
+def _folders_in(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
+
+
 def masked_folders() -> tuple[str, ...]:
     """Return the folders of the host that guests see empty, except for what their specification names."""
-    return (*_MASKED, *home_folders())
+    return (*_MASKED, *home_folders(), *other_folders())
 
 
 def is_masked(path: Path) -> bool:
@@ -100,6 +149,7 @@ def oci_configuration(guest: GuestSpec, ours: dict[str, str]) -> dict[str, Any]:
             "noNewPrivileges": True,
             "args": list(guest.args),
             "env": guest_variables(guest, ours),
+            "rlimits": [{"type": "RLIMIT_NPROC", "soft": guest.processes, "hard": guest.processes}],
             "capabilities": dict.fromkeys(("bounding", "effective", "inheritable", "permitted"), names) if names else {},
         },
         "mounts": [*_kernel_mounts(""), *_file_mounts(guest), *_application_mounts(guest)],
@@ -132,7 +182,9 @@ def _file_mounts(guest: GuestSpec) -> list[dict[str, Any]]:
     return [
         _mount("/run", "tmpfs"),
         *(_mount(place, "tmpfs", "mode=1777") for place in ("/tmp", "/var/tmp", "/run/lock")),
-        *(_mount(place, "tmpfs", "mode=0755") for place in home_folders()),
+        *(_mount(place, "tmpfs", "mode=0755") for place in (*home_folders(), *other_folders())),
+        *(_bind(place) for place in _CACHES if Path(place).is_dir()),
+        *(_hidden(place) for place in private_files() if not _inside(place, map(str, (*guest.reads, *guest.writable)))),
         *(each for each in _shown(guest) if is_masked(Path(each["destination"]))),
     ]
 
@@ -168,6 +220,11 @@ def _shown_beside(guest: GuestSpec) -> list[dict[str, Any]]:
 
 def _declared_mounts(guest: GuestSpec, root: str) -> list[dict[str, Any]]:
     return [_bind(str(Path(each.source).resolve()), root + each.target, writable=each.writable) for each in guest.mounts]
+
+
+def _hidden(place: str) -> dict[str, Any]:
+    """Return the mount that shows a file or a folder empty."""
+    return _mount(place, "tmpfs", "mode=0700") if Path(place).is_dir() else _bind(str(_EMPTY), place)
 
 
 def _mount(where: str, kind: str, *options: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from exact.child import Child
 from exact.environments.process.stderr import StderrReader
+from exact.environments.sandbox.limits import watch_memory
 from exact.environments.sandbox.runsc import Runsc
 from exact.errors import EnvironmentFailure
 
@@ -29,16 +30,19 @@ _GRACE = 1.0
 class Sandbox:
     """A guest in a sandbox, running or paused. Made by Sandboxes. It dies with this process."""
 
-    def __init__(self, runsc: Runsc, state: Path, bundle: Path, process: Child, log: Path | None) -> None:
+    def __init__(self, runsc: Runsc, state: Path, bundle: Path, process: Child, log: Path | None, memory: int = 0) -> None:
         self._runsc, self._state, self.bundle, self._process = runsc, state, bundle, process
-        self._paused = False
+        self._paused, self._exceeded = False, ""
+        self._watch = asyncio.ensure_future(watch_memory(process.pid, memory, self._take_too_much)) if memory else None
         self._lock = asyncio.Lock()
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         self.stdin, self.stdout, self._stderr = process.stdin, process.stdout, StderrReader(process.stderr, process.pid, log)
 
     @classmethod
-    async def run(cls, runsc: Runsc, state: Path, bundle: Path, image: Path | None = None, *, log: Path | None = None) -> Sandbox:
-        """Start the guest of a bundle, or restore it from an image. `log`: see StderrReader."""
+    async def run(
+        cls, runsc: Runsc, state: Path, bundle: Path, image: Path | None = None, *, log: Path | None = None, memory: int = 0
+    ) -> Sandbox:
+        """Start the guest of a bundle, or restore it from an image. `log`: see StderrReader. `memory`: most bytes; 0: any number."""
         verb = ("run",) if image is None else ("restore", f"--image-path={image}")
         process = await Child.start(
             *runsc.command(state, *verb, f"--bundle={bundle}", _NAME),
@@ -48,7 +52,7 @@ class Sandbox:
             limit=_READ_AHEAD,
             start_new_session=True,
         )
-        return cls(runsc, state, bundle, process, log)
+        return cls(runsc, state, bundle, process, log, memory)
 
     @property
     def pid(self) -> int:
@@ -93,6 +97,9 @@ class Sandbox:
     async def end(self) -> None:
         """Let it end, with all processes that it started. Never raises; may be called twice."""
         self.stdin.close()
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
         if not self._paused:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_GRACE):
@@ -112,7 +119,13 @@ class Sandbox:
         """Return its last message, or its exit status. Waits until it has ended."""
         await self._process.wait()
         await self._stderr.end(_GRACE)
+        if self._exceeded:
+            return self._exceeded
         return _last(self.log) or f"it ended with status {self._process.returncode}"
+
+    def _take_too_much(self, used: int) -> None:
+        self._exceeded = f"it took {used >> 20} MiB of memory and was killed: raise sandbox.memory_bytes"
+        self.kill()
 
     @property
     def log(self) -> tuple[str, ...]:

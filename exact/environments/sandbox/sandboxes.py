@@ -106,7 +106,7 @@ class Sandboxes:
 
     async def _run(self, bundle: Path, image: Path | None = None) -> Sandbox:
         state = self._scratch.folder("state", str(next(self._numbers)))
-        sandbox = await Sandbox.run(self.runsc, state, bundle, image, log=self._log)
+        sandbox = await Sandbox.run(self.runsc, state, bundle, image, log=self._log, memory=self._guests[bundle].memory)
         self._running = {each for each in self._running if each.alive} | {sandbox}
         return sandbox
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import html
-import json
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping
-from urllib.parse import quote, quote_plus
 
 from exact.environments.sites.site import Account
 from exact.errors import EnvironmentFailure, UsageError
 from exact.safety import origin, origins
+from exact.secrecy import Scrubber, Secret, placeholder
 
-_MIN_LENGTH = 3
-"""Least number of characters of a value that is masked; shorter ones occur everywhere."""
+_STORED = re.compile(r"<secret:([^<>]+)>")
+"""What a run stores in place of a secret."""
 
 
 class Login:
@@ -27,9 +25,8 @@ class Login:
         self.origins = _origins(account)
         """Origins at which the values may be typed. Empty: those of the task's log-in."""
         self._values = {field: value_of(f"account {account.name}: {field}", text, environ) for field, text in account.fields.items()}
-        masked = ((form, placeholder(field)) for field, value in self._values.items() for form in _forms(value))
         self._placeholders = re.compile("|".join(rf"<(?:secret:)?({re.escape(field)})>" for field in self._values) or r"(?!)")
-        self._masked = sorted(masked, key=lambda pair: -len(pair[0]))
+        self._scrubber = Scrubber(self.secrets)
 
     def __repr__(self) -> str:
         return f"Login({self.name!r})"
@@ -45,9 +42,12 @@ class Login:
 
     def mask(self, text: str) -> str:
         """Return a text with the placeholders in place of their values."""
-        for value, name in self._masked:
-            text = text.replace(value, name)
-        return text
+        return self._scrubber.text(text)
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        """The values by their names."""
+        return tuple(Secret(field, value) for field, value in self._values.items())
 
 
 class Accounts:
@@ -122,11 +122,6 @@ class AccountLease:
         self._accounts.release(self._login)
 
 
-def placeholder(field: str) -> str:
-    """Return the text that stands for the value of a field."""
-    return f"<secret:{field}>"
-
-
 def _origins(account: Account) -> tuple[str, ...]:
     """Return the origins of an account in the one form in which they are compared. Raises UsageError."""
     for each in account.origins:
@@ -135,24 +130,24 @@ def _origins(account: Account) -> tuple[str, ...]:
     return origins(*account.origins)
 
 
+def variable_of(name: str) -> str:
+    """Return the environment variable from which a stored placeholder is resolved."""
+    return f"EXACT_SECRET_{re.sub(r'[^A-Za-z0-9]+', '_', name).upper()}"
+
+
 def value_of(what: str, text: str, environ: Mapping[str, str]) -> str:
     """Return a value as given, or that of the environment variable `$NAME`. Raises UsageError where that is not set.
 
-    `what`: description of the value in the message.
+    `what`: description of the value in the message. A run stores `<secret:name>` in place of a value, which is asked for again: it is that
+    of the variable `variable_of(name)`.
     """
+    if stored := _STORED.fullmatch(text):
+        variable = variable_of(stored[1])
+        if variable not in environ:
+            raise UsageError(f"{what} is not stored in a run: export {variable}=..., or give a file: exact resume --secrets FILE")
+        return environ[variable]
     if not text.startswith("$"):
         return text
     if text[1:] not in environ:
         raise UsageError(f"{what} is {text}, which is not set: export {text[1:]}=...")
     return environ[text[1:]]
-
-
-def _forms(value: str) -> set[str]:
-    """Return the encodings of a value: as it is, in an address, in a form, in HTML; and each of these in JSON."""
-    if len(value) < _MIN_LENGTH:
-        return set()
-    in_addresses = {quote(value, safe=""), quote(value, safe="!'()*")}  # the second: encodeURIComponent
-    in_forms = {quote_plus(value), quote_plus(value, safe="*").replace("~", "%7E")}  # the second: a browser's form
-    in_html = {html.escape(value), html.escape(value, quote=False), html.escape(value, quote=False).replace('"', "&quot;")}
-    written = {value, *in_addresses, *in_forms, *in_html}
-    return written | {json.dumps(each, ensure_ascii=ascii)[1:-1] for each in written for ascii in (True, False)}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import secrets
 from typing import Any
 
 import msgspec
-from PIL import Image, UnidentifiedImageError
+from PIL import UnidentifiedImageError
 
 from exact.config import load_recorded
 from exact.errors import JournalError
@@ -15,7 +14,7 @@ from exact.report.model import data
 from exact.report.model.head import head
 from exact.report.model.model import caps, marks
 from exact.report.model.nodes import reflection_record, remembered, state
-from exact.report.model.pictures import coded
+from exact.report.model.pictures import coded, opened
 from exact.report.model.reading import Reading
 from exact.report.model.steps import outside, steps, trouble
 from exact.report.model.text import Texts
@@ -167,7 +166,7 @@ class Follower:
         if not name or name in self._pictures:
             return
         try:
-            with Image.open(io.BytesIO(self.run.blobs.get(name))) as image:
+            with opened(self.run.blobs.get(name)) as image:
                 self._pictures[name] = data.Picture(src=f"picture/{name}", width=image.width, height=image.height)
         except (JournalError, UnidentifiedImageError, OSError):
             return

@@ -15,6 +15,7 @@ from exact.runs.attempt.memory import attempt_id, recalled_ids, went_well
 from exact.runs.attempt.needs_user import NEEDS_USER, needs_user
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import AttemptState
+from exact.runs.journal.store import scrubbed
 from exact.search.tree import Node
 
 STOPPED = "stopped by a viewer"
@@ -137,6 +138,7 @@ class Ending:
             reflection = msgspec.structs.replace(
                 reflection, outcome=outcome, outcome_source="evaluator" if scored else "judge", signal=surprise.signal
             )
+            reflection = scrubbed(reflection, attempt.blobs.scrubber)
             try:
                 await asyncio.to_thread(attempt.memory.add, reflection)
             except InfrastructureError as error:

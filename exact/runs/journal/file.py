@@ -16,6 +16,8 @@ import msgspec
 from exact.errors import JournalError
 from exact.runs.journal.aliases import RENAMED, current
 from exact.runs.journal.events import OLDEST, SCHEMA, AnyEvent, Opened, Reset
+from exact.runs.journal.store import scrubbed
+from exact.secrecy import NOTHING, Scrubber
 
 Clock = Callable[[], float]
 E = TypeVar("E", bound=AnyEvent)
@@ -47,8 +49,9 @@ _HEAD = 20
 class Journal:
     """Writes events. One process at a time may have a journal open: the file is locked."""
 
-    def __init__(self, path: Path, *, clock: Clock = time.time) -> None:
-        self.path, self.clock = path, clock
+    def __init__(self, path: Path, *, clock: Clock = time.time, scrubber: Scrubber = NOTHING) -> None:
+        """Open a journal for writing. `scrubber` removes secrets from events before they are written. Raises JournalError."""
+        self.path, self.clock, self._scrubber = path, clock, scrubber
         self._listeners: list[Callable[[AnyEvent], None]] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,8 +82,8 @@ class Journal:
         return round(self.clock() - self._start, 6)
 
     def write(self, event: E) -> E:
-        """Append one event and return it with its time. A fact is on disk when this returns. Raises JournalError."""
-        stamped = msgspec.structs.replace(event, t=self.now)
+        """Append one event and return it with its time and without secrets. A fact is on disk when this returns. Raises JournalError."""
+        stamped = scrubbed(msgspec.structs.replace(event, t=self.now), self._scrubber)
         line = _encoder.encode(stamped) + b"\n"
         try:
             written = self._file.write(line)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,8 +19,11 @@ import msgspec
 from exact.errors import JournalError, UsageError
 from exact.observation import Observation
 from exact.runs.journal.aliases import current
+from exact.runs.strange import check_folder
+from exact.secrecy import NOTHING, Scrubber, Secret
 from exact.task import Task
 
+_NAME = re.compile(r"[0-9a-f]{64}")
 S = TypeVar("S", bound=msgspec.Struct)
 
 
@@ -102,11 +105,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 class Blobs:
     """Content-addressed files. Equal content is stored once."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, scrubber: Scrubber = NOTHING) -> None:
+        """Use a folder. `scrubber` removes secrets from all that is stored."""
+        self.folder, self.scrubber = folder, scrubber
 
     def put(self, data: bytes) -> str:
         """Store content and return its name, the hex SHA-256. It is on disk when this returns. Raises JournalError."""
+        data = self.scrubber.data(data)
         name = hashlib.sha256(data).hexdigest()
         path = self._path(name)
         if not path.exists():
@@ -119,6 +124,8 @@ class Blobs:
 
     def get(self, name: str) -> bytes:
         """Return the content of a name. Raises JournalError where it is missing or damaged."""
+        if not _NAME.fullmatch(name):
+            raise JournalError(f"blob {name[:12]!r} is no name of a blob: the journal was not written by exact")
         try:
             data = self._path(name).read_bytes()
         except OSError as error:
@@ -146,7 +153,12 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.scrubber = NOTHING
         self.blobs = Blobs(path / "blobs")
+
+    def protect(self, secrets: Iterable[Secret]) -> None:
+        """Remove secrets from all that is written from now on."""
+        self.scrubber = self.blobs.scrubber = Scrubber(secrets)
 
     @classmethod
     def create(cls, path: Path, manifest: Manifest, config: str) -> RunFolder:
@@ -170,6 +182,7 @@ class RunFolder:
             )
         if not (path / "run.json").exists():
             raise UsageError(f"no run in {path}: it has no run.json")
+        check_folder(path)
         return cls(path)
 
     @property
@@ -191,7 +204,21 @@ class RunFolder:
 
     def add_result(self, line: ResultLine) -> None:
         """Append one finished attempt. It is on disk when this returns. Raises JournalError."""
-        append_line(self.path / "results.jsonl", line)
+        append_line(self.path / "results.jsonl", scrubbed(line, self.scrubber))
+
+
+def scrubbed(value: S, scrubber: Scrubber) -> S:
+    """Return a struct with placeholders in place of secrets. Single words stay where a placeholder would not fit the type."""
+    if not scrubber:
+        return value
+    plain = msgspec.to_builtins(value)
+    done = scrubber.value(plain)
+    if done is plain:
+        return value
+    try:
+        return msgspec.convert(done, type(value))
+    except msgspec.ValidationError:
+        return msgspec.convert(scrubber.value(plain, keep_words=True), type(value))
 
 
 def read_lines(path: Path, kind: type[S]) -> Iterator[S]:

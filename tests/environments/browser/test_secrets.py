@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import numpy as np
 import pytest
+from PIL import Image
 from pytest_httpserver import HTTPServer
 
 from exact.config import BrowserConfig, LoginConfig
@@ -141,3 +144,31 @@ async def test_an_accounts_values_are_bound_to_its_origins(browser: Browser, pai
         seen = await environment.reset(pair.task())
         with pytest.raises(SecretRefused, match=f"^<secret:word> belongs to {pair.other}: it is not typed at {pair.own};"):
             await do(environment, f'fill [{find(seen, "Word").id}] "<secret:word>"')
+
+
+ECHO = f"""<body style="margin: 0; background: white"><style>p, div, input, button, span {{ position: absolute; left: 20px; height: 30px;
+margin: 0; color: #d00; font: 20px monospace }}</style>
+<p style="top: 10px">{WORD}</p>
+<p style="top: 60px">is {WORD.upper()} ok</p>
+<input style="top: 110px" value="{WORD}">
+<input style="top: 160px" type=password value="of-a-user">
+<div style="top: 210px"><b>{WORD[:5]}</b><i>{WORD[5:]}</i></div>
+<div style="top: 260px" aria-hidden=true>{WORD}</div>
+<input style="top: 310px" type=submit value="{WORD}">
+<p style="top: 360px" class=x></p><style>.x::after {{ content: "{WORD}" }}</style>
+<p style="top: 500px">public text</p>"""
+ROWS = (10, 60, 110, 160, 210, 260, 310, 360)
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+async def test_screenshots_show_no_secret(browser: Browser, httpserver: HTTPServer, scale: float) -> None:
+    httpserver.expect_request("/").respond_with_data(ECHO, content_type="text/html")
+    config = BrowserConfig(width=640, height=600, scale=scale, login=LoginConfig(secrets={"word": WORD}))
+    async with BrowserFactory(browser, PageSetup(), config, isolated=False).open(simulation=True) as environment:
+        seen = await environment.reset(Task(id="echo", instruction="", start=f"http://localhost:{httpserver.port}/"))
+    assert seen.screenshot is not None
+    with Image.open(io.BytesIO(seen.screenshot)) as image:
+        red = (np.asarray(image.convert("RGB")).astype(int) @ [1, -1, -1]) > 60
+    pixels = red.shape[1] / config.width
+    shown = [bool(red[round(top * pixels) : round((top + 32) * pixels)].any()) for top in (*ROWS, 500)]
+    assert shown == [False] * len(ROWS) + [True], shown

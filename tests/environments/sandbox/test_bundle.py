@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from exact.environments.sandbox import GuestSpec
+from exact.environments.sandbox import GuestSpec, bundle
 from exact.environments.sandbox.bundle import home_folders, oci_configuration
 
 
@@ -34,7 +34,7 @@ def test_files_that_a_guest_reads_are_bound_read_only_where_they_would_be_masked
     with tempfile.TemporaryDirectory(dir="/tmp") as made:  # not tmp_path, which is where TMPDIR says
         (inner := Path(made).resolve() / "inner").mkdir()
         found = mounts(GuestSpec(args=("true",), reads=(inner.parent, inner, Path("/usr/bin"))))
-    bound = {where: each["options"] for where, each in found.items() if each["type"] == "bind"}
+    bound = {where: each["options"] for where, each in found.items() if each["type"] == "bind" and where.startswith("/tmp/")}
     assert bound == {str(inner.parent): ["rbind", "ro"]}
 
 
@@ -50,5 +50,21 @@ def test_what_a_guest_may_change_is_writable_in_memory_also_inside_what_it_reads
     (tmp_path / "link").symlink_to("shop")
     reads, writable = (tmp_path / "shop" / "lib", tmp_path / "python"), (tmp_path / "link", tmp_path / "python" / "shop")
     found = mounts(GuestSpec(args=("true",), reads=reads, writable=writable))
-    bound = {Path(where).relative_to(tmp_path).as_posix(): each["options"][1] for where, each in found.items() if each["type"] == "bind"}
+    own = {Path(where): each for where, each in found.items() if each["type"] == "bind" and Path(where).is_relative_to(tmp_path)}
+    bound = {where.relative_to(tmp_path).as_posix(): each["options"][1] for where, each in own.items()}
     assert bound == {"shop": "rw", "python": "ro", "python/shop": "rw"}
+
+
+def test_data_of_the_host_and_private_settings_are_masked_unless_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "private_files", lambda: ("/etc/passwd", "/etc/ssl"))
+    found = mounts(GuestSpec(args=("true",)))
+    assert (found["/etc/passwd"]["source"], found["/etc/ssl"]["type"]) == (str(bundle._EMPTY), "tmpfs")
+    assert bundle._EMPTY.stat().st_size == 0 and {"/opt", "/srv", "/var/lib", "/var/log"} <= found.keys()
+    assert not {"/usr", "/etc", "/var", "/proc/sys"} & found.keys() and "/opt" not in mounts(GuestSpec(args=("true",), root=Path("/opt")))
+    assert "/etc/passwd" not in mounts(GuestSpec(args=("true",), reads=(Path("/etc/passwd"),)))
+    assert bundle.is_masked(Path("/opt/shop/data")) and not bundle.is_masked(Path("/usr/bin/python3"))
+
+
+def test_processes_are_limited() -> None:
+    (limit,) = oci_configuration(GuestSpec(args=("true",), processes=7), {})["process"]["rlimits"]
+    assert limit == {"type": "RLIMIT_NPROC", "soft": 7, "hard": 7}

@@ -226,6 +226,8 @@ class ForkStore:
             beside=place.root,
             mounts=place.mounts,
             capable=bool(self._services),
+            processes=place.processes,
+            memory=place.memory,
         )
 
     def _inner_hosts(self) -> tuple[str, ...]:

@@ -24,6 +24,10 @@ _BINARY = (".png", ".jpeg", ".jpg", ".gif", ".webp", ".avif", ".woff", ".woff2",
 """Endings of entries that contain no text. Any other entry may contain secrets, such as the body of a request."""
 
 
+_FRAMES = "resources/page@"
+"""Beginning of the names of screenshots."""
+
+
 class PlaywrightTrace:
     """A trace of one environment, from opening a context to closing it."""
 
@@ -41,10 +45,11 @@ class PlaywrightTrace:
             self._context, self._folder, self._name = context, folder, name
             await context.tracing.start(screenshots=True, snapshots=True)
 
-    async def end(self, mask: Callable[[str], str]) -> None:
+    async def end(self, mask: Callable[[str], str], *, pictures: Callable[[], bool] = lambda: True) -> None:
         """Write the trace, readable by this user only. `playwright show-trace FILE` opens it.
 
-        `mask` masks secrets. Never raises: a warning in the log gives the reason why there is no trace.
+        `mask` masks secrets. `pictures` returns whether its screenshots, which nothing masks, are kept. Never raises: a warning in the log
+        gives the reason why there is no trace.
         """
         from playwright.async_api import Error
 
@@ -53,19 +58,19 @@ class PlaywrightTrace:
             return
         try:
             with suppress(Error):  # the context is gone
-                await self._write(context, mask)
+                await self._write(context, mask, pictures())
         except (OSError, EnvironmentFailure, zipfile.BadZipFile) as error:
             _logger.warning("%s is not traced: %s", self._name, error)
             with suppress(Error):  # it is stopped already
                 await context.tracing.stop()  # so that Playwright drops what it has recorded
 
-    async def _write(self, context: BrowserContext, mask: Callable[[str], str]) -> None:
+    async def _write(self, context: BrowserContext, mask: Callable[[str], str], pictures: bool) -> None:
         path = _new_file(Path(self._folder), re.sub(r"\W+", "-", self._name).strip("-") or "environment")
         try:
             with scratch("trace") as folder:
                 raw = folder / "raw.zip"
                 await context.tracing.stop(path=raw)
-                await asyncio.to_thread(_write_masked, raw, path, mask)
+                await asyncio.to_thread(_write_masked, raw, path, mask, pictures)
         except BaseException:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
@@ -94,9 +99,11 @@ def _new_file(folder: Path, name: str) -> Path:
             return path
 
 
-def _write_masked(raw: Path, path: Path, mask: Callable[[str], str]) -> None:
+def _write_masked(raw: Path, path: Path, mask: Callable[[str], str], pictures: bool) -> None:
     with zipfile.ZipFile(raw) as whole, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         for name in whole.namelist():
+            if name.startswith(_FRAMES) and not pictures:
+                continue
             data = whole.read(name)
             if not name.endswith(_BINARY):
                 data = mask(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")

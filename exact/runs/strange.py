@@ -1,0 +1,64 @@
+"""Run folders of strangers: what no run folder of ours holds is refused before anything is read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from exact.errors import UsageError
+
+_KINDS = (
+    (stat.S_ISLNK, "a symbolic link"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISCHR, "a device"),
+)
+_MOST = {"config.yaml": 4 << 20, "run.json": 1 << 30, "bench.json": 1 << 30, "rounds.json": 64 << 20, "results.jsonl": 1 << 30}
+"""Most bytes of files by name."""
+_MOST_BLOB, _MOST_JOURNAL = 256 << 20, 4 << 30
+_DEEPEST, _MOST_FILES = 12, 4_000_000
+"""Most folders in each other; most files."""
+
+
+def files_of(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Yield the files of a run folder with their sizes in bytes, without following links.
+
+    Raises UsageError for anything that is no regular file, for a file larger than any of ours, and for too many or too deep folders.
+    """
+    waiting, count = [(str(folder), 0)], 0
+    while waiting:
+        here, depth = waiting.pop()
+        if depth > _DEEPEST:
+            raise UsageError(f"{here} lies too deep for a run folder: use a folder that `exact run` wrote")
+        try:
+            with os.scandir(here) as entries:
+                for entry in sorted(entries, key=lambda each: each.name):
+                    found = entry.stat(follow_symlinks=False)
+                    if stat.S_ISDIR(found.st_mode):
+                        waiting.append((entry.path, depth + 1))
+                        continue
+                    count += 1
+                    _check(Path(entry.path), found, count)
+                    yield Path(entry.path), found.st_size
+        except OSError as error:
+            raise UsageError(f"cannot read {here}: {error.strerror}") from error
+
+
+def check_folder(folder: Path) -> None:
+    """Check all files of a run folder, as `files_of` does. Raises UsageError."""
+    for _ in files_of(folder):
+        pass
+
+
+def _check(path: Path, found: os.stat_result, count: int) -> None:
+    kind = next((words for is_kind, words in _KINDS if is_kind(found.st_mode)), "")
+    if kind:
+        raise UsageError(f"{path} is {kind}: a run folder holds regular files only; use a copy without it")
+    most = _MOST.get(path.name) or (_MOST_JOURNAL if path.suffix == ".jsonl" else _MOST_BLOB if "blobs" in path.parts else 0)
+    if most and found.st_size > most:
+        raise UsageError(f"{path} has {found.st_size:,} bytes, more than any of a run: use a folder that `exact run` wrote")
+    if count > _MOST_FILES:
+        raise UsageError(f"{path.parent} and others hold more than {_MOST_FILES:,} files: use a folder that `exact run` wrote")

@@ -1,0 +1,218 @@
+"""The scrubber: finds known secrets in texts and data, in whatever form they are written, and replaces them by placeholders."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from exact.secrecy.pictures import without_texts
+from exact.secrecy.values import SHORTEST, Secret, placeholder
+from exact.secrecy.views import readings, views
+
+_OPEN, _CLOSE = r"(?:<|&lt;|%3C|\\u003[cC])", r"(?:>|&gt;|%3E|\\u003[eE])"
+_PLACEHOLDER = re.compile(rf'{_OPEN}secret(?::|%3A)(?:(?!<|{_CLOSE})[^\n"]){{1,120}}?{_CLOSE}')
+_DIGEST = re.compile(r"[0-9a-f]{16,128}")
+_WORD = re.compile(r"[a-z_]{1,24}")
+
+
+_LARGE = 1 << 16
+"""Characters of a text above which fields are not looked at one by one unless a secret stands in one of them."""
+
+
+class Found(NamedTuple):
+    """A secret in a text."""
+
+    start: int
+    end: int
+    name: str
+
+
+class Scrubber:
+    """Removes known secrets. It has no effect while it knows none."""
+
+    def __init__(self, secrets: Iterable[Secret] = ()) -> None:
+        self._names: dict[str, str] = {}
+        """The name of each known value."""
+        self._exact: list[tuple[str, str]] = []
+        self._folded: list[tuple[str, str]] = []
+        self.learn(secrets)
+
+    def __bool__(self) -> bool:
+        return bool(self._names)
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        """The known secrets."""
+        return tuple(Secret(name, value) for value, name in self._names.items())
+
+    def learn(self, secrets: Iterable[Secret]) -> None:
+        """Look for further secrets from now on. Values that are too short are left out."""
+        for secret in secrets:
+            if len(secret.value) >= SHORTEST and secret.value not in self._names:
+                self._names[secret.value] = secret.name
+                self._exact += ((form, secret.name) for form in secret.exact)
+                self._folded += ((form, secret.name) for form in secret.folded)
+
+    def find(self, text: str) -> list[Found]:
+        """Return where secrets stand in a text, in order and without overlaps."""
+        if not self._names or len(text) < SHORTEST or not any(map(self._is_in, readings(text))):
+            return []
+        found = list[Found]()
+        for view in views(text):
+            for at, end, name in self._in_view(view.text):
+                found.append(Found(*view.place(at, end), name))
+        return self._apart(text, found) if found else []
+
+    def text(self, text: str) -> str:
+        """Return a text with placeholders in place of secrets."""
+        return _replaced(text, [(each.start, each.end, placeholder(each.name)) for each in self.find(text)])
+
+    def texts(self, parts: Sequence[str]) -> list[str]:
+        """Return texts that follow each other with placeholders in place of secrets, also of those that are split over several texts."""
+        if not self._names:
+            return list(parts)
+        whole = "".join(parts)
+        if not (found := self.find(whole)):
+            return list(parts)
+        done = [self.text(each) for each in parts]
+        if done != parts:
+            whole = "".join(done)
+            found = self.find(whole)
+        cuts: dict[int, list[tuple[int, int, str]]] = {}
+        starts, at = list[int](), 0
+        for part in done:
+            starts.append(at)
+            at += len(part)
+        number = 0
+        for start, end, name in found:
+            while number + 1 < len(starts) and starts[number + 1] <= start:
+                number += 1
+            each, shown = number, placeholder(name)
+            while each < len(done) and starts[each] < end:
+                cut = max(0, start - starts[each]), min(len(done[each]), end - starts[each]), shown
+                cuts.setdefault(each, []).append(cut)
+                each, shown = each + 1, ""
+        for each, places in cuts.items():
+            done[each] = _replaced(done[each], places)
+        return done
+
+    def value(self, value: Any, *, keep_words: bool = False) -> Any:
+        """Return plain data with placeholders in place of secrets, in keys of mappings too.
+
+        `keep_words`: leave texts that are one lower-case word, such as the kind of an event.
+        """
+        if not self._names:
+            return value
+        groups: dict[tuple[str, ...], list[str]] = {}
+        _collect(value, (), groups, keep_words)
+        changed: dict[tuple[str, ...], list[str]] = {}
+        for path, parts in groups.items():
+            if (done := self.texts(parts)) != parts:
+                changed[path] = done
+        whole = {path: iter(changed.get(path, parts)) for path, parts in groups.items()}
+        return _rebuilt(value, (), whole, keep_words) if changed else value
+
+    def data(self, data: bytes) -> bytes:
+        """Return the content of a file without secrets: JSON, text, or a picture, which loses the texts in it."""
+        if not self._names:
+            return data
+        if (bare := without_texts(data)) is not None:
+            return self._blotted(bare)
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            return self._blotted(data)
+        if len(text) > _LARGE and not any(map(self._is_in, readings(text))):
+            return data
+        if text[:1] in ("{", "["):
+            try:
+                given = json.loads(text)
+            except (ValueError, RecursionError):
+                return self.text(text).encode()
+            done = self.value(given)
+            return data if done is given else json.dumps(done, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        return self.text(text).encode()
+
+    def _blotted(self, data: bytes) -> bytes:
+        """Return binary data in which secrets that stand there as they are are overwritten."""
+        for value in self._names:
+            plain = value.encode("utf-8", "surrogatepass")
+            if plain in data:
+                data = data.replace(plain, b"*" * len(plain))
+        return data
+
+    def _is_in(self, text: str) -> bool:
+        """Return whether a form of a secret stands in a reading of a text."""
+        lower = text.lower()
+        return any(form in text for form, _ in self._exact) or any(form in lower for form, _ in self._folded)
+
+    def _in_view(self, text: str) -> Iterable[tuple[int, int, str]]:
+        for form, name in self._exact:
+            at = text.find(form)
+            while at >= 0:
+                yield at, at + len(form), name
+                at = text.find(form, at + 1)
+        lower = text.lower()
+        if len(lower) != len(text):  # a letter whose lower case is two
+            lower = "".join(each if len(low := each.lower()) > 1 else low for each in text)
+        for form, name in self._folded:
+            at = lower.find(form)
+            while at >= 0:
+                yield at, at + len(form), name
+                at = lower.find(form, at + 1)
+
+    def _apart(self, text: str, found: list[Found]) -> list[Found]:
+        """Return the longest of overlapping places, without those in placeholders and by chance in digests."""
+        spared = [each.span() for each in _PLACEHOLDER.finditer(text)]
+        digest = _DIGEST.fullmatch(text) is not None
+        kept, last = list[Found](), 0
+        for each in sorted(set(found), key=lambda place: (place.start, -place.end)):
+            if each.start < last or any(start <= each.start and each.end <= end for start, end in spared):
+                continue
+            if digest and each.end - each.start < len(text) and each.end - each.start < 12:
+                continue
+            kept.append(each)
+            last = each.end
+        return kept
+
+
+NOTHING = Scrubber()
+"""A scrubber that knows no secrets. It must not learn any."""
+
+
+def _replaced(text: str, places: Iterable[tuple[int, int, str]]) -> str:
+    parts, at = list[str](), 0
+    for start, end, shown in places:
+        parts += text[at:start], shown
+        at = end
+    return "".join((*parts, text[at:])) if parts else text
+
+
+def _collect(value: Any, path: tuple[str, ...], groups: dict[tuple[str, ...], list[str]], keep_words: bool) -> None:
+    """Collect the texts of plain data by their paths, in which places in lists do not count."""
+    if isinstance(value, str):
+        if not (keep_words and _WORD.fullmatch(value)):
+            groups.setdefault(path, []).append(value)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            groups.setdefault((*path, "\0keys"), []).append(str(key))
+            _collect(each, (*path, str(key)), groups, keep_words)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            _collect(each, path, groups, keep_words)
+
+
+def _rebuilt(value: Any, path: tuple[str, ...], parts: dict[tuple[str, ...], Any], keep_words: bool) -> Any:
+    if isinstance(value, str):
+        return value if keep_words and _WORD.fullmatch(value) else next(parts[path])
+    if isinstance(value, dict):
+        done = {}
+        for key, each in value.items():
+            name = next(parts[*path, "\0keys"])
+            done[name] = _rebuilt(each, (*path, str(key)), parts, keep_words)
+        return done
+    if isinstance(value, list | tuple):
+        return [_rebuilt(each, path, parts, keep_words) for each in value]
+    return value

@@ -1,0 +1,79 @@
+"""Run folders of strangers: one line and exit code 2, nothing hangs, nothing outside is read."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image, UnidentifiedImageError
+
+from exact.errors import JournalError
+from exact.report.model.pictures import opened
+from exact.runs.journal.store import Blobs
+
+COMMANDS = (("show",), ("report",), ("resume",), ("compare",), ("audit",), ("export",))
+
+
+def folder(path: Path) -> Path:
+    (path / "blobs" / "ab").mkdir(parents=True)
+    (path / "tasks").mkdir()
+    (path / "run.json").write_text('{"tasks": [], "agent": "a"}')
+    (path / "config.yaml").write_text("{}")
+    return path
+
+
+def _link_config(run: Path) -> None:
+    (run / "config.yaml").unlink()
+    (run / "config.yaml").symlink_to("/etc/passwd")
+
+
+def _huge(run: Path) -> None:
+    with (run / "config.yaml").open("wb") as file:
+        file.truncate(1 << 40)
+
+
+STRANGE = {
+    "a linked configuration": _link_config,
+    "a linked blob": lambda run: (run / "blobs" / "ab" / "x").symlink_to("/dev/zero"),
+    "a linked folder": lambda run: (run / "tasks" / "t").symlink_to("/etc"),
+    "a pipe": lambda run: os.mkfifo(run / "blobs" / "ab" / "p"),
+    "a pipe as results": lambda run: os.mkfifo(run / "results.jsonl"),
+    "a huge file": _huge,
+    "deep YAML": lambda run: (run / "config.yaml").write_text("[" * 5000),
+    "deep YAML blocks": lambda run: (run / "config.yaml").write_text("".join(f"{' ' * i}a:\n" for i in range(1500))),
+    "aliases": lambda run: (run / "config.yaml").write_text(
+        "a0: &a0 [x, x]\n" + "".join(f"a{i + 1}: &a{i + 1} [*a{i}, *a{i}, *a{i}, *a{i}]\n" for i in range(40))
+    ),
+}
+
+
+@pytest.mark.parametrize("what", STRANGE)
+def test_a_strange_run_folder_is_refused_in_one_line(tmp_path: Path, what: str) -> None:
+    run = folder(tmp_path / "run")
+    STRANGE[what](run)
+    known = 1 if what in ("deep YAML", "deep YAML blocks", "aliases") else len(COMMANDS)
+    for command in COMMANDS[:known]:
+        given = [*command, str(run), *([str(run)] if command == ("compare",) else [])]
+        done = subprocess.run([sys.executable, "-m", "exact.cli", *given], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr.count("\n"), done.stderr[:7]) == (2, 1, "exact: "), (command, done.stderr[-500:])
+
+
+@pytest.mark.parametrize("name", ["../../../../../../dev/zero", "/etc/passwd", "ab/../x", "A" * 64, ""])
+def test_a_blob_has_the_name_of_a_blob(tmp_path: Path, name: str) -> None:
+    with pytest.raises(JournalError):
+        Blobs(tmp_path).get(name)
+
+
+@pytest.mark.parametrize("size", [(9000, 9000), (60000, 2)])
+def test_a_picture_with_too_many_pixels_is_not_opened(size: tuple[int, int]) -> None:
+    file = io.BytesIO()
+    Image.new("1", size).save(file, "PNG")
+    if size[0] * size[1] > 40_000_000:
+        with pytest.raises(UnidentifiedImageError, match="too many"):
+            opened(file.getvalue())
+    else:
+        assert opened(file.getvalue()).size == size

@@ -54,16 +54,17 @@ def audit(run: Path, variables: tuple[str, ...], site: Path | None, as_json: boo
 
 
 def _of_run(run: Path) -> Iterator[Secret]:
-    """Yield the secrets that the run, or the runs of a benchmark, name. What does not read names none."""
+    """Yield the secrets that the run, or the runs of a benchmark, name. Raises UsageError where one does not read."""
     from exact.config import load_recorded
     from exact.runs.concealed import known_secrets
     from exact.runs.journal.store import RunFolder
 
     for path in sorted({run, *(each.parent for each in run.glob("agents/*/run.json"))}):
-        try:
-            yield from known_secrets(RunFolder(path).manifest.tasks, load_recorded(path))
-        except (UsageError, JournalError):
-            continue
+        if (path / "run.json").exists():
+            try:
+                yield from known_secrets(RunFolder(path).manifest.tasks, load_recorded(path))
+            except JournalError as error:
+                raise UsageError(f"the secrets of {path} are not known: {error}") from error
 
 
 def _of_site(path: Path) -> Iterator[Secret]:

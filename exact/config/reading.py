@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import NoneType, UnionType
@@ -14,6 +15,8 @@ from exact.config.aliases import current
 from exact.config.whole import Config
 from exact.errors import UsageError, unknown
 
+_DEEPEST = 200
+"""Most brackets that are open at a time."""
 _MOST_VALUES = 100_000
 """Values of the largest configuration."""
 
@@ -88,7 +91,10 @@ def _yaml(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        data: Any = yaml.safe_load(path.read_text("utf-8")) or {}
+        text = path.read_text("utf-8")
+        if _depth(text) > _DEEPEST:
+            raise RecursionError
+        data: Any = yaml.safe_load(text) or {}
     except OSError as error:
         raise UsageError(
             f"cannot read configuration {path}: {error.strerror}: name a YAML file, such as shells/configs/rmcts_builtin.yaml"
@@ -101,6 +107,15 @@ def _yaml(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path} holds no mapping: write `section: {{key: value}}`")
     _check_size(path, data)
     return data
+
+
+def _depth(text: str) -> int:
+    """Return how many brackets are open at most, which is at least the depth of a flow mapping or list. Much faster than a parser."""
+    depth = deepest = 0
+    for each in re.findall(r"[\[\]{}]", text):
+        depth += 1 if each in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _check_size(path: Path, data: object) -> None:

@@ -228,7 +228,8 @@ class Schedule:
     def _log(self, job: _Job, error: Exception) -> None:
         """Append the traceback to errors.log, for the author of the failed code."""
         with (self.folder.path / "errors.log").open("a") as file:
-            file.write(f"{job.agent} {job.task.id}\n{''.join(traceback.format_exception(error))}\n")
+            text = f"{job.agent} {job.task.id}\n{''.join(traceback.format_exception(error))}\n"
+            file.write(self._runs[job.agent].scrubber.text(text))
 
     async def _stop(self) -> None:
         for task in self._running:

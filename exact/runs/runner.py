@@ -266,7 +266,9 @@ def create(path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bo
 def reopen(path: Path) -> tuple[RunFolder, Config]:
     """Open a run to resume it. Return its folder and its configuration."""
     folder = RunFolder.open(path)
-    return folder, load_recorded(folder.path)
+    config = load_recorded(folder.path)
+    folder.protect(known_secrets(folder.manifest.tasks, config))
+    return folder, config
 
 
 def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = False) -> ResultLine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from exact.runs import runner
-from exact.runs.journal.store import ResultLine
+from exact.runs.journal.store import ResultLine, RunFolder
 from exact.task import Task
 
 
@@ -23,7 +23,7 @@ class Runner(runner.Runner):
         """
         lines = await super().run()
         if self.reports:
-            self._complete_reports()
+            complete_reports(self.folder)
         return lines
 
     def ended(self, task: Task, line: ResultLine) -> None:
@@ -35,13 +35,14 @@ class Runner(runner.Runner):
             build_index(self.folder)
         super().ended(task, line)
 
-    def _complete_reports(self) -> None:
-        """Write the reports of ended tasks that an earlier session could not write, for instance on a full disk."""
-        from exact.report import build_index, build_report
 
-        folders = [(task, self.folder.task_folder(task)) for task in self.folder.manifest.tasks]
-        missing = [task for task, each in folders if (each / "journal.jsonl").exists() and not (each / "report.html").exists()]
-        for task in missing:
-            build_report(self.folder, task)
-        if missing:
-            build_index(self.folder)
+def complete_reports(folder: RunFolder) -> None:
+    """Write the reports of ended tasks that an earlier session could not write, for instance on a full disk."""
+    from exact.report import build_index, build_report
+
+    folders = [(task, folder.task_folder(task)) for task in folder.manifest.tasks]
+    missing = [task for task, each in folders if (each / "journal.jsonl").exists() and not (each / "report.html").exists()]
+    for task in missing:
+        build_report(folder, task)
+    if missing:
+        build_index(folder)

@@ -27,10 +27,10 @@ _MOST = 4
 """Layers of escapes that are undone."""
 
 
-class View:
+class TextView:
     """A text, and where each part of it stands in the text that it was made of."""
 
-    def __init__(self, text: str, starts: list[int], origins: list[int], lengths: list[int], before: View | None) -> None:
+    def __init__(self, text: str, starts: list[int], origins: list[int], lengths: list[int], before: TextView | None) -> None:
         self.text, self._starts, self._origins, self._lengths, self._before = text, starts, origins, lengths, before
 
     def place(self, start: int, end: int) -> tuple[int, int]:
@@ -47,9 +47,9 @@ class View:
         return self._origins[number] + over * length
 
 
-def views(text: str) -> list[View]:
+def views(text: str) -> list[TextView]:
     """Return the views of a text: as it is, with each layer of escapes undone, and each of these without gaps."""
-    found = [View(text, [], [], [], None)]
+    found = [TextView(text, [], [], [], None)]
     while len(found) <= _MOST and (inner := _made(found[-1], _ESCAPE)):
         found.append(inner)
     return [*found, *(bare for each in found if (bare := _made(each, _GAP)))]
@@ -66,7 +66,7 @@ def readings(text: str) -> Iterator[str]:
             return
 
 
-def _made(view: View, pattern: re.Pattern[str]) -> View | None:
+def _made(view: TextView, pattern: re.Pattern[str]) -> TextView | None:
     """Return a view in which what the pattern matches is replaced by its meaning; None where it matches nothing."""
     parts, starts, origins, lengths, at, size = list[str](), list[int](), list[int](), list[int](), 0, 0
 
@@ -86,7 +86,7 @@ def _made(view: View, pattern: re.Pattern[str]) -> View | None:
     if not at:
         return None  # no match is empty
     add(view.text[at:], at, -1)
-    return View("".join(parts), starts, origins, lengths, view)
+    return TextView("".join(parts), starts, origins, lengths, view)
 
 
 def _meaning(escape: re.Match[str]) -> str:

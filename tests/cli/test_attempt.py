@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from exact.cli.attempt import _complete_reports, attempt
+from exact.cli.attempt import attempt
 from exact.config import Config, load_recorded
+from exact.library.runner import complete_reports
 from exact.runs.journal.store import RunFolder
 from tests.report.journals import SHOP, Recorder, new_run, shop_run
 
@@ -69,8 +70,8 @@ def test_reports_that_a_full_disk_prevented_are_written_when_the_run_is_resumed(
     run = shop_run(tmp_path / "run")
     report, index = run.task_folder(run.manifest.tasks[0]) / "report.html", run.path / "index.html"
     assert not report.exists()
-    _complete_reports(run)
+    complete_reports(run)
     assert report.exists() and index.exists()
     before = report.stat().st_mtime_ns
-    _complete_reports(run)
+    complete_reports(run)
     assert report.stat().st_mtime_ns == before

@@ -14,7 +14,7 @@ _LOCAL_SUFFIXES = ("localhost", "test", "local", "internal", "home.arpa")
 """Ends of names that are no public names (RFC 6761, 6762, 8375, and ICANN for `internal`), so that nobody outside can point them here."""
 
 
-class Server(NamedTuple):
+class Destination(NamedTuple):
     """The server that a connection is made to."""
 
     name: str
@@ -64,18 +64,18 @@ class Destinations:
         """Return whether a WebSocket may be opened to a host and port."""
         return any(each in self._sockets for each in _origins(host, port))
 
-    def server(self, host: str, port: int) -> Server:
+    def server(self, host: str, port: int) -> Destination:
         """Return the server for a host and port, by the table of hosts."""
         name = host_name(host)
         given = self._hosts.get(f"{name}:{port}") or self._hosts.get(name)
         if given is None:
-            return Server(name, name.strip("[]"), port, is_mapped=False)
+            return Destination(name, name.strip("[]"), port, is_mapped=False)
         address, colon, number = given.rpartition(":")
         if colon and number.isdigit() and (written_address(given) is None or given.startswith("[")):
-            return Server(name, address.strip("[]"), int(number), is_mapped=True)
-        return Server(name, given.strip("[]"), port, is_mapped=True)
+            return Destination(name, address.strip("[]"), int(number), is_mapped=True)
+        return Destination(name, given.strip("[]"), port, is_mapped=True)
 
-    def address_refusal(self, server: Server, address: Address) -> str:
+    def address_refusal(self, server: Destination, address: Address) -> str:
         """Return why a server may not be reached at an address that its name led to; empty where it may.
 
         A public name may not lead to a private address: its owner would reach this machine or its network through the browser.

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from exact.config import ProxyConfig
 from exact.environments.browser.network.deny import Address, written_address
-from exact.environments.browser.network.destinations import Server
+from exact.environments.browser.network.destinations import Destination
 from exact.environments.browser.network.upstream import CHUNK, Opening, Upstream, upstream_for
 
 _ADDRESS_SECONDS = 5.0
@@ -50,7 +50,7 @@ class Dialler:
         self._pins: dict[str, asyncio.Future[tuple[Address, ...]]] = {}
         """Addresses by name, from the first time that it was resolved."""
 
-    async def connect(self, server: Server, refusal: Callable[[Address], str]) -> Route:
+    async def connect(self, server: Destination, refusal: Callable[[Address], str]) -> Route:
         """Connect to a server. `refusal` returns why an address may not be reached; empty where it may. Raises OSError."""
         written = written_address(server.host)
         if written is not None and (why := refusal(written)):

@@ -24,7 +24,7 @@ _SHOWN = re.compile(
 """Types that may become documents."""
 
 
-class Fate(Enum):
+class DocumentFate(Enum):
     """What a response to a navigation becomes."""
 
     PASSED = "passed on"
@@ -32,17 +32,17 @@ class Fate(Enum):
     DOCUMENT = "a document with the policy"
 
 
-def fate_of(status: int, headers: Iterable[Mapping[str, str]]) -> Fate:
+def fate_of(status: int, headers: Iterable[Mapping[str, str]]) -> DocumentFate:
     """Return what becomes of a response, by its status and CDP's headers."""
     given = list(headers)
     if status in _NO_CONTENT or (status in _REDIRECTS and any(each.strip() for each in _values(given, "location"))):
-        return Fate.PASSED
+        return DocumentFate.PASSED
     disposition, types = _values(given, "content-disposition"), _values(given, "content-type")
     if len(disposition) == 1 and _ATTACHMENT.fullmatch(disposition[0]):
-        return Fate.PASSED
+        return DocumentFate.PASSED
     if 200 <= status < 300 and not disposition and len(types) == 1 and is_download(types[0]):
-        return Fate.DOWNLOAD
-    return Fate.DOCUMENT
+        return DocumentFate.DOWNLOAD
+    return DocumentFate.DOCUMENT
 
 
 def is_download(kind: str) -> bool:

@@ -16,7 +16,7 @@ import msgspec
 
 from exact.environments.base import SAFE_METHODS, SideEffect
 from exact.environments.browser.network.body import Bodies, BodyTooLarge
-from exact.environments.browser.network.documents import ATTACHMENT, Fate, fate_of
+from exact.environments.browser.network.documents import ATTACHMENT, DocumentFate, fate_of
 from exact.environments.browser.network.form import field_names, request_body
 from exact.environments.browser.network.pdf import as_page
 from exact.environments.browser.network.policy import SOCKET_REPORTS, PageRequest, RequestDecision, RequestPolicy
@@ -258,7 +258,7 @@ class RequestInterceptor:
         """Answer with a response of a server. Raises BodyTooLarge."""
         request, status, kind = event["request"], event["responseStatusCode"], event["resourceType"]
         given, fate = event.get("responseHeaders", []), fate_of(status, event.get("responseHeaders", ()))
-        if kind == "Document" and fate is not Fate.PASSED:
+        if kind == "Document" and fate is not DocumentFate.PASSED:
             policy.document_came(event["frameId"], request["url"])
         if kind == "Document" and status == 401:
             policy.unauthorized = request["url"]
@@ -269,12 +269,12 @@ class RequestInterceptor:
         csp = {"name": "Content-Security-Policy", "value": policy.content_security_policy()}
         if kind == "Document" and status == 200 and _is_pdf(given, policy.document_bytes):
             await self._show_pdf(event, body if body is not None else await self._bodies.whole(event, policy.document_bytes))
-        elif kind == "Document" and fate is Fate.DOCUMENT:
+        elif kind == "Document" and fate is DocumentFate.DOCUMENT:
             body = body if body is not None else await self._bodies.read(event, policy.document_seconds, policy.body_bytes)
             await (self._ask_again(event, csp) if body is None else self._fulfill(event, body, csp))
-        elif kind == "Document" and fate is Fate.DOWNLOAD:
+        elif kind == "Document" and fate is DocumentFate.DOWNLOAD:
             await self._pass(event, ATTACHMENT)
-        elif kind in _DOCUMENT_TYPES and fate is not Fate.PASSED:
+        elif kind in _DOCUMENT_TYPES and fate is not DocumentFate.PASSED:
             await self._pass(event, csp)
         else:
             await self._pass(event)

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable
 from typing import Protocol
 
-from exact.environments.browser.network.destinations import Destinations, Server
+from exact.environments.browser.network.destinations import Destination, Destinations
 from exact.environments.browser.network.dial import Dialler, ForbiddenAddress, Route
 from exact.environments.browser.network.first_bytes import Kind, kind_of, read_first
 from exact.environments.browser.network.upstream import CHUNK
@@ -116,7 +116,7 @@ class Tunnel:
             return None
         return host, port
 
-    async def _connect(self, server: Server) -> Route | None:
+    async def _connect(self, server: Destination) -> Route | None:
         """Connect to a server. Return None where it cannot be reached, or may not be."""
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exact.environments.browser.network.documents import Fate, fate_of
+from exact.environments.browser.network.documents import DocumentFate, fate_of
 
 TYPES = [
     "",
@@ -25,24 +25,24 @@ TYPES = [
 def test_whatever_may_become_a_document_gets_the_policy(status: int, kind: str) -> None:
     for disposition in ("inline", "attachment=x", "", "x=attachment", 'filename="attachment"'):
         headers = [{"name": "Content-Type", "value": kind}, {"name": "content-disposition", "value": disposition}]
-        assert fate_of(status, headers) is Fate.DOCUMENT
-    assert fate_of(status, [{"name": "Content-Type", "value": kind}]) is Fate.DOCUMENT
+        assert fate_of(status, headers) is DocumentFate.DOCUMENT
+    assert fate_of(status, [{"name": "Content-Type", "value": kind}]) is DocumentFate.DOCUMENT
 
 
 @pytest.mark.parametrize(
     ("status", "headers", "expected"),
     [
-        (204, {}, Fate.PASSED),
-        (302, {"Location": "/next"}, Fate.PASSED),
-        (302, {"Location": " "}, Fate.DOCUMENT),
-        (300, {"Location": "/next"}, Fate.DOCUMENT),
-        (200, {"Content-Disposition": "ATTACHMENT; filename=a.html", "Content-Type": "text/html"}, Fate.PASSED),
-        (200, {"Content-Type": "application/zip"}, Fate.DOWNLOAD),
-        (200, {"Content-Type": "text/csv; charset=utf-8"}, Fate.DOWNLOAD),
-        (200, {"Content-Type": "application/octet-stream"}, Fate.DOWNLOAD),
-        (200, {"Content-Type": "application/vnd.oasis.opendocument.text"}, Fate.DOWNLOAD),
-        (404, {"Content-Type": "application/zip"}, Fate.DOCUMENT),
+        (204, {}, DocumentFate.PASSED),
+        (302, {"Location": "/next"}, DocumentFate.PASSED),
+        (302, {"Location": " "}, DocumentFate.DOCUMENT),
+        (300, {"Location": "/next"}, DocumentFate.DOCUMENT),
+        (200, {"Content-Disposition": "ATTACHMENT; filename=a.html", "Content-Type": "text/html"}, DocumentFate.PASSED),
+        (200, {"Content-Type": "application/zip"}, DocumentFate.DOWNLOAD),
+        (200, {"Content-Type": "text/csv; charset=utf-8"}, DocumentFate.DOWNLOAD),
+        (200, {"Content-Type": "application/octet-stream"}, DocumentFate.DOWNLOAD),
+        (200, {"Content-Type": "application/vnd.oasis.opendocument.text"}, DocumentFate.DOWNLOAD),
+        (404, {"Content-Type": "application/zip"}, DocumentFate.DOCUMENT),
     ],
 )
-def test_redirects_empty_answers_and_downloads_are_no_documents(status: int, headers: dict[str, str], expected: Fate) -> None:
+def test_redirects_empty_answers_and_downloads_are_no_documents(status: int, headers: dict[str, str], expected: DocumentFate) -> None:
     assert fate_of(status, [{"name": name, "value": value} for name, value in headers.items()]) is expected

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from exact.config import ProxyConfig
-from exact.environments.browser.network.destinations import Server
+from exact.environments.browser.network.destinations import Destination
 from exact.environments.browser.network.dial import Dialler, Route
 from exact.environments.browser.network.upstream import Upstream, upstream_for
 from exact.errors import UsageError
@@ -44,7 +44,7 @@ async def proxy(answer: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
 
 
 async def route(config: ProxyConfig, host: str, port: int) -> Route:
-    return await Dialler(config).connect(Server(host, host, port, is_mapped=False), lambda address: "")
+    return await Dialler(config).connect(Destination(host, host, port, is_mapped=False), lambda address: "")
 
 
 async def opened(config: ProxyConfig, host: str, port: int, first: bytes) -> Route:

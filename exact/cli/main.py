@@ -90,7 +90,7 @@ class _Lazy(click.Group):
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(exact.__version__, prog_name="exact", message="%(prog)s %(version)s")
+@click.version_option(exact.__version__, "-V", "--version", prog_name="exact", message="%(prog)s %(version)s")
 def cli() -> None:
     """Solve tasks in real browsers and desktops with agents that use reflective tree search."""
 

@@ -57,7 +57,7 @@ def attribute(key: str, kind: str, group: str) -> Any:
                 return entry.load()
         raise UsageError(f"{key}: no installed package registers {kind!r} in the entry points {group}")
     place, _, name = kind.rpartition(":")
-    module = _file(key, Path(place).absolute()) if place.endswith(".py") else _module(key, place)
+    module = load_file(key, Path(place).absolute()) if place.endswith(".py") else _module(key, place)
     if not callable(found := getattr(module, name, None)):
         raise UsageError(f"{key}: {place} has no {name!r} that can be called: write module:attribute")
     return found
@@ -74,7 +74,8 @@ def _module(key: str, name: str) -> Any:
 
 
 @functools.cache
-def _file(key: str, path: Path) -> Any:
+def load_file(key: str, path: Path) -> Any:
+    """Return the module of a Python file, which runs once. Raises UsageError where there is none, or it does not load."""
     if not path.is_file():
         raise UsageError(f"{key}: there is no file {path}")
     name = f"exact_plugin_{hashlib.blake2b(str(path).encode(), digest_size=6).hexdigest()}"

@@ -14,12 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import hashlib
-import importlib.util
 import inspect
 import json
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -44,6 +41,7 @@ from exact.environments.sandbox.service import Service
 from exact.environments.sites.site import Outside, Site
 from exact.errors import EvaluatorError, ExactError, UsageError
 from exact.models.base import ChatModel
+from exact.plugins import load_file
 from exact.safety import is_web
 from exact.task import Outcome, Scalar, Score, Task
 
@@ -299,17 +297,7 @@ def _function(said: str) -> Callable[[Page, Outcome], Any]:
     """Return the function of `file.py:name`. Raises UsageError."""
     place, _, name = said.rpartition(":")
     path = Path(place)
-    if not path.is_file():
-        raise UsageError(f"evaluate: there is no file {path}")
-    module_name = f"exact_own_{hashlib.blake2b(str(path).encode(), digest_size=6).hexdigest()}"
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise UsageError(f"evaluate: {path} does not load: {type(error).__name__}: {error}") from error
+    module = load_file("evaluate", path)
     function = getattr(module, name, None)
     if not callable(function):
         raise UsageError(f"evaluate: {path} has no function {name!r}")

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from exact.action import Action
 from exact.context import Evaluation, Proposal, Reflection
 from exact.environments.base import SideEffect
+from exact.environments.person import PersonQuestion
 from exact.errors import JournalError
 from exact.models.base import Sampling, Usage
 from exact.runs.journal import events as ev
@@ -60,6 +61,8 @@ SAMPLES: tuple[ev.AnyEvent, ...] = (
     ev.Told(selection=0, result=Failure(kind="drifted", reason=NASTY)),
     ev.Late(selection=3, result=Valued(evaluation=Evaluation(value=0.5, rationale=NASTY)), key="q"),
     ev.Released(selection=4),
+    ev.PersonAsked(id="p1", question=PersonQuestion(kind="write", text=NASTY, method="POST", url="http://a/", fields={"a": NASTY})),
+    ev.PersonAnswered(id="p1", answer="no", by=NASTY, touched=True, seconds=1.5),
     ev.Decided(step=0, action="go", decision=DECISION, stopped="done"),
     ev.Committed(step=0, edge=1, action="go", fingerprint="f", effects=EFFECTS, agrees=False),
     ev.Rebuilt(transitions=3),

@@ -39,7 +39,10 @@ class Place(NamedTuple):
 
 
 def audit(folder: Path, scrubber: Scrubber) -> Iterator[Place]:
-    """Yield the places at which secrets stand in a run folder, in the order of the files. Raises UsageError for what is no file of a run."""
+    """Yield the places at which secrets stand in a run folder, in the order of its files.
+
+    Raises UsageError for what is no file of a run.
+    """
     for path, _ in sorted(files_of(folder)):
         found = sorted(set(_in_file(path, path.relative_to(folder).as_posix(), scrubber)), key=lambda place: (place.file, place.line))
         yield from found[:_MOST]

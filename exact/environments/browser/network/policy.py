@@ -26,7 +26,7 @@ from exact.environments.browser.network.harmless import MOST_KINDS, HarmlessRequ
 from exact.environments.browser.network.pace import Pace
 from exact.environments.browser.network.scrub import unchanged
 from exact.environments.browser.presume.address import writing_address
-from exact.safety import host_name, origin, refusal
+from exact.safety import host_name, origin, refusal, split_url
 
 _PARTS = ("Script", "Stylesheet", "Font", "Media", "Manifest", "TextTrack")
 """Types of requests for the parts of a page, which no application takes for a command."""
@@ -381,7 +381,7 @@ class RequestPolicy:
         """Return why a request that reads by its method is presumed to write; empty where it is not."""
         if request.override and request.override not in SAFE_METHODS:
             return f"a header asks for {request.override}"
-        if request.kind in _PARTS or (request.kind == "Image" and _PICTURE.search(urlsplit(request.url).path)):
+        if request.kind in _PARTS or (request.kind == "Image" and _PICTURE.search(split_url(request.url).path)):
             return ""
         if self._harmless.is_declared_read(request.method, request.url) or self._kind(request) in self._own_reads:
             return ""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from exact.environments.browser.presume.words import words_of
+from exact.safety import split_url
 
 _METHODS = frozenset({"_method", "x-http-method-override", "x-http-method", "http_method", "_httpmethod"})
 """Names of parameters by which a request asks to be taken for one of another method."""
@@ -16,7 +17,7 @@ _WORDS = words_of(
     "trash unarchive unblock unfollow uninstall unlike unpin unpublish unstar unsubscribe untrash unwatch update upvote "
     "vote watch withdraw loschen loeschen entfernen kaufen bestellen senden speichern supprimer acheter envoyer enregistrer "
     "eliminar borrar comprar enviar guardar elimina acquista invia salva excluir apagar salvar verwijderen kopen opslaan "
-    "usun kup wyslij zapisz udalit kupit .split() ) "
+    "usun kup wyslij zapisz udalit kupit"
 )
 """Commands in addresses. `add`, `create`, `edit` and `new` are none: a GET of these shows a form."""
 _LAST = frozenset({"delete", "remove", "destroy", "purchase", "publish", "unsubscribe", "logout"})
@@ -35,13 +36,13 @@ def overridden_method(url: str) -> str:
     >>> overridden_method("http://shop.test/items/3?_method=delete")
     'DELETE'
     """
-    asked = [value for name, value in parse_qsl(urlsplit(url).query) if name.lower() in _METHODS]
+    asked = [value for name, value in parse_qsl(split_url(url).query) if name.lower() in _METHODS]
     return next((value.strip().upper() for value in asked if value.strip().isalpha()), "")
 
 
 def graphql_in(url: str) -> set[str]:
     """Return the kinds of the GraphQL operations in an address: `query`, `mutation`, `subscription`. Empty where it is no GraphQL."""
-    given = dict(parse_qsl(urlsplit(url).query))
+    given = dict(parse_qsl(split_url(url).query))
     return operations(given["query"]) if "query" in given and "{" in given["query"] else set()
 
 
@@ -59,10 +60,7 @@ def writing_address(url: str) -> str:
     >>> writing_address("http://shop.test/cart/add?id=3"), writing_address("http://blog.test/how-to-delete-old-files")
     ('cart/add', '')
     """
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return ""
+    parts = split_url(url)
     segments = [segment for segment in unquote(parts.path).split("/") if segment]
     pair = "/".join(segments[-2:]).lower()
     if len(segments) > 1 and segments[-1].lower() in ("add", "remove", "update") and segments[-2].lower() in _CARTS:

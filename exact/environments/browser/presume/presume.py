@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from exact.action import Action
 from exact.environments.browser.presume.address import graphql_in, overridden_method, writing_address
 from exact.environments.browser.presume.controls import NO_CONTROLS, Presumption
 from exact.environments.browser.presume.words import agrees, plain, writing_word
 from exact.observation import Element, Observation
+from exact.safety import split_url
 
 MOST_STEPS = 4096
 """Steps that are remembered. The one that was noted first is forgotten first."""
@@ -135,6 +136,6 @@ def _step(action: Action, seen: Observation) -> str:
         acted, about = _target(action, seen), ""
     if acted is None or (acted.role, acted.name) == ("", ""):
         return ""
-    parts = urlsplit(seen.url)
+    parts = split_url(seen.url)
     text = f"{action.name} {about} {acted.role} {plain(acted.name)} {parts.netloc}{parts.path}"
     return _NUMBER.sub("#", text)

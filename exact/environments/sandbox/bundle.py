@@ -179,10 +179,11 @@ def _file_mounts(guest: GuestSpec) -> list[dict[str, Any]]:
     """Return the mounts that hide host files, and those that show `reads` and `writable` in hidden folders."""
     if guest.root is not None:
         return _shown(guest)
+    hidden = [place for place in (*home_folders(), *other_folders()) if not (guest.beside and place == SECOND_ROOT)]
     return [
         _mount("/run", "tmpfs"),
         *(_mount(place, "tmpfs", "mode=1777") for place in ("/tmp", "/var/tmp", "/run/lock")),
-        *(_mount(place, "tmpfs", "mode=0755") for place in (*home_folders(), *other_folders())),
+        *(_mount(place, "tmpfs", "mode=0755") for place in hidden),
         *(_bind(place) for place in _CACHES if Path(place).is_dir()),
         *(_hidden(place) for place in private_files() if not _inside(place, map(str, (*guest.reads, *guest.writable)))),
         *(each for each in _shown(guest) if is_masked(Path(each["destination"]))),

@@ -226,7 +226,7 @@ def main() -> int:
     arms = [(judge, grammar) for judge in (None, *JUDGES) for grammar in ("none", "action")]
     grammars = GRAMMARS
     if options.quick:
-        options.states, options.tasks, options.seconds = 2, 1, 10.0
+        options.states, options.tasks, options.seconds = 1, 1, 8.0
         grammars, arms = ("none", "action"), [(None, "action"), ("logprob", "action")]
     noise.probe()
     with tempfile.TemporaryDirectory() as temporary, _llamacpp.serving(slots=SLOTS, context=CONTEXT) as server:

@@ -126,8 +126,9 @@ async def test_no_attempt_is_lost_to_the_server(server, tmp_path, algorithm, gra
     assert line.calls > 0 and line.tokens > 0
 
 
-async def test_with_a_grammar_a_small_model_acts_on_a_page(server, tmp_path, executable):
-    config = settings(server.base_url, "react", "action")
+async def test_with_a_grammar_a_small_model_acts_on_a_page(server, tmp_path, executable, monkeypatch):
+    monkeypatch.setattr("exact.runs.runner.secrets.token_hex", lambda size: "ab" * size)  # the prompt's fences, and so the answer
+    config = settings(server.base_url, "react", "action", max_tokens=32)
     task = registry.task("miniwob/click-test?seed=1")
     run = create(tmp_path / "run", (task,), config)
     opening = registry.suite(task.id).environments(config.browser)

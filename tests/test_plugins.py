@@ -77,6 +77,13 @@ def test_a_plug_in_that_is_not_there_is_named(place, kind, says):
         built(policy={"kind": kind.format(place=place)})
 
 
+async def test_a_plug_in_is_looked_for_before_a_folder_is_made(tmp_path):
+    config = exact.Config.parse({"value": {"kind": f"{tmp_path}/nothing.py:Half"}})
+    with pytest.raises(exact.UsageError, match=r"value.kind: there is no file"):
+        await exact.solve("miniwob/click-test", agent=config, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_options_that_a_plug_in_does_not_take_are_named(place):
     with pytest.raises(exact.UsageError, match=r"cannot be made .*: options given: depth"):
         built(policy={"kind": f"{place}:Greedy", "options": {"depth": 3}})

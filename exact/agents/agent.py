@@ -10,12 +10,12 @@ from exact.agents.roles import allows_several, check_computer, model_for
 from exact.agents.siblings import ValueComparator
 from exact.agents.value.build import build_comparator, build_value_function
 from exact.config import Config, PolicyConfig
-from exact.config.agents import POLICY_GROUP
+from exact.config.agents import POLICIES, POLICY_GROUP, VALUE_GROUP, VALUES
 from exact.environments.base import EnvironmentFactory
 from exact.environments.oracle import EpisodeScores, informed_factory
 from exact.errors import UsageError
 from exact.models.base import ChatModel
-from exact.plugins import make_plugin
+from exact.plugins import attribute, make_plugin
 from exact.reflection.base import Reflector
 
 
@@ -71,6 +71,16 @@ def build_agent(config: Config, models: Callable[[str], ChatModel], *, run: str 
         oracle=episode_scores is not None,
         episode_scores=episode_scores,
     )
+
+
+def check_own_parts(config: Config) -> None:
+    """Raise UsageError where a policy or value function that the user names is not there. None is made."""
+    for policy in (config.policy, *config.arms):
+        if policy.kind not in POLICIES:
+            attribute("policy.kind", policy.kind, POLICY_GROUP)
+    for value in (config.value, *config.value.members):
+        if value.kind not in VALUES:
+            attribute("value.kind", value.kind, VALUE_GROUP)
 
 
 def _build_policy(settings: PolicyConfig, config: Config, models: Callable[[str], ChatModel]) -> Policy:

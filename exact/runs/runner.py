@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from exact.agents.agent import Agent, build_agent
+from exact.agents.agent import Agent, build_agent, check_own_parts
 from exact.agents.roles import roles
 from exact.config import CacheConfig, Config, dump, load_recorded
 from exact.deprecated import renamed_arguments, with_simulation
@@ -246,8 +246,10 @@ def open_models(config: Config, models: Models) -> dict[str, ChatModel]:
 
 
 def check_models(config: Config) -> None:
-    """Check that the models of a configuration can be opened, without a call or a file. Raises UsageError."""
+    """Check that a configuration's models can be opened and its own parts are there, without a call or a file. Raises UsageError."""
     from exact.models.open import Models
+
+    check_own_parts(config)
 
     open_models(config, Models(msgspec.structs.replace(config.models, cache=CacheConfig())))
 

@@ -206,3 +206,13 @@ class Campaign(Generic[T]):
         items = [each for each in self._request.session.items if isinstance(each, pytest.Function) and each.path == self._request.path]
         params = [each.callspec.params for each in items if hasattr(each, "callspec")]
         return {each["attack"].name for each in params if each.get("kind") == kind and "attack" in each}
+
+
+def campaign_of(request: pytest.FixtureRequest, attacks: tuple[Attack, ...], site: Attacker, *, simulation: bool) -> Campaign[Result]:
+    """Return the campaign of attacks on environments of one kind, live ones or those of a search."""
+
+    async def all_of(kind: str, names: set[str]) -> dict[str, Result]:
+        async with environments(kind) as factory:
+            return await carry_out_all(tuple(each for each in attacks if each.name in names), site, factory, simulation=simulation)
+
+    return Campaign(request, all_of)

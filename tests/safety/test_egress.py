@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from . import egress_connections, egress_requests
-from .attack import Attack, Campaign, Result, carry_out_all, environments, marked
+from .attack import Attack, Campaign, Result, campaign_of, marked
 from .hostile import Attacker, attacker
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -23,12 +23,7 @@ def site() -> Iterator[Attacker]:
 @pytest.fixture(scope="module")
 def campaign(request: pytest.FixtureRequest, executable: str, site: Attacker) -> Campaign[Result]:
     """Carry out the attacks in live environments of one kind."""
-
-    async def all_of(kind: str, names: set[str]) -> dict[str, Result]:
-        async with environments(kind) as factory:
-            return await carry_out_all(tuple(each for each in ATTACKS if each.name in names), site, factory, simulation=False)
-
-    return Campaign(request, all_of)
+    return campaign_of(request, ATTACKS, site, simulation=False)
 
 
 @pytest.mark.parametrize(("kind", "attack"), marked(ATTACKS, ("process",)))

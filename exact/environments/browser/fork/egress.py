@@ -77,8 +77,6 @@ class Egress:
     async def _serve(self, ident: int, tunnel: Tunnel) -> None:
         try:
             await tunnel.serve()
-        except (OSError, asyncio.IncompleteReadError, ValueError):
-            pass  # one side has gone, or does not speak SOCKS
         finally:
             del self._ends[ident]
         await self._send(ident, b"")

@@ -10,6 +10,7 @@ import asyncio
 import ipaddress
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 from exact.environments.browser.network.destinations import Destination, Destinations
@@ -75,7 +76,11 @@ class Tunnel:
         """Whether it carries a WebSocket."""
 
     async def serve(self) -> None:
-        """Serve the connection until either side ends it. Raises OSError, IncompleteReadError or ValueError where a side breaks off."""
+        """Serve the connection until either side ends it, breaks off, or does not speak SOCKS."""
+        with suppress(OSError, asyncio.IncompleteReadError, ValueError):
+            await self._serve()
+
+    async def _serve(self) -> None:
         address = await self._requested()
         if address is None:
             return

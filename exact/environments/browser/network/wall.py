@@ -57,8 +57,6 @@ class Wall:
         self._tunnels[task] = tunnel
         try:
             await tunnel.serve()
-        except (OSError, asyncio.IncompleteReadError, ValueError):
-            pass  # one side has gone, or does not speak SOCKS
         finally:
             del self._tunnels[task]
             writer.close()

@@ -1,9 +1,12 @@
 import sys
 
 import pytest
+import yaml
 
 import exact
+from exact import plugins
 from exact.agents.agent import build_agent
+from exact.cli.main import main
 from exact.report.model.head import judge
 
 MINE = """
@@ -25,6 +28,12 @@ def climb(config):
 
 NUMBER = 3
 """
+
+
+@pytest.fixture(autouse=True)
+def untrusted(monkeypatch):
+    monkeypatch.setenv(plugins.TRUSTED, "")
+    monkeypatch.setattr(plugins, "_recorded", set())
 
 
 @pytest.fixture(params=["mine.py", "mine"])
@@ -102,3 +111,34 @@ def test_an_entry_point_brings_a_policy(tmp_path, monkeypatch, place):
     (info / "entry_points.txt").write_text("[exact.policies]\ngreedy = mine:Greedy\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert type(built(policy={"kind": "greedy"}).policy).__name__ == "Greedy"
+
+
+@pytest.mark.parametrize("command", [("show",), ("report",), ("export", "graphml"), ("resume",), ("cost",), ("audit",)], ids=" ".join)
+@pytest.mark.parametrize("key", ["search.algorithm", "policy.kind"])
+def test_code_that_a_strange_run_folder_names_is_not_run(tmp_path, capsys, key, command):
+    from tests.library.number import Both, Near, Number
+
+    agent = exact.Agent(policy=Both(), value=Near())
+    task = exact.Task(id="number/5", instruction="")
+    exact.solve_sync(task, agent=agent, environments=Number, out=tmp_path / "run", config=exact.Config())
+    (tmp_path / "run" / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\ndef climb(*given): ...")
+    config = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
+    section, _, name = key.partition(".")
+    config[section][name] = f"{tmp_path}/run/evil.py:climb"
+    (tmp_path / "run" / "config.yaml").write_text(yaml.safe_dump(config))
+    main([*command, str(tmp_path / "run")])
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_way_out_names_the_code(tmp_path):
+    plugins.distrust([f"{tmp_path}/evil.py:climb"])
+    with pytest.raises(exact.UsageError, match=f"set EXACT_PLUGINS={tmp_path}/evil.py:climb"):
+        plugins.attribute("search.algorithm", f"{tmp_path}/evil.py:climb", "exact.algorithms")
+
+
+def test_code_of_a_run_folder_is_run_where_the_user_trusts_it(place, monkeypatch):
+    plugins.distrust([f"{place}:Greedy"])
+    with pytest.raises(exact.UsageError, match="which is not run unasked"):
+        plugins.attribute("policy.kind", f"{place}:Greedy", "exact.policies")
+    monkeypatch.setenv(plugins.TRUSTED, f"other:Thing,{place}:Greedy")
+    assert plugins.attribute("policy.kind", f"{place}:Greedy", "exact.policies").__name__ == "Greedy"

@@ -14,6 +14,7 @@ import msgspec
 from exact.config.aliases import current
 from exact.config.whole import Config
 from exact.errors import UsageError, unknown
+from exact.plugins import distrust, trust
 
 _DEEPEST = 200
 """Most brackets that are open at a time."""
@@ -67,9 +68,11 @@ def parse(data: Mapping[str, Any], *, announce: bool = True, recorded: bool = Fa
     data = current(data, announce=announce, recorded=recorded)
     _check_keys(data, Config, "")
     try:
-        return _with_judge(msgspec.convert(data, Config), data)
+        config = _with_judge(msgspec.convert(data, Config), data)
     except msgspec.ValidationError as error:
         raise UsageError(f"configuration: {error}") from error
+    (distrust if recorded else trust)(config.own_parts)
+    return config
 
 
 def _with_judge(config: Config, data: Mapping[str, Any]) -> Config:

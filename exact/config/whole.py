@@ -35,6 +35,12 @@ class Config(Strict, frozen=True, kw_only=True):
     prompts: str = ""
     """Folder of prompt templates that override the package's by name. Empty: none."""
 
+    @property
+    def own_parts(self) -> tuple[str, ...]:
+        """Names of the policies, value functions and algorithm, of which some may be the user's own code."""
+        policies, values = (self.policy, *self.arms), (self.value, *self.value.members)
+        return (self.search.algorithm, *(each.kind for each in policies), *(each.kind for each in values))
+
     @classmethod
     def load(cls, path: Path | str | None, overrides: Iterable[str] = ()) -> Config:
         """Return the configuration in a YAML file, or the shipped one of a name, with `key.path=value` overrides applied.

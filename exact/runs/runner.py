@@ -22,6 +22,7 @@ from exact.environments.process.stderr import log_stderr_to
 from exact.errors import EnvironmentFailure, InfrastructureError, UsageError
 from exact.marks import use_fence_key
 from exact.models.base import ChatModel
+from exact.plugins import trust
 from exact.prompts.library import use_folder
 from exact.reflection.base import Memory
 from exact.reflection.memory import StoredMemory
@@ -259,6 +260,7 @@ def create(path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bo
 
     Raises UsageError where the configured search is invalid or the path holds a run.
     """
+    trust(config.own_parts)
     algorithm(config.search)
     tasks, config = conceal(tasks, config)
     manifest = Manifest(tasks=tasks, agent=config.name, benchmark=benchmark, oracle=config.value.kind == "oracle", versions=versions())

@@ -20,7 +20,8 @@ async def test_the_end_of_the_episode_is_checked_last(visit: Visit, monkeypatch:
 
         @wraps(session.send)
         async def send(method: str, params: dict[str, Any] | None = None, **more: Any) -> Any:
-            sent.append(method)
+            if method != "Page.getFrameTree":  # asked in the background, where a request names a frame that is not known yet
+                sent.append(method)
             return await inner(method, params, **more)
 
         inner = session.send

@@ -421,7 +421,7 @@ async def test_a_snapshot_that_is_dropped_while_it_is_forked_arrives_all_the_sam
 async def test_a_environment_whose_closing_is_cancelled_leaves_no_sandbox(
     environments: ForkingFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def cancelled(trace: PlaywrightTrace, mask: object) -> None:
+    async def cancelled(trace: PlaywrightTrace, mask: object, **more: object) -> None:
         raise asyncio.CancelledError
 
     with monkeypatch.context() as patched, pytest.raises(asyncio.CancelledError):

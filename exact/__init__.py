@@ -12,10 +12,20 @@ if TYPE_CHECKING:
     from exact.action import Action, ActionSpace, Parameter, Verb
     from exact.agents.agent import Agent
     from exact.agents.base import Policy, ValueFunction
+    from exact.agents.value.reward import RewardValue
     from exact.benchmarks.base import Suite
     from exact.config import Config, SearchConfig
     from exact.context import Context, Evaluation, Proposal, Reflection, Taken
-    from exact.environments.base import Capabilities, Environment, EnvironmentFactory, ForkableFactory, SideEffect, Snapshot, Transition
+    from exact.environments.base import (
+        Capabilities,
+        Environment,
+        EnvironmentFactory,
+        ForkableFactory,
+        RewardSource,
+        SideEffect,
+        Snapshot,
+        Transition,
+    )
     from exact.errors import (
         ActionError,
         AnswerError,
@@ -79,6 +89,7 @@ _MODULES = {
         "Policy",
         "ValueFunction",
     ),
+    "agents.value.reward": ("RewardValue",),
     "benchmarks.base": ("Suite",),
     "config": (
         "Config",
@@ -96,6 +107,7 @@ _MODULES = {
         "Environment",
         "EnvironmentFactory",
         "ForkableFactory",
+        "RewardSource",
         "SideEffect",
         "Snapshot",
         "Transition",
@@ -231,6 +243,8 @@ __all__ = [
     "React",
     "Reflection",
     "Reflector",
+    "RewardSource",
+    "RewardValue",
     "Rolled",
     "Run",
     "Runner",

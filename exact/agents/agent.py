@@ -9,10 +9,12 @@ from exact.agents.base import Comparator, Policy, ValueFunction
 from exact.agents.roles import allows_several, check_computer, model_for
 from exact.agents.siblings import ValueComparator
 from exact.agents.value.build import build_comparator, build_value_function
+from exact.agents.value.reward import RewardValue
 from exact.config import Config, PolicyConfig
 from exact.config.agents import POLICIES, POLICY_GROUP, VALUE_GROUP, VALUES
 from exact.environments.base import EnvironmentFactory
 from exact.environments.oracle import EpisodeScores, informed_factory
+from exact.environments.reward import rewarded_factory
 from exact.errors import UsageError
 from exact.models.base import ChatModel
 from exact.plugins import attribute, make_plugin
@@ -36,8 +38,18 @@ class Agent:
     """Table in which an oracle's environments record scores. None for other agents."""
 
     def informed_factory(self, environments: EnvironmentFactory) -> EnvironmentFactory:
-        """Return the factory to attempt tasks with. For an oracle, its environments also record their scores in `episode_scores`."""
+        """Return the factory to attempt tasks with.
+
+        For an oracle, its environments also record their scores in `episode_scores`; for a RewardValue, their rewards in its `totals`.
+        """
+        if isinstance(self.value, RewardValue):
+            return rewarded_factory(environments, self.value.totals)
         return environments if self.episode_scores is None else informed_factory(environments, self.episode_scores)
+
+    @property
+    def uses_reward(self) -> bool:
+        """Whether the value function reads the rewards of the environment."""
+        return isinstance(self.value, RewardValue)
 
     def proposer(self, index: int) -> Policy:
         """Return the policy at `index`.

@@ -179,7 +179,7 @@ def _create(
     from exact.evaluation.agents import agent_config
     from exact.evaluation.folder import BenchFolder
     from exact.evaluation.plan import Plan, at_equal_budgets, budget_of, checked_names, require_equal_judges
-    from exact.runs.runner import check_models
+    from exact.runs.runner import check_models, refuse_reward
     from exact.search.registry import algorithm
 
     if not suite or not agents:
@@ -194,6 +194,8 @@ def _create(
     for config in configs:
         algorithm(config.search)
         check_models(config)
+        if config.value.kind == "reward":
+            refuse_reward(tasks, benchmark=not own)
         if config.models.strict_nltk:
             from exact.benchmarks.webarena.word_tokenize import word_tokenize
 

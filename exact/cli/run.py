@@ -75,6 +75,11 @@ def run(
     else:
         selected = _own_site(url, goal, services, tasks) if url or goal or services else _tasks(tasks)
     out = out or _free(Path("runs"), config.name)
+    own_site = bool(url or site or own) or any(is_task_file(each) for each in tasks)
+    if config.value.kind == "reward":
+        from exact.runs.runner import refuse_reward
+
+        refuse_reward(selected, benchmark=not own_site)
     if dry_run:
         from exact.cli.dry_run import describe
 
@@ -84,7 +89,6 @@ def run(
     from exact.runs.runner import check_models, create
 
     check_models(config)  # a missing key or an unknown price is reported before anything is written
-    own_site = bool(url or site or own) or any(is_task_file(each) for each in tasks)
     folder = create(out, selected, config, benchmark=not own_site)
     return attempt(folder, config, as_json=as_json, fail_unsolved=fail_unsolved, junit=junit)
 

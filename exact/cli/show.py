@@ -84,6 +84,8 @@ def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[
 
     figures = stats(reading.state.tree, node)
     yield one_line(task)
+    if whole and reading.config.value.kind == "reward":
+        yield "  trained with reward: the search read the environment's rewards"
     if not whole:
         yield from _state(node)
     below = "" if whole else "below it: "
@@ -161,6 +163,7 @@ def _as_json(task: str, reading: Reading, node: Node) -> str:
     return json.dumps(
         {
             "task": task,
+            "trained_with_reward": reading.config.value.kind == "reward",
             "node": node.id,
             "stats": msgspec.to_builtins(stats(reading.state.tree, node)),
             "health": msgspec.to_builtins(_health(reading)),

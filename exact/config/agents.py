@@ -18,7 +18,7 @@ _PASSWORD = re.compile(r"postgres(ql)?:(//[^@/]*:[^@/]+@|//[^?]*:[^?]+@|.*[?&](s
 POLICIES = ("builtin", "llm", "random")
 VALUES = (
     *("builtin", "llm", "single_debate", "debate", "rubric", "comparative", "logprob", "cascade", "ensemble", "trained"),
-    *("constant", "oracle"),
+    *("constant", "oracle", "reward"),
 )
 POLICY_GROUP, VALUE_GROUP = "exact.policies", "exact.values"
 """Groups of entry points."""
@@ -95,11 +95,14 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     """Kind of value function. llm: a grade. single_debate: a grade after arguments for both sides in one answer. debate: two debaters and
     judges. rubric: yes-or-no checks. comparative: siblings ranked against each other. logprob: the probability of yes against no, from one
     token. trained: a classifier's probability. cascade, ensemble: see `members`. constant: 0.5 for everything, as a control. oracle: the
-    benchmark's own score of terminal states, marked everywhere. `module:attribute`, `file.py:attribute` or a name in the entry
+    benchmark's own score of terminal states, marked everywhere. reward: the total reward of an environment that gives one for each step,
+    refused on the tasks of a benchmark, marked everywhere. `module:attribute`, `file.py:attribute` or a name in the entry
     points `exact.values`: a value function of your own, made with `options`. Default: builtin, or a cascade where the policy is a language
     model."""
     options: dict[str, Any] = {}
     """Keywords for a value function of your own."""
+    range: tuple[float, float] = (0.0, 1.0)
+    """reward: total rewards that are worth 0 and 1. Those outside are worth as much."""
     samples: AtLeastOne = 4
     """Samples for one state; the value is their mean. debate: samples of each judge in each order. logprob: answers that are counted where
     the server lists no likeliest tokens; else one call is enough."""

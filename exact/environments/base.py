@@ -184,6 +184,22 @@ class Environment(Protocol):
         ...
 
 
+@runtime_checkable
+class RewardSource(Protocol):
+    """An environment that gives a reward for each step, as environments of reinforcement learning do.
+
+    Training reads it, and the value function of kind `reward`. No search reads it otherwise, and a run never reads it on the tasks of a
+    benchmark.
+    """
+
+    def reward(self) -> float:
+        """Return the reward of the last step, on the environment's own scale. 0 right after `reset` and `restore`.
+
+        Raises EnvironmentFailure where the environment gives none, which only its first step may show, or one that is no number.
+        """
+        ...
+
+
 class EnvironmentFactory(Protocol):
     """Opens environments of one kind. Several may be open at once where `Capabilities.concurrent` is set."""
 

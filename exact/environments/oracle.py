@@ -54,6 +54,18 @@ class InformedFactory:
         async with self._inner.open(simulation=simulation) as environment:
             yield InformedEnvironment(environment, self, simulation=simulation)
 
+    async def record(self, environment: Environment, path: tuple[str, ...], action: Action, *, ended: bool, simulation: bool) -> None:
+        """Record the score of a step that ended the episode, or in search as if the agent stopped after it.
+
+        `environment`: where the step was carried out. `path`: key of the state after it.
+        """
+        if ended:
+            answer = " ".join(map(str, action.args)) if action.name == "stop" else None
+            score = await environment.evaluate(Outcome(actions=path[1:], answer=answer))
+            self.scores[path] = score.value
+        elif simulation:
+            await self.score_stop(environment, path)
+
     async def score_stop(self, environment: Environment, path: tuple[str, ...]) -> None:
         """Record the score as if the agent stopped in the present state. Does nothing here, because it needs a fork."""
 
@@ -120,15 +132,10 @@ class InformedEnvironment:
         return await self._inner.reset(task)
 
     async def step(self, action: Action) -> Transition:
-        """Carry out the step. Record the score if it ended the episode, or in search as if the agent stopped after it."""
+        """Carry out the step and let the factory record it."""
         transition = await self._inner.step(action)
         self._path += (action.key,)
-        if transition.terminated:
-            answer = " ".join(map(str, action.args)) if action.name == "stop" else None
-            score = await self._inner.evaluate(Outcome(actions=self._path[1:], answer=answer))
-            self._environments.scores[self._path] = score.value
-        elif self._simulation:
-            await self._environments.score_stop(self._inner, self._path)
+        await self._environments.record(self._inner, self._path, action, ended=transition.terminated, simulation=self._simulation)
         return transition
 
     async def snapshot(self) -> Snapshot:

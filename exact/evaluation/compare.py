@@ -101,6 +101,7 @@ def _warnings(common_a: Sequence[Result], common_b: Sequence[Result], a: Side, b
         for each in (a, b)
         if any(line.oracle for line in each.results)
     ]
+    warnings += [f"{each.name} read the environment's rewards" for each in (a, b) if any(line.trained_with_reward for line in each.results)]
     for each in (a, b):
         if used := sum(line.status == "scored" and bool(line.promoted) and not line.replay for line in each.results):
             warnings.append(

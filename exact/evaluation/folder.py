@@ -112,7 +112,7 @@ class BenchFolder:
                 (where / "run.json").unlink(missing_ok=True)  # left by a creation that was interrupted
                 manifest = Manifest(
                     tasks=plan.tasks, agent=name, benchmark=not plan.own, oracle=config.value.kind == "oracle",
-                    versions=plan.sessions[-1].versions,
+                    trained_with_reward=config.value.kind == "reward", versions=plan.sessions[-1].versions,
                 )  # fmt: skip
                 RunFolder.create(where, manifest, dump(conceal((), config)[1]))
             write_whole(self.path / "bench.json", msgspec.json.format(msgspec.json.encode(plan)))

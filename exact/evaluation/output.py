@@ -73,12 +73,12 @@ def success_curve(plan: Plan, results: Sequence[Result], kind: str) -> str:
     as many tasks.
     """
     lines, oracles = {}, {each.agent for each in results if each.oracle}
+    rewarded = {each.agent for each in results if each.trained_with_reward}
     for agent, group in by_agent(results).items():
         scored = [each for each in group if each.status == "scored" and each.score is not None]
         solved = [getattr(each, kind) for each in scored if each.score is not None and each.score >= SOLVED]
-        lines[agent + (" (ORACLE, VOID)" if is_void(group) else " (ORACLE)" if agent in oracles else "")] = solved_within(
-            solved, max(1, len(scored))
-        )
+        mark = " (ORACLE)" if agent in oracles else " (TRAINED WITH REWARD)" if agent in rewarded else ""
+        lines[agent + (" (ORACLE, VOID)" if is_void(group) else mark)] = solved_within(solved, max(1, len(scored)))
     tasks = len({task_of(task.id) for task in plan.tasks})
     published = {f"{each.label}\n{each.split}": each.success for each in published_beside(plan.suite, tasks)}
     return curves(lines, x=COSTS[kind], title=f"{plan.suite}: budget {plan.stated_budget}", published=published)

@@ -42,6 +42,8 @@ class AgentSummary(NamedTuple):
     """Whether the agent's value function is the benchmark's evaluator. Its success is headroom, never a result."""
     void: bool
     """Whether an oracle saw no score in any of its attempts, so that its success is not even headroom."""
+    trained_with_reward: bool
+    """Whether the agent read the environment's rewards in any of its attempts."""
     attempts: int
     scored: int
     success: Estimate
@@ -96,6 +98,7 @@ def summarise(agent: str, results: Sequence[Result], rewards: Mapping[str, Rewar
         agent=agent,
         oracle=any(each.oracle for each in results),
         void=is_void(results),
+        trained_with_reward=any(each.trained_with_reward for each in results),
         attempts=len(results),
         scored=len(scored),
         success=rate(grouped(scores(scored))),

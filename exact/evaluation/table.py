@@ -11,6 +11,7 @@ from exact.evaluation.plan import Plan
 from exact.evaluation.published import published_on
 from exact.evaluation.summary import AgentSummary, Reward, Versus, by_agent, summarise, task_of, versus
 
+REWARD = " (TRAINED WITH REWARD: read the environment's rewards)"
 ORACLE = " (ORACLE: saw the score, headroom only)"
 VOID = " (ORACLE, VOID: no environment reported a score to it)"
 REPLAYS = (
@@ -36,8 +37,8 @@ def render_markdown(plan: Plan, results: Sequence[Result], rewards: Mapping[str,
 
 
 def agent_label(summary: AgentSummary) -> str:
-    """Return an agent's name; an oracle is always marked as one."""
-    return summary.agent + (VOID if summary.void else ORACLE if summary.oracle else "")
+    """Return an agent's name; an oracle, and one that read rewards, is always marked."""
+    return summary.agent + (VOID if summary.void else ORACLE if summary.oracle else REWARD if summary.trained_with_reward else "")
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -46,7 +46,8 @@ def with_seed(config: Config, seed: int | None) -> Config:
 def _named(agent: Agent, config: Config) -> Config:
     """Return a configuration whose policy and value function have the names of an agent's own, for results and reports."""
     policy = msgspec.structs.replace(config.policy, kind=_name_of(agent.policy))
-    return msgspec.structs.replace(config, policy=policy, value=msgspec.structs.replace(config.value, kind=_name_of(agent.value)))
+    value = "reward" if agent.uses_reward else _name_of(agent.value)
+    return msgspec.structs.replace(config, policy=policy, value=msgspec.structs.replace(config.value, kind=value))
 
 
 def _name_of(part: object) -> str:

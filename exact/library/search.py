@@ -13,7 +13,8 @@ from exact.agents.base import Policy, ValueFunction
 from exact.config import Config, parse
 from exact.environments.base import Environment, EnvironmentFactory
 from exact.errors import UsageError
-from exact.runs.runner import Runner, create
+from exact.library.tasks import is_of_suite
+from exact.runs.runner import Runner, create, refuse_reward
 from exact.scratch import scratch
 from exact.search.tree import Tree
 from exact.task import Task
@@ -56,8 +57,11 @@ async def search(
     search_keys = {"iterations": iterations, **(settings or {}), "algorithm": algorithm}
     if is_environment(environment):
         search_keys["workers"] = 1
+    agent = Agent(policy=policy, value=value)
+    if agent.uses_reward:
+        refuse_reward((task,), benchmark=is_of_suite(task))
     config = parse({"seed": seed, "search": search_keys, "reflection": {"kind": "none"}})
-    return await _searched(factory_of(environment), Agent(policy=policy, value=value), task, config)
+    return await _searched(factory_of(environment), agent, task, config)
 
 
 def search_sync(environment: AnyEnvironment, **arguments: Any) -> Tree:

@@ -19,7 +19,7 @@ from exact.library.runner import Runner
 from exact.library.search import AnyEnvironment, factory_of, is_environment
 from exact.library.tasks import AnyTask, is_of_suite, task_of
 from exact.runs.journal.store import ResultLine
-from exact.runs.runner import OpenEnvironments, check_models, create
+from exact.runs.runner import OpenEnvironments, check_models, create, refuse_reward
 from exact.scratch import scratch
 from exact.search.tree import Tree
 
@@ -93,6 +93,8 @@ async def solve(
     chosen, attempted = with_seed(chosen, seed), task_of(task)
     if build is None:
         check_models(chosen)
+    if chosen.value.kind == "reward":
+        refuse_reward((attempted,), benchmark=is_of_suite(attempted))
     benchmark = environments is None and is_of_suite(attempted)
 
     def opened(each: Any) -> AbstractAsyncContextManager[EnvironmentFactory]:

@@ -48,6 +48,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     drift: int | None = None
     failures: int | None = None
     oracle: bool = False
+    trained_with_reward: bool = False
     path: tuple[str, ...] = ()
     """Committed actions in words."""
     instruction: str = ""
@@ -138,7 +139,8 @@ def _row(name: str, run: RunFolder, task: Task, line: ResultLine | None, href: s
     return msgspec.structs.replace(
         bare, score=line.score, value=line.value, steps=line.actions, transitions=line.transitions, evaluations=line.evaluations,
         calls=line.calls, tokens=line.tokens, cost=line.cost, seconds=line.seconds, drift=line.drifted, failures=line.failures,
-        oracle=line.oracle, answer=None if line.answer is None else one_line(line.answer, ANSWER),
+        oracle=line.oracle, trained_with_reward=line.trained_with_reward,
+        answer=None if line.answer is None else one_line(line.answer, ANSWER),
         reason=one_line(line.reason if line.status == "failed" else line.score_reason),
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -158,7 +158,7 @@ class Runner:
             await attempt.run()
             tree = self.folder.scrubber.data(to_json(attempt.state.tree))
             write_whole(self.folder.task_folder(task) / "tree.json", tree)
-            return line_of(task, self.config, attempt.state, oracle=attempt.agent.oracle)
+            return line_of(task, self.config, attempt.state, oracle=attempt.agent.oracle, trained_with_reward=attempt.agent.uses_reward)
 
     @contextmanager
     def _opened_attempt(
@@ -183,6 +183,8 @@ class Runner:
             wrapped = {role: Ledger(model, state, self.folder.blobs, record, lambda: journal.now) for role, model in models.items()}
             made = self.build_agent or partial(build_agent, run=self.folder.path.name)
             agent = made(self.config, wrapped.__getitem__)
+            if agent.uses_reward:
+                refuse_reward(self.folder.manifest.tasks, benchmark=self.folder.manifest.benchmark)
             assert state.opened is not None
             with use_fence_key(state.opened.fences):
                 yield Attempt(
@@ -262,9 +264,24 @@ def create(path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bo
     """
     trust(config.own_parts)
     algorithm(config.search)
+    if uses_reward := config.value.kind == "reward":
+        refuse_reward(tasks, benchmark=benchmark)
     tasks, config = conceal(tasks, config)
-    manifest = Manifest(tasks=tasks, agent=config.name, benchmark=benchmark, oracle=config.value.kind == "oracle", versions=versions())
+    manifest = Manifest(
+        tasks=tasks, agent=config.name, benchmark=benchmark, oracle=config.value.kind == "oracle", trained_with_reward=uses_reward,
+        versions=versions(),
+    )  # fmt: skip
     return RunFolder.create(path, manifest, dump(config))
+
+
+def refuse_reward(tasks: Sequence[Task], *, benchmark: bool) -> None:
+    """Raise UsageError where the tasks are a benchmark's, whose rewards no agent may read."""
+    if benchmark:
+        named = tasks[0].id if tasks else "a benchmark"
+        raise UsageError(
+            f"value.kind reward reads the score of {named}, which no agent may see on a benchmark: choose another value.kind, or `oracle` "
+            "to measure the headroom"
+        )
 
 
 def reopen(path: Path) -> tuple[RunFolder, Config]:
@@ -275,7 +292,7 @@ def reopen(path: Path) -> tuple[RunFolder, Config]:
     return folder, config
 
 
-def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = False) -> ResultLine:
+def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = False, trained_with_reward: bool = False) -> ResultLine:
     """Return the result line of an attempt's state."""
     spent = state.budget.spent
     finished = state.finished or ev.Finished(status="stopped", reason="interrupted")
@@ -306,6 +323,7 @@ def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = F
         seconds=round(state.elapsed, 3),
         oracle=oracle,
         informed=state.informed if oracle else None,
+        trained_with_reward=trained_with_reward,
         same_task=config.reflection.kind != "none" and not config.reflection.exclude_same_task,
         began=state.started,
         touched=state.touched,

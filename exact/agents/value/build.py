@@ -46,6 +46,12 @@ def _build_uncalibrated(config: Config, settings: ValueConfig, models: Models, e
             if episode_scores is None:
                 raise UsageError("an oracle cannot be part of another value function: set value.kind to oracle")
             return OracleValue(episode_scores)
+        case "reward":
+            from exact.agents.value.reward import RewardValue
+
+            if settings is not config.value:
+                raise UsageError("a reward cannot be part of another value function: set value.kind to reward")
+            return RewardValue(*settings.range)
         case "ensemble" | "cascade":
             return _build_composite(config, settings, models)
         case kind if kind in VALUES:
@@ -127,6 +133,8 @@ def _check_settings(settings: ValueConfig) -> None:
     """
     if not settings.text and not settings.images:
         raise UsageError("value.text and value.images are both false: show at least one of them")
+    if settings.kind == "reward" and settings.calibration:
+        raise UsageError("value.kind reward has no calibration: rewards are no estimates")
     count = len(settings.members)
     if settings.kind == "cascade" and count != 2:
         raise UsageError(f"a cascade has two value.members, a cheap one and an expensive one, not {count}: name both")

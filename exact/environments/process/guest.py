@@ -16,7 +16,8 @@ that returns, one of
   `metadata`; an action `name`, `args`, `key`, `elements`; a snapshot `id`, `fidelity`, `fingerprint`; an outcome `actions`, `answer`.
   Results are dicts, or dataclasses with those fields: an observation needs `text`, and gets a `fingerprint` of URL and text where it has
   none; its `screenshot` is bytes; a `box` is `[x, y, width, height]`; a transition is `{"observation": ... or None, "terminated": False,
-  "effects": [...], "info": {...}}`, with texts as values of `info`; a score needs `value` and `success`. `observe` is called where the
+  "effects": [...], "info": {...}}`, with texts as values of `info`, and where the environment has rewards `"reward": 0.0`, or a method
+  `reward() -> float`; a score needs `value` and `success`. `observe` is called where the
   whole process was restored from a snapshot of its memory; without it, the last observation is used. `command(name, arguments) -> dict`
   does anything else that leaves the state as it is.
 
@@ -158,6 +159,8 @@ class _PlainData:
     def __init__(self, inner: Any) -> None:
         self.inner, self.capabilities, self.actions = inner, inner.capabilities, inner.actions
         self._struct: Callable[..., Any] = importlib.import_module("msgspec").convert
+        if hasattr(inner, "reward"):
+            self.reward = inner.reward
         self._base, self._task = importlib.import_module("exact.environments.base"), importlib.import_module("exact.task")
 
     async def reset(self, task: dict[str, Any]) -> Any:
@@ -219,6 +222,8 @@ class GuestServer:
         if op in ("reset", "restore", "observe"):
             self._observation = result = _with_fingerprint(result)
         if op == "step":
+            if "reward" not in result and callable(getattr(self._environment, "reward", None)):
+                result["reward"] = float(await _resolve(self._environment.reward()))
             seen = result.get("observation")
             self._observation = result["observation"] = None if seen is None else _with_fingerprint(_fields(seen))
         return result

@@ -80,6 +80,12 @@ class _Greeting(msgspec.Struct):
     actions: list[dict[str, Any]]
 
 
+class _RewardedTransition(Transition, frozen=True, kw_only=True):
+    """A guest's result of a step, with the reward that training reads."""
+
+    reward: float | None = None
+
+
 class _Guest:
     """A running guest process and the channel to it."""
 
@@ -121,6 +127,8 @@ class Worker:
         self._greeting: _Greeting | None = None
         self._actions = ActionSpace(())
         self._closed = False
+        self._reward: float | None = 0.0
+        """Reward of the last step. None where the guest gave none."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -162,6 +170,7 @@ class Worker:
         """Bring the environment to the task's start, in a fresh guest if the last one was lost."""
         if self._guest is None or self._guest.channel.lost:
             await self._renew()
+        self._reward = 0.0
         return await self._move("reset", {"task": task}, self._timeouts.reset, Observation)
 
     async def step(self, action: Action) -> Transition:
@@ -169,7 +178,15 @@ class Worker:
         self._require_known_state()
         if action.name not in self.actions.verbs:
             raise ActionError(f"unknown action {action}: valid: {', '.join(self.actions.verbs)}")
-        return await self._move("step", {"action": action}, self._timeouts.step, Transition)
+        moved = await self._move("step", {"action": action}, self._timeouts.step, _RewardedTransition)
+        self._reward = moved.reward
+        return Transition(observation=moved.observation, terminated=moved.terminated, effects=moved.effects, info=moved.info)
+
+    def reward(self) -> float:
+        """Return the reward of the last step, as the guest gave it. Raises EnvironmentFailure where it gave none."""
+        if self._reward is None:
+            raise EnvironmentFailure("this environment gives no rewards: its steps have no `reward`, so choose another value.kind")
+        return self._reward
 
     async def snapshot(self) -> Snapshot:
         """Take a snapshot of the present state. Raises EnvironmentFailure where the guest's environment has none."""
@@ -183,6 +200,7 @@ class Worker:
         if not snapshot.id.startswith(running.mark):
             raise EnvironmentFailure(f"snapshot {snapshot.id!r} is gone with the guest that took it: return by reset and replay")
         inner = msgspec.structs.replace(snapshot, id=snapshot.id.removeprefix(running.mark))
+        self._reward = 0.0
         return await self._move("restore", {"snapshot": inner}, self._timeouts.restore, Observation)
 
     async def evaluate(self, outcome: Outcome) -> Score:

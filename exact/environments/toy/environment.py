@@ -121,6 +121,7 @@ class ToyEnvironment:
         self._tried = dict(at.tried) if at else {}
         self._broken = "" if at else "not reset yet: call reset first"
         self._busy = self._closed = False
+        self._reward = 0.0
 
     @property
     def observation(self) -> Observation:
@@ -133,6 +134,7 @@ class ToyEnvironment:
             self._counts.resets += 1
             await self._shared.pause("reset")
             after = self._shared.faults.drift_after
+            self._reward = 0.0
             drift = 0 if after is None else max(0, self._counts.resets - after)
             self._broken, self._position = "", ToyPosition(self._graph.start, drift, None)
             return self._observe(self._position)
@@ -146,7 +148,13 @@ class ToyEnvironment:
             await self._shared.pause("step")
             if every and number % every == 0:
                 self._break(number)
-            return self._follow(position, action)
+            transition = self._follow(position, action)
+            self._reward = self._score().value if transition.terminated else 0.0
+            return transition
+
+    def reward(self) -> float:
+        """Return the reward of the state that the last step reached, in [0, 1]. 0 where it did not end the episode."""
+        return self._reward
 
     async def snapshot(self) -> Snapshot:
         """Return a handle on the present state. Raises EnvironmentFailure in a `replay` environment and after the episode's end."""
@@ -170,21 +178,16 @@ class ToyEnvironment:
                 raise EnvironmentFailure(f"snapshot {snapshot.id!r} is gone: return by reset and replay")
             self._counts.restores += 1
             await self._shared.pause("restore")
-            self._position = self._own[snapshot.id].position
+            self._position, self._reward = self._own[snapshot.id].position, 0.0
             return self._observe(self._position)
 
     async def evaluate(self, outcome: Outcome) -> Score:
         """Return the reward of the state in which the episode ended; 0 where it did not end."""
         with self._call():
-            position = self._present()
+            self._present()
             self._counts.evaluations += 1
             await self._shared.pause("evaluate")
-            state = self._graph.states[position.state]
-            if state.reward is not None:
-                return _score(state.reward, f"ended in {position.state!r}")
-            if position.answer is not None:
-                return _score(state.answers.get(position.answer, 0.0), f"stopped in {position.state!r} with {position.answer!r}")
-            return _score(0.0, f"not ended: still in {position.state!r}")
+            return self._score()
 
     async def close(self) -> None:
         """Release everything. May be called twice."""
@@ -212,6 +215,15 @@ class ToyEnvironment:
         if self._has_ended(position):
             return Transition(observation=None, terminated=True, effects=effects)
         return Transition(observation=self._observe(position), effects=effects)
+
+    def _score(self) -> Score:
+        position = self._present()
+        state = self._graph.states[position.state]
+        if state.reward is not None:
+            return _score(state.reward, f"ended in {position.state!r}")
+        if position.answer is not None:
+            return _score(state.answers.get(position.answer, 0.0), f"stopped in {position.state!r} with {position.answer!r}")
+        return _score(0.0, f"not ended: still in {position.state!r}")
 
     def _next_state(self, state: str, link: str) -> str:
         """Return where a link leads this time."""

@@ -25,6 +25,7 @@ ANSWER = 20_000
 _JUDGES = {
     "builtin": "the built-in value function (not a language model)",
     "constant": "a constant value, without information",
+    "reward": "the environment's rewards (not a result on a benchmark)",
     "oracle": "an oracle that knows the benchmark's score",
 }
 
@@ -145,6 +146,8 @@ def _labels(config: Config, oracle: bool) -> tuple[str, ...]:
         labels.append("Built-in agent: not a language model")
     if config.value.kind == "constant":
         labels.append("Constant values: no information for the search")
+    if config.value.kind == "reward":
+        labels.append("Trained with reward: the search read the environment's rewards")
     if oracle:
         labels.append("Oracle values: headroom, not a result")
     return tuple(labels)

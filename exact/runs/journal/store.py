@@ -80,6 +80,8 @@ class ResultLine(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the agent was informed of the benchmark's score."""
     informed: int | None = None
     """Evaluations of an oracle that hold the benchmark's score; with none it was no oracle. None for others, or where not counted."""
+    trained_with_reward: bool = False
+    """Whether the agent read the environment's rewards, as only training on tasks of no benchmark may."""
     same_task: bool = False
     """Whether reflections on the same task, with any seed, could be recalled."""
     touched: int = 0
@@ -99,6 +101,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the tasks come from a suite; False where from `--url`."""
     oracle: bool = False
     """Whether the agent is informed of the benchmark's score: headroom, never a result."""
+    trained_with_reward: bool = False
+    """Whether the agent reads the environment's rewards, as only training on tasks of no benchmark may."""
     versions: dict[str, str] = {}
 
 

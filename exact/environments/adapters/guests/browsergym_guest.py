@@ -116,13 +116,13 @@ class BrowserGymGuest:
                 raise ActionError(f"{action['key']}: [{id}] is text that BrowserGym does not mark: name the element that it is in")
         if stops and not action["args"][0]:
             self._over = True
-            return {"observation": None, "terminated": True}
+            return {"observation": None, "terminated": True, "reward": 0.0}
         observation, reward, terminated, truncated, _ = self._env.step(self._code(action))
         self._best = max(self._best, float(reward))
         if observation["last_action_error"] and not stops:
             raise ActionError(f"{action['key']}: {' '.join(observation['last_action_error'].split())[:300]}")
         self._over = bool(terminated or truncated or stops)
-        return {"observation": None if self._over else self._seen(observation), "terminated": self._over}
+        return {"observation": None if self._over else self._seen(observation), "terminated": self._over, "reward": float(reward)}
 
     def evaluate(self, outcome: dict[str, Any]) -> dict[str, Any]:
         """Return the largest reward of the episode as score."""

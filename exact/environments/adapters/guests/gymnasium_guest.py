@@ -72,11 +72,11 @@ class GymnasiumGuest:
             raise ActionError("the episode is over: reset first")
         if action["name"] == "stop":
             self._ended = True
-            return {"observation": None, "terminated": True}
+            return {"observation": None, "terminated": True, "reward": 0.0}
         observation, reward, terminated, truncated, self._info = self._env.step(self._action(action))
         self._total += float(reward)
         self._ended = bool(terminated or truncated)
-        return {"observation": None if self._ended else self._seen(observation), "terminated": self._ended}
+        return {"observation": None if self._ended else self._seen(observation), "terminated": self._ended, "reward": float(reward)}
 
     def evaluate(self, outcome: dict[str, Any]) -> dict[str, Any]:
         """Return the total reward, and whether it suffices. A success reported in `info` takes precedence."""

@@ -1,0 +1,122 @@
+"""Environments whose rewards a value function or a trainer reads.
+
+An environment of reinforcement learning gives a reward for each step (`RewardSource`). `rewarded_factory` records the total reward of each
+path of actions, which the value function of kind `reward` reads. `ScoredEnvironment` makes a RewardSource of any other environment: its
+score when the episode ends is the reward of the last step.
+"""
+
+from __future__ import annotations
+
+import math
+
+from exact.action import Action, ActionSpace
+from exact.environments.base import Capabilities, Environment, EnvironmentFactory, ForkableFactory, RewardSource, Snapshot, Transition
+from exact.environments.oracle import EpisodeScores, InformedFactory, InformedForkableFactory
+from exact.errors import EnvironmentFailure, UsageError
+from exact.observation import Observation
+from exact.task import Outcome, Score, Task
+
+Totals = EpisodeScores
+"""Total rewards, on the environment's own scale, by task id followed by the canonical texts of the actions."""
+
+
+def rewarded_factory(environments: EnvironmentFactory, totals: Totals) -> InformedFactory:
+    """Wrap a factory so that the total reward of each path is written into `totals`. The result is forkable if the factory is."""
+    if isinstance(environments, ForkableFactory):
+        return _RewardedForkableFactory(environments, totals)
+    return _RewardedFactory(environments, totals)
+
+
+def reward_of(environment: Environment) -> float:
+    """Return the reward of an environment's last step.
+
+    Raises UsageError where the environment gives no rewards, EnvironmentFailure for one that is no finite number.
+    """
+    if not isinstance(environment, RewardSource):
+        raise UsageError(f"{type(environment).__name__} gives no rewards: it needs a method `reward() -> float`, or another value.kind")
+    reward = float(environment.reward())
+    if not math.isfinite(reward):
+        raise EnvironmentFailure(f"{type(environment).__name__} gave the reward {reward}: a reward is a finite number")
+    return reward
+
+
+class _Rewards(InformedFactory):
+    async def record(self, environment: Environment, path: tuple[str, ...], action: Action, *, ended: bool, simulation: bool) -> None:
+        """Record the total reward of the path."""
+        self.scores[path] = self.scores.get(path[:-1], 0.0) + reward_of(environment)
+
+
+class _RewardedFactory(_Rewards):
+    """Factory of environments that record their rewards."""
+
+
+class _RewardedForkableFactory(_Rewards, InformedForkableFactory):
+    """Forkable factory of environments that record their rewards."""
+
+
+class ScoredEnvironment:
+    """An environment that gives its score as the reward of the step that ends the episode, and 0 for all others.
+
+    Its evaluator is called there, so a later `evaluate` is answered with the same score.
+    """
+
+    def __init__(self, inner: Environment) -> None:
+        self._inner, self._taken = inner, list[str]()
+        self._score: Score | None = None
+        self._reward = 0.0
+        self._paths: dict[str, tuple[str, ...]] = {}
+        """Actions that lead to the state of each snapshot, by its id."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._inner.capabilities
+
+    @property
+    def actions(self) -> ActionSpace:
+        return self._inner.actions
+
+    def reward(self) -> float:
+        """Return the score in [0, 1] where the last step ended the episode, else 0."""
+        return self._reward
+
+    async def reset(self, task: Task) -> Observation:
+        self._begin(())
+        return await self._inner.reset(task)
+
+    async def step(self, action: Action) -> Transition:
+        """Carry out the step. Where it ends the episode, evaluate it."""
+        transition = await self._inner.step(action)
+        self._taken.append(action.key)
+        self._reward, self._score = 0.0, None
+        if transition.terminated and self.capabilities.evaluates:
+            answer = " ".join(map(str, action.args)) if self.actions.is_final(action) else None
+            self._score = await self._inner.evaluate(Outcome(actions=tuple(self._taken), answer=answer))
+            self._reward = self._score.value
+        return transition
+
+    async def snapshot(self) -> Snapshot:
+        snapshot = await self._inner.snapshot()
+        self._paths[snapshot.id] = tuple(self._taken)
+        return snapshot
+
+    async def restore(self, snapshot: Snapshot) -> Observation:
+        self._begin(self._paths.get(snapshot.id, ()))
+        return await self._inner.restore(snapshot)
+
+    async def evaluate(self, outcome: Outcome) -> Score:
+        return self._score or await self._inner.evaluate(outcome)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    def __getattr__(self, name: str) -> object:
+        """Return any other attribute of the environment, such as `obstacle` or `processor`."""
+        return getattr(self._inner, name)
+
+    def _begin(self, taken: tuple[str, ...]) -> None:
+        self._taken, self._reward, self._score = list(taken), 0.0, None
+
+
+def with_rewards(environment: Environment) -> Environment:
+    """Return an environment that is a RewardSource: the environment itself where it is one, else a ScoredEnvironment."""
+    return environment if isinstance(environment, RewardSource) else ScoredEnvironment(environment)

@@ -37,6 +37,7 @@ COMMANDS = {
     "check": ("exact.cli.check:check", "Check an environment against the contract that search relies on."),
     "cost": ("exact.cli.cost:cost", "Print the tokens and money that the model calls of a run used."),
     "prompts": ("exact.cli.prompts:prompts", "Show the prompts that models are sent."),
+    "mcp": ("exact.cli.mcp:mcp", "Serve exact to MCP clients: solve, show trees, search memories."),
     "config": ("exact.cli.config:config", "Show a configuration with its defaults."),
     "doctor": ("exact.cli.doctor:doctor", "Show what is installed, what is missing, and how to install it."),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import click
 import msgspec
@@ -12,6 +11,7 @@ from exact.cli.task_files import are_task_files, is_task_file, read_task_files
 from exact.cli.terminal import echo
 from exact.config import Config, load
 from exact.errors import UsageError
+from exact.library.tasks import page_task
 from exact.safety import is_web
 from exact.task import Task
 
@@ -139,8 +139,7 @@ def _own_site(url: str | None, goal: str | None, services: Path | None, tasks: t
         raise UsageError('--url requires --goal and no TASK: exact run --url https://example.org --goal "Find the opening hours"')
     if not is_web(url):
         raise UsageError(f"invalid --url {url!r}: write a web address such as https://host/path")
-    parts = urlsplit(url)
-    task = Task(id=f"site/{parts.netloc}{parts.path}".rstrip("/"), instruction=goal, start=url)
+    task = page_task(url, goal)
     return (task if services is None else _with_services(task, services),)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from exact.errors import UsageError, unknown
+from exact.safety import is_web
 from exact.task import Task
 
 AnyTask = Task | str
@@ -23,6 +26,16 @@ def task_of(given: AnyTask) -> Task:
             f"{given!r} stands for {len(found)} tasks: name one of them, such as {found[0].id!r}" if found else f"no task {given!r}"
         )
     return found[0]
+
+
+def page_task(url: str, instruction: str) -> Task:
+    """Return the task of following an instruction from a page on. Raises UsageError where the address is no web page's."""
+    if not is_web(url):
+        raise UsageError(f"invalid url {url!r}: write a web address such as https://host/path")
+    if not instruction.strip():
+        raise UsageError("the instruction is empty: say what is to be done or found")
+    parts = urlsplit(url)
+    return Task(id=f"site/{parts.netloc}{parts.path}".rstrip("/"), instruction=instruction, start=url)
 
 
 def is_of_suite(task: Task) -> bool:

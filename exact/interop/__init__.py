@@ -1,0 +1,1 @@
+"""Servers and adapters that let other people's tools use exact: MCP clients, inspect_ai, BrowserGym and AgentLab."""

@@ -23,6 +23,7 @@ COMMANDS = {
     "init": ("exact.cli.init:init", "Write the files for your own application and check them."),
     "login": ("exact.cli.login:login", "Log in to a site by hand and save the session."),
     "resume": ("exact.cli.resume:resume", "Resume a run that was interrupted or that failed."),
+    "status": ("exact.cli.status:status", "Print what a run has done so far, what it cost, and the time left."),
     "bench": ("exact.cli.bench:bench", "Run several agents on a suite at equal budgets and compare them."),
     "compare": ("exact.cli.compare:compare", "Compare two runs task by task."),
     "rescore": ("exact.cli.rescore:rescore", "Replay the committed actions of a run in fresh environments and evaluate them."),

@@ -17,6 +17,7 @@ from exact.environments.pool.capacity import Capacity
 from exact.errors import InfrastructureError, JournalError, UncertainCommit, UsageError
 from exact.evaluation.engine import Engine, Hung
 from exact.evaluation.folder import AttemptRecord, BenchFolder, Replay, Result, result_of
+from exact.evaluation.money import MoneyCap
 from exact.evaluation.plan import Plan
 from exact.runs.journal.store import ResultLine, RunFolder, append_line
 from exact.task import Task
@@ -55,6 +56,8 @@ class Schedule:
     parallel: int
     capacity: Capacity | None = None
     """Bound on the memory of all attempts together; None for no bound. One attempt is always allowed."""
+    money: MoneyCap | None = None
+    """Bound on the money of all attempts together; None for no bound."""
     rounds: Mapping[str, int] = field(default_factory=dict)
     """Size of a round, in tasks in the order of the plan, for agents whose attempts depend on each other because they share a memory.
 
@@ -76,7 +79,7 @@ class Schedule:
     """Number of tasks at the beginning of the plan that have all ended, by agent."""
 
     async def run(self) -> list[Result]:
-        """Run the attempts that are left. Return every result in the order of the plan.
+        """Run the attempts that are left. Return every result in the order of the plan; some are missing where the money did not suffice.
 
         Raises UsageError or JournalError, after which the benchmark can be resumed.
         """
@@ -89,6 +92,8 @@ class Schedule:
         try:
             while waiting or self._running:
                 await self._start(waiting)
+                if not self._running:  # what is left does not fit within the money
+                    break
                 done, _ = await asyncio.wait(self._running, timeout=LOOK_AGAIN if waiting else None, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     again = self._ended(self._running.pop(task), task)
@@ -97,7 +102,7 @@ class Schedule:
         finally:
             await self._stop()
         self.folder.write_results(self._results)
-        return [self._results[agent, task.id] for agent, task in self._plan.pairs]
+        return [self._results[agent, task.id] for agent, task in self._plan.pairs if (agent, task.id) in self._results]
 
     def _jobs(self) -> list[_Job]:
         """Return the jobs that are left, in the order of the plan."""
@@ -117,6 +122,8 @@ class Schedule:
             job = await self._next(waiting)
             if job is None:
                 return
+            if self.money is not None:
+                self.money.reserve(job.agent, job.task.id)
             work = self.engine.attempt(job.agent, job.task) if job.line is None else self.engine.replay(job.agent, job.task)
             self._running[asyncio.ensure_future(work)] = job
 
@@ -143,7 +150,9 @@ class Schedule:
             self.notify(f"{job.task.id} is on a site that is not isolated: {_ALONE}")
 
     def _is_ready(self, job: _Job) -> bool:
-        """Return whether every attempt that the job depends on has ended."""
+        """Return whether the job fits within the money, and every attempt that it depends on has ended."""
+        if self.money is not None and not self.money.admits(job.agent, job.task.id):
+            return False
         if (size := self.rounds.get(job.agent)) is None:
             return True
         while (ended := self._ended_first[job.agent]) < len(self._plan.tasks):
@@ -154,6 +163,8 @@ class Schedule:
 
     def _ended(self, job: _Job, made: asyncio.Task[ResultLine | Replay]) -> _Job | None:
         """Record how a job ended. Return the job that follows from it: a rerun, a replay or None."""
+        if self.money is not None:
+            self.money.settle(job.agent, job.task)
         try:
             line = made.result()
         except (UsageError, JournalError):

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from exact.cli.bench import lane_engine
+from exact.cli.bench_engine import lane_engine
 from exact.errors import (
     AnswerError,
     EnvironmentFailure,

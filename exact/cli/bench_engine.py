@@ -1,0 +1,111 @@
+"""The engine of a benchmark, and the limits on the resources of its attempts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from exact.cli.terminal import echo
+from exact.errors import UsageError
+
+if TYPE_CHECKING:
+    from exact.evaluation.engine import Engine
+    from exact.evaluation.folder import BenchFolder
+    from exact.evaluation.local import LocalEngine
+
+
+class ResourceLimits(NamedTuple):
+    """Limits on the resources of all attempts together; None for no limit."""
+
+    memory: float | None = None
+    """GiB."""
+    cores: float | None = None
+    """Busy processors above which no further environment is used."""
+    environments: int | None = None
+    """Open environments of each kind."""
+    hang: float | None = None
+    """Seconds of silence after which an attempt is killed."""
+
+
+@contextlib.asynccontextmanager
+async def open_engine(folder: BenchFolder, engine: str, parallel: int, bounds: ResourceLimits) -> AsyncIterator[Engine]:
+    if engine == "ray":
+        from functools import partial
+
+        from exact.benchmarks.open import environment_kind
+        from exact.evaluation.ray_engine import RayEngine
+
+        async with RayEngine(
+            folder.path,
+            lanes=parallel,
+            hang=bounds.hang,
+            make=f"{__name__}:lane_engine",
+            arguments=(parallel, bounds.cores, bounds.environments),
+            key=partial(environment_kind, benchmark=not folder.plan.own),
+        ) as lanes:
+            yield lanes
+        return
+    async with local_engine(folder, parallel, bounds) as local:
+        yield local
+
+
+def lane_engine(folder: BenchFolder, lanes: int, cores: float | None, environments: int | None) -> LocalEngine:
+    """Return the engine of one of `lanes`, with its part of the limits. The process that started the lanes detects hangs."""
+    part = ResourceLimits(cores=cores and cores / lanes, environments=environments and max(1, environments // lanes))
+    return local_engine(folder, 1, part, share=1 / lanes)
+
+
+def local_engine(folder: BenchFolder, parallel: int, bounds: ResourceLimits, *, share: float = 1.0) -> LocalEngine:
+    """Return an engine that runs attempts in this process. `share`, in (0, 1]: its part of the providers' rate limits."""
+    from functools import partial
+
+    from exact.benchmarks.open import environment_kind, open_environments
+    from exact.environments.pool.capacity import PoolLimits
+    from exact.evaluation.local import LocalEngine
+
+    notified, benchmark = set[str](), not folder.plan.own
+
+    def notify(text: str) -> None:
+        if text not in notified:
+            notified.add(text)
+            echo(f"exact: {text}", err=True)
+
+    return LocalEngine(
+        folder,
+        open_environments=lambda task, config: open_environments(task, config, benchmark=benchmark, notify=notify),
+        key=partial(environment_kind, benchmark=benchmark),
+        limits=PoolLimits(environments=bounds.environments or _wanted(folder) * parallel, processors=bounds.cores),
+        hang=bounds.hang,
+        share=share,
+    )
+
+
+def _wanted(folder: BenchFolder) -> int:
+    """Return how many environments one attempt may hold at once."""
+    from exact.evaluation.local import environments_wanted
+
+    return max(environments_wanted(folder.agent(agent)[1]) for agent in folder.plan.agents)
+
+
+def fitting(folder: BenchFolder, parallel: int, environments: int | None) -> int:
+    """Return how many attempts can run at once and have all their environments.
+
+    An attempt that waits for an environment while it holds another could wait for ever. Raises UsageError where none fits.
+    """
+    if environments is not None and environments < _wanted(folder):
+        raise UsageError(
+            f"--environments {environments} is too few: one attempt may need {_wanted(folder)}; give more, or search.workers=1"
+        )
+    return parallel if environments is None else min(parallel, environments // _wanted(folder))
+
+
+def memory_limit(gib: float | None) -> int | None:
+    """Return the limit in bytes; by default 0.8 of the free memory, None where the system does not report it."""
+    if gib is not None:
+        return int(gib * 2**30)
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        line = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable"))
+        return int(int(line.split()[1]) * 1024 * 0.8)
+    return None

@@ -1,0 +1,169 @@
+"""The plan of a benchmark, from the arguments of `exact bench`."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exact.cli.terminal import echo
+from exact.errors import UsageError
+
+if TYPE_CHECKING:
+    from exact.config import Config
+    from exact.evaluation.folder import BenchFolder
+    from exact.evaluation.money import money_limit
+    from exact.evaluation.plan import BenchSession
+    from exact.task import Task
+
+
+def create(
+    suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], unequal: bool, overrides: tuple[str, ...],
+    reruns: int, same_task: bool, out: Path | None, money: float | None,
+) -> BenchFolder:  # fmt: skip
+    """Create a benchmark. Every wrong argument is reported before anything is written."""
+    from exact.cli.task_files import are_task_files
+    from exact.evaluation.agents import agent_config
+    from exact.evaluation.folder import BenchFolder
+    from exact.evaluation.plan import Plan, at_equal_budgets, budget_of, checked_names, require_equal_judges
+    from exact.runs.runner import check_models, refuse_reward
+    from exact.search.registry import algorithm
+
+    if not suite or not agents:
+        raise UsageError("no suite or no agent given: exact bench miniwob/@browsergym --agent react --agent mcts --seeds 0..4")
+    tasks = _tasks(suite, seeds)
+    configs = [agent_config(each, overrides) for each in agents]
+    names = checked_names([config.name for config in configs])
+    configs, caps = at_equal_budgets(configs, budget_of(budget), own=unequal)
+    if money is not None:
+        for config in configs:
+            money_limit(config)
+    own = are_task_files(suite)
+    if _asks_models(tasks, own):
+        require_equal_judges(configs)
+    for config in configs:
+        algorithm(config.search)
+        check_models(config)
+        if config.value.kind == "reward":
+            refuse_reward(tasks, benchmark=not own)
+        if config.models.strict_nltk:
+            from exact.benchmarks.webarena.word_tokenize import word_tokenize
+
+            word_tokenize()
+    session = _session()
+    plan = Plan(
+        suite=" ".join(_named(suite, own)) + (f" seeds {seeds}" if seeds else ""),
+        own=own,
+        agents=names,
+        tasks=tasks,
+        budget=caps,
+        own_budgets=unequal,
+        reruns=reruns,
+        same_task=same_task,
+        versions=session.versions,
+        machine=session.machine,
+        begun=session.begun,
+    )
+    return BenchFolder.create(out or _free(), plan, {config.name: _remembering(config, same_task) for config in configs})
+
+
+def add_session(folder: BenchFolder) -> None:
+    if changes := folder.add_session(_session()):
+        listed = ", ".join(f"{name} {old} -> {new}" for name, (old, new) in changes.items())
+        echo(f"exact: {folder.path} resumes with other code or on another machine, which its tables will say: {listed}", err=True)
+
+
+def _session() -> BenchSession:
+    """Return the description of the present session."""
+    import platform
+
+    from exact.evaluation.plan import BenchSession
+    from exact.runs.journal.versions import versions
+
+    machine = {"system": platform.platform(), "cores": str(os.cpu_count())}
+    return BenchSession(versions=versions(), machine=machine, begun=datetime.now(UTC).isoformat(timespec="seconds"))
+
+
+def _remembering(config: Config, same_task: bool) -> Config:
+    """Return the configuration that shows, or hides, reflections from other seeds of the same task."""
+    import msgspec
+
+    return msgspec.structs.replace(config, reflection=msgspec.structs.replace(config.reflection, exclude_same_task=not same_task))
+
+
+def _named(suite: tuple[str, ...], own: bool) -> tuple[str, ...]:
+    """Return the patterns for tables: task files by their names, without their folders."""
+    if not own:
+        return suite
+    return tuple(f"{Path(file).name}{sign}{pattern}" for file, sign, pattern in (each.partition("#") for each in suite))
+
+
+def _asks_models(tasks: tuple[Task, ...], own: bool) -> bool:
+    """Return whether the evaluator of any task may ask a model."""
+    from exact.benchmarks import registry
+    from exact.benchmarks.base import ModelEvaluatedSuite
+    from exact.benchmarks.own import by_rules
+
+    return any(by_rules(task) if own else isinstance(registry.suite(task.id), ModelEvaluatedSuite) for task in tasks)
+
+
+def _own_tasks(files: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
+    """Return the tasks of files, with the given seeds or with their own."""
+    import msgspec
+
+    from exact.benchmarks.ids import join, split_pattern
+    from exact.cli.task_files import read_task_files
+
+    tasks = read_task_files(files)
+    if seeds is not None:
+        names = {task.id: split_pattern(f"{task.id.partition('?')[0]}?seed={seeds}") for task in tasks}
+        tasks = tuple(
+            msgspec.structs.replace(task, id=join(names[task.id][0], seed), seed=seed) for task in tasks for seed in names[task.id][1]
+        )
+    if duplicates := [id for id, count in Counter(task.id for task in tasks).items() if count > 1]:
+        raise UsageError(f"two tasks are named {duplicates[0]}: give each its own id or seed")
+    return tasks
+
+
+def _tasks(suite: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
+    """Return the tasks that patterns name. A bare suite or task file stands for all its tasks."""
+    from exact.benchmarks import registry
+    from exact.cli.task_files import are_task_files
+
+    if are_task_files(suite):
+        return _own_tasks(suite, seeds)
+    patterns = []
+    for each in suite:
+        name, found, query = each.partition("?")
+        name = name if "/" in name else f"{name}/*"
+        patterns.append(f"{name}?{query}" if found else f"{name}?seed={seeds or 0}")
+    return tuple(registry.expand(patterns))
+
+
+def check_fixed(path: Path, given: Mapping[str, object]) -> None:
+    """Raise UsageError where an option was given that is fixed since the benchmark was created."""
+    if names := ", ".join(name for name, value in given.items() if value):
+        raise UsageError(
+            f"{names} cannot be changed with --resume: {path} continues as it was created; leave it out, or choose another --out"
+        )
+
+
+def check_same(folder: BenchFolder, suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None) -> None:
+    """Raise UsageError where the given tasks or agents are not those of the benchmark."""
+    from exact.evaluation.agents import agent_config
+
+    plan = folder.plan
+    if suite and {task.id for task in _tasks(suite, seeds)} != {task.id for task in plan.tasks}:
+        raise UsageError(f"{folder.path} has other tasks ({plan.suite}): name none with --resume, or choose another --out")
+    if agents and {agent_config(each).name for each in agents} != set(plan.agents):
+        raise UsageError(f"{folder.path} has other agents ({', '.join(plan.agents)}): name none with --resume, or choose another --out")
+
+
+def _free() -> Path:
+    number = 1
+    while Path("runs", f"bench-{number}").exists():
+        number += 1
+    return Path("runs", f"bench-{number}")

@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from asyncio.subprocess import Process, SubprocessStreamProtocol
 from pathlib import Path
 from typing import Any
+
+
+def kill(process: int) -> None:
+    """End a process at once. Raises ProcessLookupError where there is none."""
+    os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))  # on Windows every signal ends a process at once
+
+
+def kill_group(leader: int) -> None:
+    """End a process group at once; on systems without groups, its leader. Raises ProcessLookupError where there is none."""
+    if hasattr(os, "killpg"):
+        os.killpg(leader, signal.SIGKILL)
+    else:
+        kill(leader)
 
 
 class Child(Process):

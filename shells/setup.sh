@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make .venv, install exact into it, and find a browser. Running it again changes nothing that is up to date.
-# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp]
+# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--docs] [--types]
 #   --no-test     omit the packages that only tests need
 #   --sandbox     find or fetch gVisor's runsc, which forkable environments need
 #   --webarena    install WebArena's and VisualWebArena's task files and evaluators in .bench/venvs/webarena (500 MB)
@@ -12,6 +12,8 @@
 #   --browsergym  install BrowserGym and WebArena's environment (300 MB) in $XDG_CACHE_HOME/exact/browsergym
 #                 (~/.cache/exact/browsergym); EXACT_BROWSERGYM names the Python of another virtual environment
 #   --llamacpp    install llama.cpp's server and the weights of a small model in .bench/venvs/llamacpp (230 MB)
+#   --docs        install mkdocs-material and mkdocstrings in .bench/venvs/docs (80 MB), for shells/docs.sh
+#   --types       install Pyright with its Node.js in .bench/venvs/types (250 MB), for the test of the public types
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -27,7 +29,7 @@ has_all() {
   for name in "$@"; do has "$name" || return 1; done
 }
 
-wanted="test" sandbox="" webarena="" verified="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp=""
+wanted="test" sandbox="" webarena="" verified="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp="" docs="" types=""
 for option in "$@"; do
   case "$option" in
     --no-test) wanted="run" ;;
@@ -40,8 +42,10 @@ for option in "$@"; do
     --desktop) desktop="yes" ;;
     --browsergym) browsergym="yes" ;;
     --llamacpp) llamacpp="yes" ;;
+    --docs) docs="yes" ;;
+    --types) types="yes" ;;
     *)
-      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp]" >&2
+      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--docs] [--types]" >&2
       exit 2
       ;;
   esac
@@ -154,6 +158,8 @@ apart() { # a separate virtual environment for constraints/NAME.txt, which lists
 [ -z "$webarena" ] || apart webarena "the evaluators of WebArena and VisualWebArena"
 [ -z "$verified" ] || apart webarena-verified "the evaluators of WebArena-Verified"
 [ -z "$sites" ] || apart sites "Trac and Wagtail"
+[ -z "$docs" ] || apart docs "mkdocs-material and mkdocstrings"
+[ -z "$types" ] || apart types "Pyright"
 [ -z "$llamacpp" ] || apart llamacpp "llama.cpp's server and a small model"
 
 driver() { # succeeds if Playwright's driver starts, else prints the reason

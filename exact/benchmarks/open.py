@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ import msgspec
 
 from exact.config import Config
 from exact.environments.base import EnvironmentFactory
-from exact.errors import UsageError
+from exact.errors import EnvironmentFailure, UsageError
 from exact.task import Task
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 DECLARED = ("services", "hosts", "outside", "browser", "evaluate", "geolocation")
 """The fields of a task's metadata and private part that its environments depend on."""
+
+_IN_BROWSER = frozenset({"miniwob", "webarena", "webarena_verified", "visualwebarena", "trac", "wagtail"})
+"""Suites whose environments are browsers of this package."""
 
 Notify = Callable[[str], None]
 
@@ -41,6 +44,31 @@ def environment_kind(task: Task, *, benchmark: bool = True) -> str:
 
     suite = registry.suite(task.id)
     return json.dumps([suite.name, suite.kind(task) if isinstance(suite, MixedSuite) else "", *declared])
+
+
+def check_environments(tasks: Iterable[Task], config: Config, *, benchmark: bool = True) -> None:
+    """Check that the environments of tasks can be opened here, without starting or writing anything.
+
+    `benchmark`: as in `open_environments`. Raises UsageError that names what is missing and the way to get it.
+    """
+    from exact.environments.browser.launch.find import find_browser
+
+    needs_browser = not benchmark
+    for task in {environment_kind(each, benchmark=benchmark): each for each in tasks}.values():
+        if not benchmark:
+            break
+        from exact.benchmarks import registry
+        from exact.benchmarks.base import EquippedSuite
+
+        suite = registry.suite(task.id)
+        if isinstance(suite, EquippedSuite):
+            suite.check(task)
+        needs_browser = needs_browser or suite.name in _IN_BROWSER
+    if needs_browser and not getattr(config.browser, "cdp_url", ""):
+        try:
+            find_browser(config.browser.headed)
+        except EnvironmentFailure as error:
+            raise UsageError(str(error)) from error
 
 
 def open_environments(

@@ -15,6 +15,7 @@ from exact.cli.progress import RunProgress
 from exact.cli.terminal import echo
 from exact.config import Config
 from exact.errors import EvaluatorError, ExactError
+from exact.hints import system_lacks
 from exact.library.runner import Runner
 from exact.runs.environment_cache import EnvironmentCache
 from exact.runs.journal.file import read_journal
@@ -38,6 +39,8 @@ def attempt(
     """Run the unfinished tasks of a run and return the exit code. Raises EvaluatorError, after recording it in `junit`."""
     from exact.cli.junit import is_solved, write_junit
 
+    if lacks := system_lacks():
+        echo(f"exact: {lacks}", err=True)
     try:
         lines = asyncio.run(_attempt(folder, config, as_json=as_json, repeat_uncertain=repeat_uncertain))
     except (KeyboardInterrupt, asyncio.CancelledError):

@@ -25,6 +25,7 @@ def create(
     reruns: int, same_task: bool, out: Path | None, money: float | None,
 ) -> BenchFolder:  # fmt: skip
     """Create a benchmark. Every wrong argument is reported before anything is written."""
+    from exact.benchmarks.open import check_environments
     from exact.cli.task_files import are_task_files
     from exact.evaluation.agents import agent_config
     from exact.evaluation.folder import BenchFolder
@@ -53,6 +54,7 @@ def create(
             from exact.benchmarks.webarena.word_tokenize import word_tokenize
 
             word_tokenize()
+        check_environments(tasks, config, benchmark=not own)
     session = _session()
     plan = Plan(
         suite=" ".join(_named(suite, own)) + (f" seeds {seeds}" if seeds else ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from typing import TYPE_CHECKING
 
 import click
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 @click.option("--model", metavar="NAME", help="Model to test with a few short calls, to show its features.")
 @click.option("--provider", metavar="NAME", default="", help="Provider of the model: `exact config providers` lists them.")
 @click.option("--base-url", metavar="URL", help="Address of the model's server, if not OpenAI: http://127.0.0.1:8000/v1")
+@click.option("--fix", is_flag=True, help="Install the missing parts that need no decision of yours, then check again.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def doctor(model: str | None, provider: str, base_url: str | None, as_json: bool) -> int:
+def doctor(model: str | None, provider: str, base_url: str | None, fix: bool, as_json: bool) -> int:
     """Show what is installed, what is missing, and how to install it.
 
     The exit code is 1 where a required part is missing or the model does not answer.
@@ -33,6 +35,8 @@ def doctor(model: str | None, provider: str, base_url: str | None, as_json: bool
     if (base_url or provider) and not model:
         raise UsageError(f"{'--base-url' if base_url else '--provider'} requires --model: give the name of the model")
     checks = health.checks()
+    if fix and _repair(checks):
+        checks = health.checks()
     report = None
     if model:
         from exact.cli.model_check import check_model
@@ -42,6 +46,20 @@ def doctor(model: str | None, provider: str, base_url: str | None, as_json: bool
     well = all(check.ok or not check.required for check in checks) and (report is None or not report.error)
     echo(_json(well, checks, report) if as_json else _text(well, checks, report))
     return 0 if well else 1
+
+
+def _repair(checks: list[HealthCheck]) -> bool:
+    """Run the commands that install missing parts, each announced on stderr. Return whether there were any."""
+    from exact.cli import repair
+
+    planned = [(check.name, repair.commands(check)) for check in checks]
+    for name, commands in planned:
+        for command in commands:
+            echo(f"doctor: {name}: {shlex.join(command)}", err=True)
+            if not repair.run(command):
+                echo(f"doctor: {name}: the command failed", err=True)
+                break
+    return any(commands for _, commands in planned)
 
 
 def _at(config: ModelConfig, base_url: str | None) -> ModelConfig:

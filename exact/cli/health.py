@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -15,11 +16,11 @@ import msgspec
 
 import exact
 from exact.errors import ExactError
+from exact.hints import FIX, set_up, system_lacks, with_apt
 
 _GIB = 2**30
-_NEEDED = {"memory": 1 * _GIB, "disk": _GIB // 2, "shared memory": _GIB // 16}
+_NEEDED = {"memory": 1 * _GIB, "disk": _GIB // 2, "temporary folder": _GIB // 2, "shared memory": _GIB // 16}
 """Bytes that a search with one browser and its run folder use."""
-_INSTALL = "shells/setup.sh, or pip install 'exact-agent[miniwob]'"
 
 
 class HealthCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,12 +41,13 @@ def checks() -> list[HealthCheck]:
     return [
         _python(),
         HealthCheck(name="exact", ok=True, found=f"{exact.__version__} in {Path(exact.__file__).parent}"),
+        _system(),
         _driver(),
         _browser(),
-        _package("miniwob", "the MiniWoB++ tasks", required=False),
+        _package("miniwob", "the MiniWoB++ tasks", extra="'exact-agent[miniwob]'", required=False),
         _package("openai", "language models"),
         _key("OPENAI_API_KEY"),
-        _program("dot", "draws static trees", "apt-get install graphviz"),
+        _program("dot", "draws static trees", with_apt("graphviz", otherwise="install Graphviz")),
         _sandbox(),
         _desktop(),
         _browsergym(),
@@ -59,31 +61,42 @@ def _python() -> HealthCheck:
     return HealthCheck(name="python", ok=ok, found=f"{platform.python_version()} in {sys.prefix}", fix="install Python 3.11 or newer")
 
 
-def _package(name: str, purpose: str, *, required: bool = True) -> HealthCheck:
+def _system() -> HealthCheck:
+    """Say what a system other than Linux lacks."""
+    found = f"{platform.system()} {platform.release()}"
+    if sys.platform == "linux":
+        return HealthCheck(name="system", ok=True, found=found, required=False)
+    fix = "use Linux, or WSL 2 on Windows" if sys.platform == "win32" else "use Linux"
+    return HealthCheck(name="system", ok=False, found=f"{found}: {system_lacks()}", fix=fix, required=False)
+
+
+def _package(name: str, purpose: str, *, extra: str = "", required: bool = True) -> HealthCheck:
     try:
         return HealthCheck(name=name, ok=True, found=metadata.version(name), required=required)
     except metadata.PackageNotFoundError:
-        return HealthCheck(name=name, ok=False, found=f"not installed ({purpose})", fix=_INSTALL, required=required)
+        return HealthCheck(name=name, ok=False, found=f"not installed ({purpose})", fix=f"pip install {extra or name}", required=required)
 
 
 def _driver() -> HealthCheck:
     check = _package("playwright", "drives the browser")
     if not check.ok:
         return check
-    from exact.environments.browser.launch.driver import WAY_OUT, driver_fault
+    from exact.environments.browser.launch.driver import driver_fault, way_out
 
     fault = driver_fault()
-    return msgspec.structs.replace(check, ok=not fault, found=f"its driver does not start: {fault}" if fault else check.found, fix=WAY_OUT)
+    return msgspec.structs.replace(
+        check, ok=not fault, found=f"its driver does not start: {fault}" if fault else check.found, fix=way_out()
+    )
 
 
 def _browser() -> HealthCheck:
-    from exact.environments.browser.launch.find import WAY_OUT, browser_version, find_browser
+    from exact.environments.browser.launch.find import browser_version, find_browser, way_out
 
     try:
         path = find_browser()
         return HealthCheck(name="browser", ok=True, found=f"{browser_version(path)} in {path}")
     except ExactError as error:
-        return HealthCheck(name="browser", ok=False, found=str(error).removesuffix(f": {WAY_OUT}"), fix=WAY_OUT)
+        return HealthCheck(name="browser", ok=False, found=str(error).removesuffix(f": {way_out()}"), fix=way_out())
 
 
 def _key(variable: str) -> HealthCheck:
@@ -100,12 +113,12 @@ def _program(name: str, purpose: str, fix: str) -> HealthCheck:
 def _sandbox() -> HealthCheck:
     """Check that environments fork, by a checkpoint and a restore."""
     from exact.environments.sandbox.probe import probe_forking, suggest_fix
-    from exact.environments.sandbox.runsc import INSTALL_HINT, find_runsc
+    from exact.environments.sandbox.runsc import find_runsc, install_hint
 
     try:
         runsc = find_runsc()
     except ExactError as error:
-        return HealthCheck(name="runsc", ok=False, found=str(error), fix=INSTALL_HINT, required=False)
+        return HealthCheck(name="runsc", ok=False, found=str(error), fix=install_hint(), required=False)
     where = f"{runsc.version} in {runsc.path}"
     try:
         proof = asyncio.run(probe_forking())
@@ -120,26 +133,36 @@ def _sandbox() -> HealthCheck:
 def _desktop() -> HealthCheck:
     from exact.environments.desktop import absent
 
-    missing, fix = absent(), "shells/setup.sh --desktop, and pip install 'exact-agent[desktop]'"
+    missing, fix = absent(), f"{set_up('--desktop', FIX)}, and pip install 'exact-agent[desktop]'"
     return HealthCheck(name="desktop", ok=not missing, found=missing or "its programs and packages are installed", fix=fix, required=False)
 
 
 def _browsergym() -> HealthCheck:
-    from exact.environments.adapters.gym import browsergym_python
+    from exact.environments.adapters.gym import browsergym_hint, browsergym_python
 
-    fix = "shells/setup.sh --browsergym"
+    fix = browsergym_hint()
     try:
         return HealthCheck(name="browsergym", ok=True, found=str(browsergym_python()), fix=fix, required=False)
     except ExactError as error:
-        return HealthCheck(name="browsergym", ok=False, found=str(error), fix=fix, required=False)
+        return HealthCheck(name="browsergym", ok=False, found=str(error).removesuffix(f": {fix}"), fix=fix, required=False)
 
 
 def _resources() -> Iterator[HealthCheck]:
     """Check the free memory, disk and shared memory against what a search uses."""
     yield _amount("memory", _free_memory(), "close other programs, or use a machine with more memory", required=True)
     yield _amount("disk", shutil.disk_usage(".").free, "free some space, or choose another --out", required=True)
+    yield _temporary_folder(Path(tempfile.gettempdir()))
     if (shm := Path("/dev/shm")).is_dir():
         yield _amount("shared memory", shutil.disk_usage(shm).free, "in a container: --shm-size=1g", required=False)
+
+
+def _temporary_folder(folder: Path) -> HealthCheck:
+    """Check the folder in which browsers, guests and checkpoints write: it exists, is writable, and has space."""
+    fix = "set TMPDIR to a folder on a disk with more space"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return HealthCheck(name="temporary folder", ok=False, found=f"{folder} cannot be written", fix=fix)
+    check = _amount("temporary folder", shutil.disk_usage(folder).free, fix, required=True)
+    return msgspec.structs.replace(check, found=f"{folder}: {check.found}")
 
 
 def _amount(name: str, free: int | None, fix: str, *, required: bool) -> HealthCheck:

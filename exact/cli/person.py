@@ -17,9 +17,9 @@ _LONGEST = 400
 
 
 def terminal_person(config: BrowserConfig) -> Callable[[PersonQuestion], Awaitable[str | bool | None]] | None:
-    """Return a function that asks at the terminal; None where nobody is asked, or standard input is no terminal."""
+    """Return a function that asks at the terminal; None where nobody is asked, standard input is no terminal, or on Windows."""
     wanted = config.confirm != "never" or config.ask_user
-    return ask_at_terminal if wanted and sys.stdin.isatty() else None
+    return ask_at_terminal if wanted and sys.platform != "win32" and sys.stdin.isatty() else None
 
 
 async def ask_at_terminal(question: PersonQuestion) -> str | None:

@@ -85,10 +85,12 @@ def run(
 
         echo(describe(selected, config, out))
         return 0
+    from exact.benchmarks.open import check_environments
     from exact.cli.attempt import attempt
     from exact.runs.runner import check_models, create
 
-    check_models(config)  # a missing key or an unknown price is reported before anything is written
+    check_models(config)  # a missing key, package or browser is reported before anything is written
+    check_environments(selected, config, benchmark=not own_site)
     folder = create(out, selected, config, benchmark=not own_site)
     return attempt(folder, config, as_json=as_json, fail_unsolved=fail_unsolved, junit=junit)
 

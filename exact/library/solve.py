@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from exact.benchmarks.open import open_environments
+from exact.benchmarks.open import check_environments, open_environments
 from exact.config import Config
 from exact.environments.base import EnvironmentFactory
 from exact.errors import UsageError
@@ -96,6 +96,8 @@ async def solve(
     if chosen.value.kind == "reward":
         refuse_reward((attempted,), benchmark=is_of_suite(attempted))
     benchmark = environments is None and is_of_suite(attempted)
+    if environments is None:
+        check_environments((attempted,), chosen, benchmark=benchmark)
 
     def opened(each: Any) -> AbstractAsyncContextManager[EnvironmentFactory]:
         return open_environments(each, chosen, benchmark=benchmark)

@@ -28,7 +28,7 @@ from exact.reflection.base import Memory
 from exact.reflection.memory import StoredMemory
 from exact.runs.attempt.attempt import Attempt
 from exact.runs.attempt.ending import final_answer
-from exact.runs.attempt.memory import MemoryRounds, open_run_memory
+from exact.runs.attempt.memory import MemoryRounds, check_memory, open_run_memory
 from exact.runs.attempt.person import Ask
 from exact.runs.concealed import conceal, known_secrets
 from exact.runs.journal import events as ev
@@ -249,11 +249,11 @@ def open_models(config: Config, models: Models) -> dict[str, ChatModel]:
 
 
 def check_models(config: Config) -> None:
-    """Check that a configuration's models can be opened and its own parts are there, without a call or a file. Raises UsageError."""
+    """Check that a configuration's models open and that its parts and packages are there, without a call or a file. Raises UsageError."""
     from exact.models.open import Models
 
     check_own_parts(config)
-
+    check_memory(config)
     open_models(config, Models(msgspec.structs.replace(config.models, cache=CacheConfig())))
 
 

@@ -12,9 +12,9 @@ from exact.benchmarks.desktop.tasks import TASKS
 from exact.benchmarks.ids import join, split
 from exact.config import BrowserConfig
 from exact.environments.base import EnvironmentFactory
-from exact.environments.desktop import desktop_factory
+from exact.environments.desktop import absent, desktop_factory
 from exact.environments.sandbox import find_runsc
-from exact.errors import EnvironmentFailure, unknown
+from exact.errors import EnvironmentFailure, UsageError, unknown
 from exact.task import Task
 
 
@@ -36,6 +36,11 @@ class DesktopSuite:
         problem = TASKS[name.removeprefix("desktop/")](random.Random(f"{name} {seed}"))
         told = msgspec.json.encode(problem.setup).decode()
         return Task(id=join(name, seed), instruction=problem.instruction, seed=seed, private={"desktop": told})
+
+    def check(self, task: Task) -> None:
+        """Raise UsageError where packages or programs of a desktop are missing."""
+        if lacking := absent():
+            raise UsageError(f"no desktop here: {lacking}")
 
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:

@@ -107,6 +107,11 @@ class MiniWob:
         start = f"http://{HOST}/{page.replace('.', '/')}/wrapper.html" if page in names.FLIGHTS else f"http://{HOST}/{name}.html"
         return Task(id=join(name, seed), instruction="", start=start, seed=seed)
 
+    def check(self, task: Task) -> None:
+        """Raise UsageError where the pages are not installed."""
+        if self._pages is None:
+            miniwob_pages()
+
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
         """Open the environments.

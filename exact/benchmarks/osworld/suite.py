@@ -56,11 +56,15 @@ class OSWorld:
             raise unknown("task", name, self.ids())
         return read(self._found[name]).task(name.split("/")[1], seed)
 
+    def check(self, task: Task) -> None:
+        """Raise UsageError where no interpreter with desktop_env is named."""
+        if not os.environ.get(PYTHON):
+            raise UsageError(f"OSWorld runs in its own virtual environment: install desktop-env there and set {PYTHON} to its Python")
+
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
         """Open the desktops. Raises UsageError where no interpreter with desktop_env is named."""
-        if not os.environ.get(PYTHON):
-            raise UsageError(f"OSWorld runs in its own virtual environment: install desktop-env there and set {PYTHON} to its Python")
+        self.check(Task(id="osworld", instruction=""))
         try:
             options = json.loads(os.environ.get(OPTIONS) or "{}")
         except ValueError as error:

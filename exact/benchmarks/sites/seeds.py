@@ -16,6 +16,7 @@ from pathlib import Path
 
 from exact.child import Child
 from exact.errors import EnvironmentFailure, UsageError
+from exact.hints import environment_for, set_up
 
 SERVED = Path(__file__).parent / "served"
 """Programs that make and serve the sites: run by that interpreter, never imported here."""
@@ -40,8 +41,11 @@ def interpreter() -> Path:
     if importlib.util.find_spec("trac") and importlib.util.find_spec("wagtail"):
         return Path(sys.executable)
     raise UsageError(
-        "Trac and Wagtail are not installed: run shells/setup.sh --sites, or install them in a virtual environment and set EXACT_SITES to "
-        "it (docs/benchmarks.md says what to install)"
+        "Trac and Wagtail are not installed: "
+        + set_up(
+            "--sites, or install them in a virtual environment and set EXACT_SITES to it",
+            environment_for("'exact-agent[sites]'", "EXACT_SITES"),
+        )
     )
 
 

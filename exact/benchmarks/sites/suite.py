@@ -122,6 +122,10 @@ class SiteSuite:
             start = self._addresses.fill(file.starts[0])
         return Task(id=join(name, number_seed), instruction=file.goal, start=start, seed=number_seed, metadata=metadata)
 
+    def check(self, task: Task) -> None:
+        """Raise UsageError where Trac and Wagtail are not installed."""
+        interpreter()
+
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
         """Open the environments.

@@ -13,6 +13,7 @@ import msgspec
 
 from exact.child import Child
 from exact.errors import EnvironmentFailure, EvaluatorError, InfrastructureError
+from exact.hints import set_up
 from exact.prompts.fence import one_line
 from exact.task import Score
 
@@ -80,5 +81,5 @@ async def _run(python: Path, attempt: RecordedAttempt) -> EvaluatorResult:
         last = next((line.strip() for line in reversed(said.decode("utf-8", "replace").splitlines()) if line.strip()), "they said nothing")
         raise EvaluatorError(
             f"the evaluators of webarena-verified gave no result (status {process.returncode}): {one_line(last)}: "
-            "run shells/setup.sh --webarena-verified again"
+            + set_up("--webarena-verified again", "install webarena-verified there again")
         ) from error

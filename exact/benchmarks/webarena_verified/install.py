@@ -7,6 +7,7 @@ from pathlib import Path
 
 from exact.benchmarks.webarena.wheel import Wheel, task_file
 from exact.errors import UsageError
+from exact.hints import environment_for, set_up
 
 VARIABLE = "EXACT_WEBARENA_VERIFIED"
 """Environment variable with a virtual environment that has the package, or its Python."""
@@ -31,8 +32,11 @@ def interpreter() -> Path:
     if said:
         raise UsageError(f"{VARIABLE} is {said}, which has no webarena-verified: run `pip install webarena-verified` there, or unset it")
     raise UsageError(
-        "the evaluators of webarena_verified are not installed: run shells/setup.sh --webarena-verified, or run `pip install "
-        f"webarena-verified` in a virtual environment and set {VARIABLE} to it"
+        "the evaluators of webarena_verified are not installed: "
+        + set_up(
+            f"--webarena-verified, or run `pip install webarena-verified` in a virtual environment and set {VARIABLE} to it",
+            environment_for("webarena-verified", VARIABLE),
+        )
     )
 
 

@@ -74,6 +74,10 @@ class WebArenaVerified:
             metadata["tabs"] = "\n".join(others)
         return Task(id=join(name, seed), instruction=instruction(task.intent), start=first, seed=seed, metadata=metadata, origins=origins)
 
+    def check(self, task: Task) -> None:
+        """Raise UsageError where the evaluators are not installed."""
+        interpreter()
+
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
         """Open the environments on the sites as they are: changes stay until their owner's hook resets them. Raises EnvironmentFailure."""

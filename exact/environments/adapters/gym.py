@@ -23,6 +23,7 @@ from exact.environments.browser.launch.find import find_browser
 from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, WorkerFactory
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import UsageError, unknown
+from exact.hints import clone, set_up
 
 GUESTS = Path(exact.environments.adapters.guests.__file__).parent
 VARIABLE = "EXACT_BROWSERGYM"
@@ -157,6 +158,12 @@ def missing_requirements(id: str, python: Path | None = None) -> str:
     return "; ".join(found)
 
 
+def browsergym_hint() -> str:
+    """Return the way to BrowserGym."""
+    way = set_up("--browsergym", "install it apart: python -m venv browsergym && browsergym/bin/pip install browsergym-miniwob")
+    return f"{way}, or name its interpreter in {VARIABLE}" if clone() else f"{way}, then set {VARIABLE}=browsergym/bin/python"
+
+
 def browsergym_python() -> Path:
     """Return the interpreter of BrowserGym's virtual environment: $EXACT_BROWSERGYM, else what shells/setup.sh --browsergym made.
 
@@ -169,7 +176,7 @@ def browsergym_python() -> Path:
         return python
     if named:
         raise UsageError(f"{VARIABLE}={named} is not an interpreter: correct it or unset it")
-    raise UsageError(f"BrowserGym is not installed: run shells/setup.sh --browsergym, or name its interpreter in {VARIABLE}")
+    raise UsageError(f"BrowserGym is not installed: {browsergym_hint()}")
 
 
 def has_module(python: Path, module: str) -> bool:

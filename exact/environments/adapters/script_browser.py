@@ -28,6 +28,7 @@ from exact.environments.browser.launch.find import find_browser
 from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, Worker, WorkerFactory
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import ActionError, EnvironmentFailure, UsageError
+from exact.hints import set_up
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
@@ -171,7 +172,9 @@ def _spec(
 ) -> EnvironmentSpec:
     python = python or browsergym_python()
     if not has_module(python, "webarena"):
-        raise UsageError(f"libwebarena is not in {python.parents[1]}: run shells/setup.sh --browsergym, or install it there")
+        raise UsageError(
+            f"libwebarena is not in {python.parents[1]}: {set_up('--browsergym', f'run {python} -m pip install --no-deps libwebarena')}"
+        )
     arguments = {"browser": str(find_browser()), "trace": trace, "isolated": isolated, "options": dict(options or {})}
     if config:
         arguments["config"] = task_of(config).private["config"]

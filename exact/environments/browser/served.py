@@ -10,13 +10,12 @@ import asyncio
 import os
 import secrets
 import shutil
-import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
-from exact.child import Child
+from exact.child import Child, kill_group
 from exact.config import BrowserConfig, SandboxConfig
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser.environment import Evaluator
@@ -157,7 +156,7 @@ async def _run_service(service: Service) -> AsyncIterator[None]:
             yield
         finally:
             with suppress(ProcessLookupError):  # all its processes have ended
-                os.killpg(process.pid, signal.SIGKILL)
+                kill_group(process.pid)
             await output.end(_GRACE)
             await output.close()
             await process.end()

@@ -18,6 +18,7 @@ from exact.environments.desktop.session import missing
 from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, WorkerFactory
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import UsageError
+from exact.hints import FIX, set_up
 
 _PACKAGES = {"mss": "mss", "jeepney": "jeepney", "python-xlib": "Xlib"}
 TIMEOUTS = GuestTimeouts(reset=180.0, step=90.0)
@@ -29,7 +30,7 @@ def absent() -> str:
     if packages:
         return f"{', '.join(packages)} not installed: pip install 'exact-agent[desktop]'"
     lacking = missing()
-    return f"{', '.join(lacking)} not installed: apt-get install {' '.join(lacking)}, or shells/setup.sh --desktop" if lacking else ""
+    return f"{', '.join(lacking)} not installed: apt-get install {' '.join(lacking)}, or {set_up('--desktop', FIX)}" if lacking else ""
 
 
 @asynccontextmanager

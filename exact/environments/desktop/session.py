@@ -15,6 +15,7 @@ from pathlib import Path
 
 from exact.environments.desktop import files
 from exact.errors import EnvironmentFailure
+from exact.hints import FIX, set_up
 
 PROGRAMS = {
     "Xvfb": "xvfb",
@@ -51,7 +52,7 @@ class Session:
     def start(self) -> None:
         """Start display, bus and window manager. Raises EnvironmentFailure."""
         if lacking := missing():
-            raise EnvironmentFailure(f"a desktop needs {', '.join(lacking)}: run shells/setup.sh --desktop")
+            raise EnvironmentFailure(f"a desktop needs {', '.join(lacking)}: {set_up('--desktop', FIX)}")
         try:
             self._display()
             self._bus()

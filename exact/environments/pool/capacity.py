@@ -106,7 +106,7 @@ def measure_usage(proc: Path = _PROC) -> ResourceUsage:
         except OSError:
             continue  # it ended meanwhile
         processes, ticks, memory = processes + 1, ticks + sum(map(int, fields[11:15])), memory + _memory(proc / str(id))
-    return ResourceUsage(memory, processes, ticks / os.sysconf("SC_CLK_TCK"))
+    return ResourceUsage(memory, processes, ticks / os.sysconf("SC_CLK_TCK") if ticks else 0.0)
 
 
 def _descendants(proc: Path, root: int) -> Iterator[int]:

@@ -20,4 +20,4 @@ def processor_seconds(pid: int, proc: Path = _PROC) -> float:
                 waiting += map(int, (task / "children").read_text().split())
         except (OSError, ValueError, IndexError):
             continue  # it ended meanwhile
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return ticks / os.sysconf("SC_CLK_TCK") if ticks else 0.0

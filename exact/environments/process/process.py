@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
+from exact.child import kill_group
 from exact.environments.process.guest import TOKEN
 from exact.environments.process.stderr import StderrReader
 from exact.errors import EnvironmentFailure
@@ -155,7 +156,7 @@ class PlainProcess:
         """Kill its process group at once. Processes that left the group are killed by the guest's supervisor."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, signal.SIGKILL)
+                kill_group(self.pid)
 
     async def end(self) -> None:
         """Close its stdin, wait briefly for all processes that have its stderr open, then kill and reap it.

@@ -11,10 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exact.errors import EnvironmentFailure
+from exact.hints import FIX, set_up
 
 OLDEST = 20240729
 """Date of the first build that can restore a checkpoint while the original sandbox runs."""
-INSTALL_HINT = "run shells/setup.sh --sandbox, or name a newer one in EXACT_RUNSC"
+
+
+def install_hint() -> str:
+    """Return the way to a runsc."""
+    return f"{set_up('--sandbox', FIX)}, or name a newer one in EXACT_RUNSC"
+
+
 _CAP_SYS_ADMIN = 21
 _FLAGS = ("--platform", "systrap", "--network", "none", "--ignore-cgroups", "--overlay2=all:memory")
 """Flags: loopback is the only network, and every write stays in the sandbox's memory and thus in its image."""
@@ -59,9 +66,9 @@ def find_runsc() -> Runsc:
             return Runsc(path, version, privileged=_may_mount())
         refused = (
             refused
-            or f"{path} is runsc {version or '(none that runs)'}, and {OLDEST} or newer is needed to fork environments: {INSTALL_HINT}"
+            or f"{path} is runsc {version or '(none that runs)'}, and {OLDEST} or newer is needed to fork environments: {install_hint()}"
         )
-    raise EnvironmentFailure(refused or f"no runsc found: {INSTALL_HINT}")
+    raise EnvironmentFailure(refused or f"no runsc found: {install_hint()}")
 
 
 def cache() -> Path:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
-import os
 import shlex
-import signal
 import urllib.error
 import urllib.request
 from asyncio.subprocess import DEVNULL, PIPE
@@ -17,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from exact.child import Child
+from exact.child import Child, kill_group
 from exact.environments.process.thread import run_in_thread
 from exact.errors import EnvironmentFailure, UsageError
 from exact.safety import origin
@@ -99,7 +97,7 @@ class Hook(_Declaration, frozen=True, kw_only=True):
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                    kill_group(process.pid)
             await process.end()
         if process.returncode:
             last = (errors or output).decode(errors="replace").strip().splitlines()[-1:]

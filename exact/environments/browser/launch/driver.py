@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exact.errors import EnvironmentFailure
+from exact.hints import FIX, set_up, with_apt
 
 if TYPE_CHECKING:
     from playwright.async_api import Playwright
 
-WAY_OUT = "run shells/setup.sh, or apt-get install libatomic1"
+
+def way_out() -> str:
+    """Return the way to a driver that starts."""
+    return f"{set_up('', FIX)}, or {with_apt('libatomic1', otherwise='install Playwright again')}"
 
 
 @asynccontextmanager
@@ -25,7 +29,7 @@ async def start_driver() -> AsyncIterator[Playwright]:
     from playwright.async_api import async_playwright
 
     if reason := await asyncio.to_thread(driver_fault):
-        raise EnvironmentFailure(f"Playwright's driver does not start: {reason}: {WAY_OUT}")
+        raise EnvironmentFailure(f"Playwright's driver does not start: {reason}: {way_out()}")
     async with async_playwright() as playwright:
         yield playwright
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from exact.child import kill
 from exact.config import BrowserConfig
 from exact.environments.browser.launch.context import context_options, grant_permissions
 from exact.environments.browser.launch.driver import start_driver
@@ -176,7 +176,7 @@ async def _end(browser: PlaywrightBrowser, process: int) -> None:
             return
         if process:
             with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+                kill(process)
         with suppress(Error, TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await closing

@@ -142,7 +142,8 @@ def bench(
             _write_reports(folder)
     finally:
         _outputs(folder, png=png, quiet=as_json)
-    if left := len(folder.plan.pairs) - len(results):
+    left = 0 if money is None else len(folder.plan.pairs) - len(results)
+    if left:
         echo(
             f"exact: {counted(left, 'attempt')} not started, because --money {money:g} is not enough for the limit of one more: "
             f"exact bench --resume --out {shlex.quote(str(folder.path))} --money MORE",

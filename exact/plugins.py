@@ -1,7 +1,7 @@
 """Parts that users bring: by entry points of installed packages, and by `module:attribute` or `file.py:attribute` in a configuration.
 
 A configuration that the user writes is trusted with what it names. One that is read from a run folder is not, since a stranger may have
-made it: its code is run only where the environment variable EXACT_PLUGINS names it, or a configuration of the user does.
+made it, unless this user has signed the folder: see `exact.signature`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import functools
 import hashlib
 import importlib
 import importlib.util
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
@@ -19,25 +18,20 @@ from typing import Any
 
 from exact.errors import UsageError, unknown
 
-TRUSTED = "EXACT_PLUGINS"
-"""Environment variable with the trusted names, separated by commas. Processes that a run starts inherit it."""
+_trusted = set[str]()
+"""Names that a configuration of the user's holds, or a run folder that the user signed."""
 _recorded = set[str]()
-"""Names that were read from run folders."""
+"""Names that were read from run folders that nobody here signed."""
 
 
 def trust(names: Iterable[str]) -> None:
-    """Let this process, and those that it starts, run what these names stand for."""
-    if fresh := [name for name in names if is_plugin(name) and name not in _trusted()]:
-        os.environ[TRUSTED] = ",".join([*_trusted(), *fresh])
+    """Let this process run what these names stand for."""
+    _trusted.update(filter(is_plugin, names))
 
 
 def distrust(names: Iterable[str]) -> None:
-    """Note names that a run folder holds. They are not run unless they are trusted."""
+    """Note names that a stranger's run folder holds. They are not run unless they are trusted."""
     _recorded.update(filter(is_plugin, names))
-
-
-def _trusted() -> list[str]:
-    return [name for name in os.environ.get(TRUSTED, "").split(",") if name]
 
 
 def is_plugin(kind: str) -> bool:
@@ -81,8 +75,8 @@ def attribute(key: str, kind: str, group: str) -> Any:
             if entry.name == kind:
                 return entry.load()
         raise UsageError(f"{key}: no installed package registers {kind!r} in the entry points {group}")
-    if kind in _recorded and kind not in _trusted():
-        raise UsageError(f"{key}: the run names code, {kind}, which is not run unasked: if you trust it, set {TRUSTED}={kind}")
+    if kind in _recorded and kind not in _trusted:
+        raise UsageError(f"{key}: the run names code, {kind}, which is not run unasked: if you trust the run: exact trust RUN")
     place, _, name = kind.rpartition(":")
     module = load_file(key, Path(place).absolute()) if place.endswith(".py") else _module(key, place)
     if not callable(found := getattr(module, name, None)):

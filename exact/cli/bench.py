@@ -113,12 +113,14 @@ def bench(
     Hung attempts are killed and retried once. An interrupted benchmark continues with --resume. The command writes results.jsonl,
     table.md, curves and index.html.
     """
+    from exact.cli.trust import require_trusted_bench
     from exact.evaluation.folder import BenchFolder
 
     if resume:
         if out is None:
             raise UsageError("--resume requires --out: give the folder of the benchmark")
         folder = BenchFolder.open(out)
+        require_trusted_bench(out)
         anew = click.get_current_context().get_parameter_source("reruns") is not ParameterSource.DEFAULT
         check_fixed(out, {
             "--budget": budget, "--set": overrides, "--strict-nltk": strict_nltk, "--own-budgets": own_budgets, "--reruns": anew,

@@ -70,10 +70,12 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
     if count <= len(labels):
         return labels
     from exact.benchmarks.open import environment_kind, open_environments
+    from exact.cli.trust import require_trust
     from exact.models.open import Models
     from exact.prompts.library import use_folder
     from exact.runs.environment_cache import EnvironmentCache
 
+    require_trust(source.folder.path)
     config, benchmark = source.config, source.folder.manifest.benchmark
     opened_models = Models(config.models, folder=source.folder.path)
     models = open_models(config, opened_models)

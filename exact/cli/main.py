@@ -31,6 +31,7 @@ COMMANDS = {
     "view": ("exact.cli.view:view", "Show running searches in a browser, and steer them."),
     "show": ("exact.cli.show:show", "Print the statistics, warnings and principal variation of a search, or one state."),
     "audit": ("exact.cli.audit:audit", "Look for secrets in all files of a run."),
+    "trust": ("exact.cli.trust:trust", "Trust a run folder that others made, after showing what it names."),
     "calibrate": ("exact.cli.calibrate:calibrate", "Compare the estimates of a value function with outcomes."),
     "export": ("exact.cli.export:export", "Export a run as a Playwright test, a graph, a drawing or an animation."),
     "memory": ("exact.cli.memory:memory", "Show and edit a memory of reflections."),

@@ -227,7 +227,12 @@ def _location(where: str) -> str:
     if (path / "config.yaml").is_file():
         from exact.config import load_recorded
 
-        return load_recorded(path).reflection.memory or str(path / "memory.sqlite")
+        memory = load_recorded(path).reflection.memory
+        if memory and (memory.startswith(_SERVERS) or (path / "run.json").exists()):
+            from exact.cli.trust import require_trust
+
+            require_trust(path)
+        return memory or str(path / "memory.sqlite")
     return str(path / "memory.sqlite")
 
 

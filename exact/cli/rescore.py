@@ -42,11 +42,13 @@ def rescore(run: Path, pattern: str | None, adopt: bool, as_json: bool) -> int:
     RUN is a run or a benchmark. Nothing is searched and no model is asked for an action. The new scores are written to rescored.jsonl;
     results.jsonl changes only with --adopt. Use it after an evaluator was fixed, or to check a score.
     """
+    from exact.cli.trust import require_trust, require_trusted_bench
     from exact.evaluation.folder import BenchFolder
     from exact.runs.runner import reopen
 
     bench = BenchFolder(run) if (run / "bench.json").exists() else None
     runs = {agent: bench.agent(agent) for agent in bench.plan.agents} if bench else {run.name: reopen(run)}
+    (require_trusted_bench if bench else require_trust)(run)
     try:
         rescored = asyncio.run(_rescored(runs, pattern, adopt, as_json))
     finally:

@@ -29,11 +29,13 @@ def resume(run: Path, repeat_uncertain: bool, secrets: Path | None, as_json: boo
     stored: they are read from the environment variables that the error names, or from --secrets.
     """
     from exact.cli.attempt import attempt
+    from exact.cli.trust import require_trust
     from exact.runs.concealed import read_secrets, require_secrets
     from exact.runs.journal.commands import lift
     from exact.runs.runner import reopen
 
     folder, config = reopen(run)
+    require_trust(run)
     if secrets is not None:
         os.environ.update(read_secrets(secrets))
     require_secrets(folder.manifest.tasks, config)

@@ -14,7 +14,8 @@ import msgspec
 from exact.config.aliases import current
 from exact.config.whole import Config
 from exact.errors import UsageError, unknown
-from exact.plugins import distrust, trust
+from exact.plugins import distrust, is_plugin, trust
+from exact.signature import is_signed
 
 _DEEPEST = 200
 """Most brackets that are open at a time."""
@@ -56,7 +57,10 @@ def _found(path: Path) -> Path:
 
 def load_recorded(folder: Path) -> Config:
     """Return the configuration of a run folder. Old names are read silently, and removed keys left out. Raises UsageError."""
-    return parse(_yaml(folder / "config.yaml"), announce=False, recorded=True)
+    config = parse(_yaml(folder / "config.yaml"), announce=False, recorded=True)
+    if named := [name for name in config.own_parts if is_plugin(name)]:
+        (trust if is_signed(folder) else distrust)(named)
+    return config
 
 
 def parse(data: Mapping[str, Any], *, announce: bool = True, recorded: bool = False) -> Config:
@@ -71,7 +75,8 @@ def parse(data: Mapping[str, Any], *, announce: bool = True, recorded: bool = Fa
         config = _with_judge(msgspec.convert(data, Config), data)
     except msgspec.ValidationError as error:
         raise UsageError(f"configuration: {error}") from error
-    (distrust if recorded else trust)(config.own_parts)
+    if not recorded:
+        trust(config.own_parts)
     return config
 
 

@@ -38,8 +38,10 @@ class Config(Strict, frozen=True, kw_only=True):
     @property
     def own_parts(self) -> tuple[str, ...]:
         """Names of the policies, value functions and algorithm, of which some may be the user's own code."""
-        policies, values = (self.policy, *self.arms), (self.value, *self.value.members)
-        return (self.search.algorithm, *(each.kind for each in policies), *(each.kind for each in values))
+        values = [self.value]
+        for value in values:
+            values += value.members
+        return (self.search.algorithm, *(each.kind for each in (self.policy, *self.arms)), *(each.kind for each in values))
 
     @classmethod
     def load(cls, path: Path | str | None, overrides: Iterable[str] = ()) -> Config:

@@ -16,7 +16,14 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
     (stat.S_ISCHR, "a device"),
 )
-_MOST = {"config.yaml": 4 << 20, "run.json": 1 << 30, "bench.json": 1 << 30, "rounds.json": 64 << 20, "results.jsonl": 1 << 30}
+_MOST = {
+    "signature": 4096,
+    "config.yaml": 4 << 20,
+    "run.json": 1 << 30,
+    "bench.json": 1 << 30,
+    "rounds.json": 64 << 20,
+    "results.jsonl": 1 << 30,
+}
 """Most bytes of files by name."""
 _MOST_BLOB, _MOST_JOURNAL = 256 << 20, 4 << 30
 _DEEPEST, _MOST_FILES = 12, 4_000_000

@@ -16,6 +16,7 @@ from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import maze
 from exact.models.base import ChatModel
 from exact.prompts.library import prompt_names
+from exact.signature import sign
 from tests.runs.toys import toy_agent, toy_runner
 
 
@@ -91,6 +92,7 @@ def test_label_draws_states_and_saves_their_outcomes(
 
     (tmp_path / "mine.j2").write_text("---\nname: mine\nversion: 1\ninputs: []\n---\n")
     (run / "config.yaml").write_text(dump(msgspec.structs.replace(load_config(run / "config.yaml"), prompts=str(tmp_path))))
+    sign(run)
     monkeypatch.setattr("exact.benchmarks.registry.suite", lambda id: Suite())
     monkeypatch.setattr("exact.agents.agent.build_agent", build)
     for count in (3, 5):

@@ -1,6 +1,6 @@
 """The files of a run folder.
 
-runs/<name>/  run.json  config.yaml  results.jsonl  memory.sqlite  guest.log
+runs/<name>/  run.json  config.yaml  signature  results.jsonl  memory.sqlite  guest.log
   tasks/<task id>/  journal.jsonl  tree.json  report.html
   blobs/<first two digits>/<sha256>
 """
@@ -21,6 +21,7 @@ from exact.observation import Observation
 from exact.runs.journal.aliases import current
 from exact.runs.strange import check_folder
 from exact.secrecy import NOTHING, Scrubber, Secret
+from exact.signature import sign
 from exact.task import Task
 
 _NAME = re.compile(r"[0-9a-f]{64}")
@@ -173,6 +174,7 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
             write_whole(path / "config.yaml", config.encode())
             write_whole(path / "run.json", msgspec.json.format(msgspec.json.encode(manifest)))
+            sign(path)
         except OSError as error:
             raise JournalError(f"cannot write {path}: {error.strerror}: choose another output folder") from error
         return cls(path)

@@ -1,0 +1,105 @@
+"""`exact trust`: go on with a run folder that others made, or that was changed, although it names code, files or servers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from exact.cli.terminal import echo
+from exact.counted import counted
+from exact.errors import ExactError, UsageError
+from exact.signature import is_signed, sign
+
+if TYPE_CHECKING:
+    from exact.runs.named import Named
+    from exact.task import Task
+
+_SHOWN = 3
+"""Things that an error shows."""
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def trust(run: Path, yes: bool) -> int:
+    """Show what RUN names beyond its folder, and trust it once you say yes.
+
+    RUN is a folder of `exact run` or of `exact bench` that somebody else made, that was made on another machine, or whose tasks or
+    configuration were changed since. Code that it names is run, programs are started, files are read, and keys are sent: look at the list.
+    Runs that you make yourself are trusted.
+    """
+    from exact.runs.strange import check_folder
+
+    check_folder(run)
+    for folder in (folders := _folders(run)):
+        for each in _named(folder):
+            echo(f"{folder.name}: {each}")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UsageError(f"nobody can be asked here: look at the list, and if you trust it: exact trust {run} --yes")
+        click.confirm("Trust it?", abort=True, err=True)
+    for folder in folders:
+        sign(folder)
+    echo(f"trusted: {run}")
+    return 0
+
+
+def require_trust(*folders: Path) -> None:
+    """Raise UsageError where a run folder is not this user's and names anything outside it."""
+    for folder in folders:
+        if not is_signed(folder) and (found := _named(folder)):
+            more = f", and {counted(len(found) - _SHOWN, 'thing')} more" if len(found) > _SHOWN else ""
+            raise UsageError(
+                f"{folder} was not made by you here, or was changed since: it {'; it '.join(map(str, found[:_SHOWN]))}{more}: "
+                f"if you trust it, exact trust {_whole(folder)}"
+            )
+
+
+def require_trusted_bench(path: Path) -> None:
+    """Raise UsageError where a benchmark's folder is not this user's and names anything outside it, or contradicts itself."""
+    from exact.evaluation.folder import BenchFolder
+
+    bench = BenchFolder(path)
+    plan = bench.plan
+    for folder in _folders(path):
+        if bench.agent(folder.name)[0].manifest.tasks != plan.tasks:
+            raise UsageError(f"{path / 'bench.json'} and {folder / 'run.json'} have different tasks: use a folder that `exact bench` wrote")
+    require_trust(*_folders(path))
+
+
+def _whole(folder: Path) -> Path:
+    return folder.parent.parent if (folder.parent.parent / "bench.json").exists() else folder
+
+
+def _folders(run: Path) -> list[Path]:
+    """Return the run folder, or those of a benchmark's agents."""
+    if not (run / "bench.json").exists():
+        return [run]
+    from exact.evaluation.folder import BenchFolder
+
+    bench = BenchFolder(run)
+    return [bench.agent_path(agent) for agent in bench.plan.agents]
+
+
+def _named(folder: Path) -> Sequence[Named]:
+    from exact.config import load_recorded
+    from exact.runs.journal.store import RunFolder
+    from exact.runs.named import named
+
+    manifest = RunFolder.open(folder).manifest
+    tasks = [task for task in manifest.tasks if not (manifest.benchmark and _is_published(task))]
+    return named(load_recorded(folder), tasks)
+
+
+def _is_published(task: Task) -> bool:
+    """Return whether a suite that is installed here has the same task."""
+    from exact.benchmarks import registry
+
+    try:
+        return registry.task(task.id) == task
+    except (ExactError, ValueError, LookupError, OSError):
+        return False

@@ -17,7 +17,7 @@ class Policy(Protocol):
     """Proposes actions for a state."""
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
-        """Return at most `k` distinct actions, best first, with priors that sum to 1.
+        """Return at most `k` distinct actions, best first. Their priors are scaled to sum to 1.
 
         Raises ModelError. A policy never invents an action.
         """

@@ -19,8 +19,9 @@ from exact.scratch import scratch
 from exact.search.tree import Tree
 from exact.task import Task
 
-AnyEnvironment = Environment | EnvironmentFactory | Callable[[], Environment]
-"""One environment, a factory of environments, or a function (or class) without arguments that makes one."""
+AnyEnvironment = Environment | EnvironmentFactory | AbstractAsyncContextManager[EnvironmentFactory] | Callable[[], Environment]
+"""One environment, a factory of environments or a context manager that opens one, or a function (or class) without arguments that makes an
+environment."""
 
 _START = Task(id="search", instruction="")
 
@@ -42,8 +43,8 @@ async def search(
         print(tree)
 
     Args:
-        environment: An EnvironmentFactory; a function or class that makes an environment; or one environment, which is reset and replayed
-            and is not closed.
+        environment: An EnvironmentFactory, or a context manager that opens one; a function or class that makes an environment; or one
+            environment, which is reset and replayed and is not closed.
         policy: Proposes actions.
         value: Estimates, in [0, 1], how likely a state leads to success.
         task: What to search for. The environment's `reset` gets it.
@@ -61,7 +62,8 @@ async def search(
     if agent.uses_reward:
         refuse_reward((task,), benchmark=is_of_suite(task))
     config = parse({"seed": seed, "search": search_keys, "reflection": {"kind": "none"}})
-    return await _searched(factory_of(environment), agent, task, config)
+    async with opened_factory(environment) as environments:
+        return await _searched(environments, agent, task, config)
 
 
 def search_sync(environment: AnyEnvironment, **arguments: Any) -> Tree:
@@ -83,8 +85,17 @@ def is_environment(given: AnyEnvironment) -> TypeGuard[Environment]:
     return not inspect.isclass(given) and all(hasattr(given, name) for name in ("reset", "step", "actions"))
 
 
-def factory_of(given: AnyEnvironment) -> EnvironmentFactory:
-    """Return the factory that an argument stands for. Raises UsageError for an object that is no environment and makes none."""
+@asynccontextmanager
+async def opened_factory(given: AnyEnvironment) -> AsyncIterator[EnvironmentFactory]:
+    """Open the factory that an argument stands for. Raises UsageError for an object that is no environment and makes none."""
+    if isinstance(given, AbstractAsyncContextManager) and not hasattr(given, "open"):
+        async with given as environments:
+            yield environments
+    else:
+        yield factory_of(cast(Environment | EnvironmentFactory | Callable[[], Environment], given))
+
+
+def factory_of(given: Environment | EnvironmentFactory | Callable[[], Environment]) -> EnvironmentFactory:
     if inspect.isclass(given):
         return _Made(cast(Callable[[], Environment], given))
     if is_environment(given):
@@ -94,6 +105,10 @@ def factory_of(given: AnyEnvironment) -> EnvironmentFactory:
     if callable(given):
         return _Made(given)
     kind = type(given).__name__
+    if hasattr(given, "action_space") and hasattr(given, "step"):
+        raise UsageError(
+            f"environment is of type {kind}, of Gymnasium: give exact.environments.adapters.gym.gymnasium_factory(ID), which runs it"
+        )
     raise UsageError(f"environment is of type {kind}: give an Environment, an EnvironmentFactory, or a function that makes an Environment")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from exact.errors import UsageError
 from exact.library.agents import AnyAgent, configured, with_seed
 from exact.library.run import Run
 from exact.library.runner import Runner
-from exact.library.search import AnyEnvironment, factory_of, is_environment
+from exact.library.search import AnyEnvironment, is_environment, opened_factory
 from exact.library.tasks import AnyTask, is_of_suite, task_of
 from exact.runs.journal.store import ResultLine
 from exact.runs.runner import OpenEnvironments, check_models, create, refuse_reward
@@ -81,7 +81,8 @@ async def solve(
         agent: An Agent with your own policy and value function, a Config, the path of its file, or the name of a shipped configuration,
             such as `rmcts_gpt-4o`. None: the built-in agent, which needs no model.
         config: Configuration of the search and the browser around an Agent object.
-        environments: Where the task is attempted: an EnvironmentFactory, or a function or class that makes an environment. None: what the
+        environments: Where the task is attempted: an EnvironmentFactory, a context manager that opens one, or a function or class
+            that makes an environment. None: what the
             task's suite, or its start page, opens.
         out: Run folder to write, with journal and report. None: nothing is kept.
         seed: Seed in place of that of the configuration.
@@ -106,8 +107,10 @@ async def solve(
         raise UsageError(
             "environments is one environment, but an attempt needs a live one and others to search: give its class or a factory"
         )
-    opens: OpenEnvironments = opened if environments is None else partial(_given, factory_of(environments))
-    with ExitStack() as stack:
+    opens: OpenEnvironments = opened
+    async with AsyncExitStack() as stack:
+        if environments is not None:
+            opens = partial(_given, await stack.enter_async_context(opened_factory(environments)))
         path = Path(out) if out is not None else stack.enter_context(scratch("run")) / "run"
         folder = create(path, (attempted,), chosen, benchmark=benchmark)
         runner = Runner(folder=folder, config=chosen, open_environments=opens, build_agent=build, reports=out is not None)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 
-from exact.action import ActionSpace
+import msgspec
+
+from exact.action import Action, ActionSpace, Parameter
 from exact.agents.parse import ParsedAction
 from exact.context import Context, Proposal
 
@@ -41,8 +44,23 @@ def floor_priors(weights: Sequence[float], floor: float) -> list[float]:
         low |= below
 
 
+def normalised(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
+    """Return proposals with priors that sum to 1: in proportion to those given, or equal where all are 0.
+
+    Negative and infinite priors, and those that are no numbers, stay as they are: the search refuses them.
+    """
+    total = math.fsum(proposal.prior for proposal in proposals)
+    if abs(total - 1.0) <= 1e-6 or not all(0 <= proposal.prior < math.inf for proposal in proposals):
+        return tuple(proposals)
+    equal = 1 / len(proposals) if proposals else 0.0
+    return tuple(msgspec.structs.replace(each, prior=each.prior / total if total else equal) for each in proposals)
+
+
 class RandomPolicy:
-    """Draws uniformly from the built-in agent's candidates. Keyed by (seed, node, draw), so a run is repeatable."""
+    """Draws uniformly from the built-in agent's candidates, or from the grammar where these do no more than end the attempt.
+
+    Keyed by (seed, node, draw), so a run is repeatable.
+    """
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         """Return at most `k` distinct actions with equal priors, in the order drawn. Empty if no action is possible."""
@@ -52,7 +70,17 @@ class RandomPolicy:
         refused = {step.action.key for step in context.tried}
         situation = read_situation(context, context.history)
         some = [action for action in candidate_actions(situation, actions) if action.key not in refused]
+        if all(actions.is_final(action) for action in some):
+            some = [action for action in _plain_actions(context, actions) if action.key not in refused] or some
         drawn = random.Random(f"{context.seed}/{context.node}" + (f"/{context.draw}" if context.draw else "")).sample(
             some, min(k, len(some))
         )
         return tuple(Proposal(action=action, prior=1 / len(drawn), rationale="drawn at random") for action in drawn)
+
+
+def _plain_actions(context: Context, actions: ActionSpace) -> list[Action]:
+    """Return an action for each verb without parameters that ends nothing, and one for each text that the state offers and a verb takes."""
+    verbs = [verb for verb in actions.verbs.values() if not verb.final]
+    offered = [element.name for element in context.observation.elements if element.role in ("option", "link", "button") and element.name]
+    plain = [actions.action(verb.name) for verb in verbs if not verb.form]
+    return plain + [actions.action(verb.name, text) for verb in verbs if verb.form == (Parameter.TEXT,) for text in dict.fromkeys(offered)]

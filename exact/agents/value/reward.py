@@ -16,8 +16,8 @@ from exact.errors import ModelError, UsageError
 class RewardValue:
     """Returns the total reward since the task's start, mapped from [low, high] onto [0, 1].
 
-    A state whose episode has not ended can still get more: half of what it lacks to 1 is added. So an episode that ended without a reward
-    is worth less than one that goes on, and one that ended with `high` is worth 1.
+    It adds no estimate of the rewards to come: these are found by searching on. Where two actions are worth the same, the search commits
+    the one with more below it, so not one that ends the episode.
     """
 
     def __init__(self, low: float = 0.0, high: float = 1.0) -> None:
@@ -42,6 +42,4 @@ class RewardValue:
             )
         total = self.totals.get(done, 0.0)
         value = min(max((total - self._low) / (self._high - self._low), 0.0), 1.0)
-        if not context.terminated:
-            value += (1 - value) / 2
         return Evaluation(value=value, rationale=f"total reward {total:g}", samples=(value,))

@@ -9,6 +9,7 @@ import msgspec
 
 from exact.action import Action
 from exact.agents.base import evaluate_all, sample
+from exact.agents.policy.prior import normalised
 from exact.budget import Reservation
 from exact.context import Context, Proposal
 from exact.observation import Observation
@@ -82,7 +83,7 @@ class AgentCalls:
         """
         actions = await self._attempt.live.actions()
         found = await self._attempt.agent.proposer(policy).propose(context, actions, k)
-        return tuple(self._mark_write(proposal, context) for proposal in found)
+        return tuple(self._mark_write(proposal, context) for proposal in normalised(found))
 
     async def draw(self, context: Context, policy: int) -> tuple[Proposal, ...]:
         """Draw one of a policy's proposals. As many are asked for as at an expansion, so that each draw may give another one."""

@@ -5,12 +5,19 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+import gymnasium
 import pytest
 
+import exact
+from exact.action import ActionSpace
+from exact.agents.base import Policy
+from exact.agents.policy.prior import RandomPolicy
+from exact.context import Context, Proposal
 from exact.environments.adapters.gym import gymnasium_factory
 from exact.environments.check import check
+from exact.environments.reward import reward_of
 from exact.environments.sandbox import find_runsc
-from exact.errors import ActionError, EnvironmentFailure
+from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.task import Outcome, Task
 
 TASK = Task(id="gym/test?seed=3", instruction="", seed=3)
@@ -57,7 +64,7 @@ async def test_an_action_outside_the_space_is_refused_and_changes_nothing() -> N
         assert after is not None and after.text.startswith("observation.taken: [0,0]")
 
 
-@pytest.mark.parametrize("id", ["CartPole-v1", "Blackjack-v1"])
+@pytest.mark.parametrize("id", ["CartPole-v1", "Blackjack-v1", "Taxi-v4"])
 async def test_gymnasiums_own_keep_the_contract(id: str) -> None:
     async with gymnasium_factory(id) as environments:
         found = await check(environments, TASK, quick=True, names=QUICK)
@@ -78,3 +85,39 @@ async def test_an_environment_that_does_not_exist_is_named() -> None:
     with pytest.raises(EnvironmentFailure, match="`FrozenLak` doesn't exist"):
         async with gymnasium_factory("FrozenLak-v1") as environments, environments.open(simulation=True):
             pass
+
+
+class Uniform:
+    async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+        return tuple(Proposal(action=actions.action(verb), prior=1) for verb in actions.verbs if verb != "stop")
+
+
+@pytest.mark.parametrize("policy", [Uniform, RandomPolicy])
+@pytest.mark.parametrize("slippery", [False, True])
+async def test_a_uniform_policy_solves_the_lake_by_its_reward_in_400_steps(policy: type[Policy], slippery: bool) -> None:
+    solution = await exact.solve(
+        exact.Task(id="lake", instruction="Cross the lake."), agent=exact.Agent(policy=policy(), value=exact.RewardValue()),
+        environments=gymnasium_factory("FrozenLake-v1", options={"is_slippery": slippery}),
+    )  # fmt: skip
+    assert solution.score == 1.0 and solution.result.transitions <= 400
+    assert solution.result.trained_with_reward
+
+
+async def test_rewards_below_zero_are_added_up() -> None:
+    async with gymnasium_factory("Taxi-v4") as environments, environments.open(simulation=True) as environment:
+        await environment.reset(TASK)
+        assert reward_of(environment) == 0.0
+        await environment.step(environment.actions.action("act_5"))
+        assert reward_of(environment) == -10.0
+
+
+async def test_stop_says_that_the_environment_takes_no_step() -> None:
+    async with gymnasium_factory("Taxi-v4") as environments, environments.open(simulation=True) as environment:
+        assert "takes no step" in environment.actions.verbs["stop"].help
+        await environment.reset(TASK)
+        assert (await environment.step(environment.actions.action("stop", ""))).terminated and reward_of(environment) == 0.0
+
+
+async def test_an_environment_of_gymnasium_itself_is_refused_with_the_way_out() -> None:
+    with pytest.raises(UsageError, match=r"gymnasium_factory\(ID\)"):
+        await exact.search(gymnasium.make("Taxi-v4"), policy=Uniform(), value=exact.RewardValue())  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ MAX_VERBS = 64
 """Largest discrete space whose actions have a verb each."""
 EXAMPLES = 8
 """Number of example actions of another space that an observation shows."""
+STOP_HELP = "end the attempt here; the environment takes no step, so the total reward stays as it is, and the text is for the record only"
 NUMBERS = 400
 """Largest array whose numbers are written out."""
 
@@ -58,7 +59,7 @@ class GymnasiumGuest:
         }  # fmt: skip
         act = {"name": "act", "form": ['"text"'], "help": f"an action of {_space_text(self._env.action_space)}, in JSON"}
         self.actions = [*({"name": word} for word in self._verbs), *([] if self._verbs else [act])]
-        self.actions.append({"name": "stop", "form": ['"text"'], "help": "end the task", "final": True})
+        self.actions.append({"name": "stop", "form": ['"text"'], "help": STOP_HELP, "final": True})
 
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:
         self._env.action_space.seed(task["seed"])
@@ -74,9 +75,12 @@ class GymnasiumGuest:
             self._ended = True
             return {"observation": None, "terminated": True, "reward": 0.0}
         observation, reward, terminated, truncated, self._info = self._env.step(self._action(action))
-        self._total += float(reward)
+        reward = float(reward)
+        if reward != reward or reward in (float("inf"), float("-inf")):
+            raise ValueError(f"the environment gave the reward {reward}: a reward is a finite number")
+        self._total += reward
         self._ended = bool(terminated or truncated)
-        return {"observation": None if self._ended else self._seen(observation), "terminated": self._ended, "reward": float(reward)}
+        return {"observation": None if self._ended else self._seen(observation), "terminated": self._ended, "reward": reward}
 
     def evaluate(self, outcome: dict[str, Any]) -> dict[str, Any]:
         """Return the total reward, and whether it suffices. A success reported in `info` takes precedence."""

@@ -36,7 +36,7 @@ A configuration is a YAML file with these sections. `exact run --config FILE` re
 reported on stderr. A removed key is an error that says what to write in its place.
 
 `null` means that a key is not set. Words before a colon, such as `llm:`, name the kinds that use a key. The other
-[pages](../README.md#documentation) say when to change which key.
+[pages](index.md) say when to change which key.
 
 `python -m tests.configuration_page` writes this page from the docstrings in [exact/config](../exact/config).
 """

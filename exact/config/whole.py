@@ -18,7 +18,7 @@ class Config(Strict, frozen=True, kw_only=True):
 
     name: str = "default"
     """Name of the agent in tables and run folders. Keys that a configuration leaves out have the defaults of this package, not those of a
-    shipped file such as shells/configs/rmcts_builtin.yaml."""
+    shipped one such as rmcts_builtin."""
     seed: int = 0
     """Seed of all random choices."""
     search: SearchConfig = SearchConfig()

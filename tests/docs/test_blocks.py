@@ -20,8 +20,8 @@ from exact.cli.main import COMMANDS
 from exact.config import Config, parse
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-WHOLE = ("library.md",)
+PAGES = [ROOT / "README.md", ROOT / "PACKAGE.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WHOLE = ("docs/library.md", "PACKAGE.md")
 """Pages whose Python blocks are whole programs."""
 
 
@@ -41,9 +41,9 @@ def blocks(*languages: str) -> list[Block]:
     found = []
     for page in PAGES:
         text = page.read_text("utf-8")
-        for match in re.finditer(r"^```(\w*)\n(.*?)^```", text, re.S | re.M):
+        for match in re.finditer(r"^```(\w*)[^\n]*\n(.*?)^```", text, re.S | re.M):
             if match[1] in languages:
-                found.append(Block(page.name, text.count("\n", 0, match.start()) + 1, match[1], match[2]))
+                found.append(Block(str(page.relative_to(ROOT)), text.count("\n", 0, match.start()) + 1, match[1], match[2]))
     return found
 
 

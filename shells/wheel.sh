@@ -11,7 +11,7 @@ light=""
 [ "${1-}" != --light ] || { light=yes && shift; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-.venv/bin/python -m hatchling build -t wheel -d "$work" >/dev/null
+.venv/bin/python -m hatchling build -t wheel -d "$work" >/dev/null 2>&1
 wheel=$(echo "$work"/*.whl)
 
 pythons=("$@")

@@ -16,6 +16,7 @@ from click.core import ParameterSource
 
 from exact.cli.bench_engine import ResourceLimits, fitting, memory_limit, open_engine
 from exact.cli.bench_plan import add_session, check_fixed, check_same, create
+from exact.cli.completion import complete_tasks
 from exact.cli.terminal import echo
 from exact.counted import counted
 from exact.errors import UsageError
@@ -40,7 +41,7 @@ def _renamed(new: str) -> Callable[[click.Context, click.Parameter, str | None],
 
 
 @click.command()
-@click.argument("suite", nargs=-1, metavar="SUITE...")
+@click.argument("suite", nargs=-1, metavar="SUITE...", shell_complete=complete_tasks)
 @click.option(
     "--agent", "-a", "agents", multiple=True, metavar="AGENT", help="YAML file of an agent, or a name: react, mcts, rmcts, ... Repeatable."
 )

@@ -31,6 +31,7 @@ def create(
     from exact.evaluation.folder import BenchFolder
     from exact.evaluation.plan import Plan, at_equal_budgets, budget_of, checked_names, require_equal_judges
     from exact.runs.runner import check_models, refuse_reward
+    from exact.runs.sole import new_folder
     from exact.search.registry import algorithm
 
     if not suite or not agents:
@@ -69,7 +70,9 @@ def create(
         machine=session.machine,
         begun=session.begun,
     )
-    return BenchFolder.create(out or _free(), plan, {config.name: _remembering(config, same_task) for config in configs})
+    return BenchFolder.create(
+        out or new_folder(Path("runs"), "bench"), plan, {config.name: _remembering(config, same_task) for config in configs}
+    )
 
 
 def add_session(folder: BenchFolder) -> None:
@@ -162,10 +165,3 @@ def check_same(folder: BenchFolder, suite: tuple[str, ...], agents: tuple[str, .
         raise UsageError(f"{folder.path} has other tasks ({plan.suite}): name none with --resume, or choose another --out")
     if agents and {agent_config(each).name for each in agents} != set(plan.agents):
         raise UsageError(f"{folder.path} has other agents ({', '.join(plan.agents)}): name none with --resume, or choose another --out")
-
-
-def _free() -> Path:
-    number = 1
-    while Path("runs", f"bench-{number}").exists():
-        number += 1
-    return Path("runs", f"bench-{number}")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exact.cli.completion import complete_tasks
 from exact.cli.terminal import echo
 from exact.errors import UsageError
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("environment", metavar="ENV")
+@click.argument("environment", metavar="ENV", shell_complete=complete_tasks)
 @click.option("--task", "task_id", metavar="ID", help="Task to reset to, where ENV is a module:factory.")
 @click.option("--goal", default="", metavar="TEXT", help="Instruction of that task.")
 @click.option("--quick", is_flag=True, help="Run fewer depths and cycles: under a minute, unless a step takes seconds.")

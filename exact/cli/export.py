@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +38,8 @@ _HELP = "\b\n" + "\n".join(f"{kind:12}{text}" for kind, (_, text) in KINDS.items
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--task", "pattern", metavar="GLOB", help="Select the tasks whose id matches, with or without its seed: 'miniwob/click-*'.")
 @click.option("--out", type=NewFile(), help="File to write the export of a single task to; - for standard output.")
-def export(kind: str, run: Path, pattern: str | None, out: Path | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each file.")
+def export(kind: str, run: Path, pattern: str | None, out: Path | None, as_json: bool) -> None:
     """Export each attempt of RUN as KIND, beside its journal, and print the paths."""
     from exact.cli.report import started_tasks
     from exact.config import load_recorded
@@ -58,7 +60,7 @@ def export(kind: str, run: Path, pattern: str | None, out: Path | None) -> None:
         name = {"trajectory": "trajectory", "playwright": "test_path", "path": "path"}.get(kind, "tree")
         path = out or folder.task_folder(task) / f"{name}{KINDS[kind][0]}"
         write_whole(path, content)
-        echo(path)
+        echo(json.dumps({"task": task.id, "path": str(path)}) if as_json else path)
 
 
 async def _content(kind: str, task: Task, reading: Reading) -> bytes:

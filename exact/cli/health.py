@@ -161,6 +161,9 @@ def _temporary_folder(folder: Path) -> HealthCheck:
     fix = "set TMPDIR to a folder on a disk with more space"
     if not os.access(folder, os.W_OK | os.X_OK):
         return HealthCheck(name="temporary folder", ok=False, found=f"{folder} cannot be written", fix=fix)
+    named = os.environ.get("TMPDIR")
+    if named and Path(named).resolve() != folder.resolve():
+        return HealthCheck(name="temporary folder", ok=False, found=f"TMPDIR={named} cannot be written: {folder} is used", fix=fix)
     check = _amount("temporary folder", shutil.disk_usage(folder).free, fix, required=True)
     return msgspec.structs.replace(check, found=f"{folder}: {check.found}")
 

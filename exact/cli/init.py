@@ -49,7 +49,7 @@ _QUESTION = """Where does the application run, and what undoes its side effects?
 @click.option("--reset", help="hooks: address or command that resets the application. Alone, it does so before each attempt.")
 @click.option("--snapshot", help="hooks: address or command that saves the state as {name}.")
 @click.option("--restore", help="hooks: address or command that restores the state {name}.")
-@click.option("--login", type=click.Choice(LOGIN), prompt="Log-in", default="none", help="Log-in method of an environment.")
+@click.option("--login", type=click.Choice(LOGIN), default="none", show_default=True, help="Log-in method of an environment.")
 @click.option("--login-url", default="", help="script: page of the log-in. Default: the start page.")
 @click.option(
     "--model",
@@ -58,12 +58,13 @@ _QUESTION = """Where does the application run, and what undoes its side effects?
     help="Chat model: NAME or PROVIDER/MODEL. Default: the built-in agent.",
 )
 @click.option("--goal", prompt="A first task, in words", help="Instruction of a first task.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with the files; check nothing.")
 @click.option("--check/--no-check", "checked", default=True, show_default=True, help="Open the start page and check the guarantees.")
-def init(folder: Path, checked: bool, **answers: Any) -> int:
+def init(folder: Path, checked: bool, as_json: bool, **answers: Any) -> int:
     """Write site.yaml, tasks.yaml and agent.yaml for your own application and check them.
 
-    The command asks for what no option gives. The last line says how far the application can be searched. The exit code is 1 where a
-    guarantee does not hold.
+    The command asks four questions, for what no option gives: the address, where the application runs, the model and a first task. The last
+    line says how far the application can be searched. The exit code is 1 where a guarantee does not hold.
     """
     files = file_texts(answers)
     if there := [name for name in FILES if (folder / name).exists()]:
@@ -71,8 +72,11 @@ def init(folder: Path, checked: bool, **answers: Any) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text, "utf-8")
-        echo(f"wrote {folder / name}")
-    if not checked:
+        if not as_json:
+            echo(f"wrote {folder / name}")
+    if as_json:
+        echo(json.dumps({"files": [str(folder / name) for name in files]}))
+    if as_json or not checked:
         return 0
     return _check(folder)
 
@@ -192,6 +196,10 @@ async def _findings(task: Task, config: Config) -> tuple[list[Finding], str, boo
             observation = await environment.reset(task)
             elements = counted(len(observation.elements), "element")
             echo(f"opened {observation.url}: {json.dumps(observation.title)}, {elements}")
+            if any("password" in each.name.lower() for each in observation.elements) and "login" not in str(
+                task.metadata.get("browser", "")
+            ):
+                echo("the page seems to have a log-in: add it to site.yaml, or begin again with --login script, file or basic")
             capabilities = environment.capabilities
         return await check(opened, task, quick=True, names=GUARANTEES), capabilities.fidelity, capabilities.isolated
 

@@ -104,19 +104,21 @@ def search(where: str, words: tuple[str, ...], limit: int, as_json: bool) -> Non
 @_IDS
 @click.option("--task", default="", metavar="PATTERN", help="Forget all from the tasks that match: 'miniwob/click-*'.")
 @click.option("--note", default="", help="Reason to record.")
-def forget(where: str, ids: tuple[str, ...], task: str, note: str) -> None:
+@_JSON
+def forget(where: str, ids: tuple[str, ...], task: str, note: str, as_json: bool) -> None:
     """Stop showing reflections to agents. `restore` undoes it."""
     if not ids and not task:
         raise UsageError("nothing to forget: give ids, or --task PATTERN")
     with _opened(where) as opened:
         chosen = [*ids, *(entry.reflection.id for entry in (opened.entries(task=task) if task else []))]
-        echo(f"{opened.forget(dict.fromkeys(chosen), note)} forgotten")
+        _count("forgotten", opened.forget(dict.fromkeys(chosen), note), as_json)
 
 
 @memory.command()
 @_WHERE
 @_IDS
-def restore(where: str, ids: tuple[str, ...]) -> None:
+@_JSON
+def restore(where: str, ids: tuple[str, ...], as_json: bool) -> None:
     """Restore reflections by ID.
 
     They were forgotten, evicted, merged or quarantined before.
@@ -124,7 +126,7 @@ def restore(where: str, ids: tuple[str, ...]) -> None:
     if not ids:
         raise UsageError("nothing to restore: give ids; `exact memory list --status all` shows them")
     with _opened(where) as opened:
-        echo(f"{opened.restore(ids)} restored")
+        _count("restored", opened.restore(ids), as_json)
 
 
 @memory.command()
@@ -287,6 +289,10 @@ def _print(entries: Sequence[Entry], as_json: bool) -> None:
         use = f" {entry.helped}+ {entry.hurt}- of {entry.retrieved}" if entry.retrieved else ""
         status = "" if entry.status == "kept" else f" [{entry.status}{f': {_line(entry.note, 60)}' if entry.note else ''}]"
         echo(f"{r.id[:8]}  {r.kind:<6}  {_line(r.task, 40)}{use}{status}  {_line(r.text, 160)}")
+
+
+def _count(done: str, number: int, as_json: bool) -> None:
+    echo(json.dumps({done: number}) if as_json else f"{number} {done}")
 
 
 def _line(text: str, limit: int) -> str:

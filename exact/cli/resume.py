@@ -33,12 +33,14 @@ def resume(run: Path, repeat_uncertain: bool, secrets: Path | None, as_json: boo
     from exact.runs.concealed import read_secrets, require_secrets
     from exact.runs.journal.commands import lift
     from exact.runs.runner import reopen
+    from exact.runs.sole import sole
 
     folder, config = reopen(run)
     require_trust(run)
     if secrets is not None:
         os.environ.update(read_secrets(secrets))
     require_secrets(folder.manifest.tasks, config)
-    for task in folder.manifest.tasks:
-        lift(folder.task_folder(task) / "journal.jsonl")
+    with sole(folder.path):
+        for task in folder.manifest.tasks:
+            lift(folder.task_folder(task) / "journal.jsonl")
     return attempt(folder, config, as_json=as_json, repeat_uncertain=repeat_uncertain, fail_unsolved=fail_unsolved, junit=junit)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from exact.cli.completion import complete_configurations, complete_tasks
 from exact.cli.task_files import are_task_files, is_task_file, read_task_files
 from exact.cli.terminal import echo
 from exact.config import Config, load
@@ -17,12 +18,13 @@ from exact.task import Task
 
 
 @click.command()
-@click.argument("tasks", nargs=-1, metavar="TASK...")
+@click.argument("tasks", nargs=-1, metavar="TASK...", shell_complete=complete_tasks)
 @click.option(
     "--config",
     "-c",
     "path",
     type=click.Path(path_type=Path),
+    shell_complete=complete_configurations,
     help="YAML file of the agent, its search, models and limits. Default: the built-in agent.",
 )
 @click.option(
@@ -74,7 +76,6 @@ def run(
         selected = _on_site(site, url, goal, tasks)
     else:
         selected = _own_site(url, goal, services, tasks) if url or goal or services else _tasks(tasks)
-    out = out or _free(Path("runs"), config.name)
     own_site = bool(url or site or own) or any(is_task_file(each) for each in tasks)
     if config.value.kind == "reward":
         from exact.runs.runner import refuse_reward
@@ -83,15 +84,16 @@ def run(
     if dry_run:
         from exact.cli.dry_run import describe
 
-        echo(describe(selected, config, out))
+        echo(describe(selected, config, out or Path("runs", f"{config.name}-N")))
         return 0
     from exact.benchmarks.open import check_environments
     from exact.cli.attempt import attempt
     from exact.runs.runner import check_models, create
+    from exact.runs.sole import new_folder
 
     check_models(config)  # a missing key, package or browser is reported before anything is written
     check_environments(selected, config, benchmark=not own_site)
-    folder = create(out, selected, config, benchmark=not own_site)
+    folder = create(out or new_folder(Path("runs"), config.name), selected, config, benchmark=not own_site)
     return attempt(folder, config, as_json=as_json, fail_unsolved=fail_unsolved, junit=junit)
 
 
@@ -160,10 +162,3 @@ def _with_services(task: Task, path: Path) -> Task:
     served = msgspec.structs.replace(task, metadata={"services": text})
     declared_services(served)
     return served
-
-
-def _free(parent: Path, name: str) -> Path:
-    number = 1
-    while (parent / f"{name}-{number}").exists():
-        number += 1
-    return parent / f"{name}-{number}"

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from exact.search.inspect.health import Symptom
     from exact.search.tree import Edge, Node
 
+_WIDEST = 10_000
+"""Columns of a drawing that is written to a pipe."""
+
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
@@ -64,7 +67,14 @@ def _draw(reading: Reading, node: Node, depth: int) -> None:
             if child is not None and child.id not in known and child.depth < node.depth + depth:
                 known.add(child.id)
                 below.append((child, branch))
-    Console(soft_wrap=True, highlight=False).print(drawn)
+    console = Console(highlight=False)
+    if not console.is_terminal:  # a pipe or a file has no width: nothing is cut
+        console = Console(highlight=False, width=_WIDEST)
+        with console.capture() as captured:
+            console.print(drawn)
+        echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+        return
+    console.print(drawn, soft_wrap=True)
 
 
 def _node(reading: Reading, id: int | None) -> Node:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from exact.cli.completion import complete_tasks
 from exact.cli.task_files import is_task_file, read_task_files
 from exact.cli.terminal import echo
 from exact.errors import UsageError
@@ -22,7 +23,7 @@ def tasks() -> None:
 
 
 @tasks.command("list")
-@click.argument("suite", required=False)
+@click.argument("suite", required=False, shell_complete=complete_tasks)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def list_tasks(suite: str | None, as_json: bool) -> None:
     """Print the ids of all tasks, one on a line.
@@ -38,7 +39,7 @@ def list_tasks(suite: str | None, as_json: bool) -> None:
 
 
 @tasks.command()
-@click.argument("id")
+@click.argument("id", shell_complete=complete_tasks)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(id: str, as_json: bool) -> None:
     """Print the fields of the task ID, which may be a task of a file: tasks.yaml#name."""

@@ -105,7 +105,7 @@ def _yaml(path: Path) -> dict[str, Any]:
         data: Any = yaml.safe_load(text) or {}
     except OSError as error:
         raise UsageError(
-            f"cannot read configuration {path}: {error.strerror}: name a YAML file, or a configuration that comes with the package, such as rmcts_builtin"
+            f"cannot read configuration {path}: {error.strerror}: name a YAML file, or a shipped configuration such as rmcts_builtin"
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error

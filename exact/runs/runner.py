@@ -37,6 +37,7 @@ from exact.runs.journal.ledger import Ledger
 from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import Manifest, ResultLine, RunFolder, write_whole
 from exact.runs.journal.versions import versions
+from exact.runs.sole import sole
 from exact.search.inspect.export import to_json
 from exact.search.registry import algorithm
 from exact.search.tree import Tree
@@ -83,6 +84,10 @@ class Runner:
 
         Raises UsageError, JournalError, UncertainCommit.
         """
+        with sole(self.folder.path):
+            return await self._run()
+
+    async def _run(self) -> list[ResultLine]:
         done = {line.task: line for line in self.folder.results() if line.status != "failed"}
         async with self.session() as attempt:
             for task in self.folder.manifest.tasks:

@@ -37,7 +37,7 @@ def test_written_files_are_readable(tmp_path: Path, where: str, login: str) -> N
 def test_init_asks_opens_the_page_writes_the_files_and_ends_with_a_summary(httpserver: HTTPServer, executable: str, tmp_path: Path) -> None:
     httpserver.expect_request("/").respond_with_data("<title>Hours</title><a href=/>Home</a>", content_type="text/html")
     url = httpserver.url_for("/")
-    done = CliRunner().invoke(init, [str(tmp_path / "own")], input=f"{url}\nelsewhere\nnone\n\nFind the hours.\n", standalone_mode=False)
+    done = CliRunner().invoke(init, [str(tmp_path / "own")], input=f"{url}\nelsewhere\n\nFind the hours.\n", standalone_mode=False)
     assert done.exception is None, done.output
     assert "opened http" in done.output and '"Hours", 1 element' in done.output
     restored = "by a reset and a replay of the steps" if "fidelity replay" in done.output else "fidelity client"  # where the browser forks

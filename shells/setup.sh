@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make .venv, install exact into it, and find a browser. Running it again changes nothing that is up to date.
-# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--docs] [--types]
+# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--docs] [--types] [--inspect]
 #   --no-test     omit the packages that only tests need
 #   --sandbox     find or fetch gVisor's runsc, which forkable environments need
 #   --webarena    install WebArena's and VisualWebArena's task files and evaluators in .bench/venvs/webarena (500 MB)
@@ -11,6 +11,7 @@
 #   --desktop     install the packages of the desktop and its five tasks with apt-get
 #   --browsergym  install BrowserGym and WebArena's environment (300 MB) in $XDG_CACHE_HOME/exact/browsergym
 #                 (~/.cache/exact/browsergym); EXACT_BROWSERGYM names the Python of another virtual environment
+#   --inspect     install inspect_ai and exact's dependencies in .bench/venvs/inspect (330 MB), for the tests of its solver
 #   --llamacpp    install llama.cpp's server and the weights of a small model in .bench/venvs/llamacpp (230 MB)
 #   --docs        install mkdocs-material and mkdocstrings in .bench/venvs/docs (80 MB), for shells/docs.sh
 #   --types       install Pyright with its Node.js in .bench/venvs/types (250 MB), for the test of the public types
@@ -29,7 +30,7 @@ has_all() {
   for name in "$@"; do has "$name" || return 1; done
 }
 
-wanted="test" sandbox="" webarena="" verified="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp="" docs="" types=""
+wanted="test" sandbox="" webarena="" verified="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp="" docs="" types="" inspect=""
 for option in "$@"; do
   case "$option" in
     --no-test) wanted="run" ;;
@@ -44,8 +45,9 @@ for option in "$@"; do
     --llamacpp) llamacpp="yes" ;;
     --docs) docs="yes" ;;
     --types) types="yes" ;;
+    --inspect) inspect="yes" ;;
     *)
-      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--docs] [--types]" >&2
+      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--docs] [--types] [--inspect]" >&2
       exit 2
       ;;
   esac
@@ -160,6 +162,7 @@ apart() { # a separate virtual environment for constraints/NAME.txt, which lists
 [ -z "$sites" ] || apart sites "Trac and Wagtail"
 [ -z "$docs" ] || apart docs "mkdocs-material and mkdocstrings"
 [ -z "$types" ] || apart types "Pyright"
+[ -z "$inspect" ] || apart inspect "inspect_ai"
 [ -z "$llamacpp" ] || apart llamacpp "llama.cpp's server and a small model"
 
 driver() { # succeeds if Playwright's driver starts, else prints the reason

@@ -69,6 +69,8 @@ class Runner:
     """Number of times that a task is attempted where its environments fail: each time in new ones, from where its journal ends."""
     ask: Ask | None = None
     """Function that asks the person who watches: see `browser.confirm` and `browser.ask_user`. None: only the live view answers."""
+    models: Models | None = None
+    """Opened models in place of those that the configuration names. The caller closes them."""
     limiters: RateLimiters | None = None
     """Rate limiters of endpoints, shared by runners that ask models at the same time; None for the runner's own."""
 
@@ -221,6 +223,8 @@ class Runner:
     def _models(self, stack: AsyncExitStack) -> Models:
         from exact.models.open import Models
 
+        if self.models is not None:
+            return self.models
         opened = Models(self.config.models, folder=self.folder.path, limiters=self.limiters)
         stack.push_async_callback(opened.close)
         return opened

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 import signal
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from anyio import CancelScope
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
@@ -21,6 +20,7 @@ import exact
 from exact.environments.person import PersonQuestion
 from exact.errors import ExactError, InfrastructureError
 from exact.inert import inert
+from exact.interop.apart import apart
 from exact.interop.mcp.operations import Operations
 from exact.interop.mcp.wire import standard_streams
 from exact.marks import use_fence_key
@@ -77,7 +77,7 @@ def build_server(operations: Operations) -> MCPServer[Any]:
             instruction: The goal in words.
         """
         with use_fence_key(key), _typed_errors():
-            return await _apart(_solve(operations, context, task, url, instruction))
+            return await apart(_solve(operations, context, task, url, instruction))
 
     @server.tool(annotations=_READS)
     async def list_runs(limit: int = 20) -> dict[str, Any]:
@@ -187,27 +187,6 @@ async def _in_thread(key: str, function: Callable[..., T], *arguments: object) -
     """Return what a function returns, called in a thread."""
     with use_fence_key(key), _typed_errors():
         return await asyncio.to_thread(function, *arguments)
-
-
-async def _apart(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of work that closes what it opened where it is cancelled.
-
-    The protocol's task groups cancel a handler again at each of its awaits, so the work is a task of its own, which is cancelled once.
-    """
-    task = asyncio.create_task(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        task.cancel()
-        await _ended(task)
-        raise
-
-
-async def _ended(task: asyncio.Task[Any]) -> None:
-    """Wait for a task, whoever cancels meanwhile."""
-    waiting: Awaitable[Any] = asyncio.wait([task])
-    with CancelScope(shield=True):
-        await waiting
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`exact export`: export attempts as Playwright tests, graphs, drawings or animations."""
+"""`exact export`: export attempts as Playwright tests, graphs, drawings or animations, and runs as training data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -15,6 +15,7 @@ from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
     from exact.report.model.reading import Reading
+    from exact.runs.journal.store import RunFolder
     from exact.task import Task
 
 KINDS = {
@@ -28,31 +29,76 @@ KINDS = {
     "path": (".png", "the committed path and its siblings as PNG (requires Graphviz)"),
     "trajectory": (".svg", "the committed path as an SVG animation of screenshots"),
 }
-"""File name suffix and description of each kind."""
+"""File name suffix and description of each kind that is made of one attempt."""
+LEARNING = {
+    "imitation": "committed paths of solved attempts as conversations",
+    "exploratory": "the way of the search, with its steps back, as conversations",
+    "preference": "better and worse actions of a state",
+    "value": "states, and what they are worth",
+    "policy": "states, and the share of visits of each action",
+    "rollouts": "answers of the policy, exact in token ids, with rewards",
+}
+"""Description of each kind of training data, which is made of any number of runs."""
 
-_HELP = "\b\n" + "\n".join(f"{kind:12}{text}" for kind, (_, text) in KINDS.items())
+_WIDTH = 14
+_CLEAR = "\r\033[K"
+_HELP = "\n\n".join(
+    "\b\n" + title + "\n" + "\n".join(f"{kind:{_WIDTH}}{text}" for kind, text in kinds.items())
+    for title, kinds in (
+        ("Of each attempt, beside its journal:", {kind: text for kind, (_, text) in KINDS.items()}),
+        ("Training data, one JSON object a line (--out FILE):", LEARNING),
+    )
+)
 
 
 @click.command(epilog=_HELP)
-@click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("kind", type=click.Choice([*KINDS, *LEARNING]), metavar="KIND")
+@click.argument("runs", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="RUN...")
 @click.option("--task", "pattern", metavar="GLOB", help="Select the tasks whose id matches, with or without its seed: 'miniwob/click-*'.")
-@click.option("--out", type=NewFile(), help="File to write the export of a single task to; - for standard output.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each file.")
-def export(kind: str, run: Path, pattern: str | None, out: Path | None, as_json: bool) -> None:
-    """Export each attempt of RUN as KIND, beside its journal, and print the paths."""
+@click.option("--out", type=NewFile(), help="File to write to: the training data, or the export of a single task; - for standard output.")
+@click.option("--format", "form", metavar="FORMAT", help="Training data: conversational, prompt-completion, chat or verifiers.")
+@click.option(
+    "--outcome", type=click.Choice(["solved", "failed", "any"]), help="Training data: attempts by their score. Conversations: solved."
+)
+@click.option("--min-steps", type=click.IntRange(0), default=0, metavar="N", help="Training data: fewest committed actions.")
+@click.option("--max-steps", type=click.IntRange(1), metavar="N", help="Training data: most answers of a conversation.")
+@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Training data: most tokens of a record, by an estimate.")
+@click.option(
+    "--max-backtracking", type=click.FloatRange(0, 1), default=1.0, metavar="SHARE", help="Exploratory: most answers that step back."
+)
+@click.option("--per-site", type=click.IntRange(1), metavar="N", help="Training data: most attempts of one site.")
+@click.option(
+    "--exclude", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE", help="Training data: tasks of a test."
+)
+@click.option("--margin", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Preference: least difference of values.")
+@click.option("--view", metavar="CONFIG", help="Training data: configuration that says how states are shown. Default: the run's.")
+@click.option("--pictures/--no-pictures", default=None, help="Training data: with screenshots or without. Default: as the view says.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each file, or the manifest of training data.")
+def export(kind: str, runs: tuple[Path, ...], pattern: str | None, out: Path | None, as_json: bool, **settings: Any) -> None:
+    """Export each attempt of a RUN as KIND and print the paths, or all RUNs as training data.
+
+    A RUN may be the folder of a benchmark for training data. Its file appears when it is whole, with FILE.manifest.json beside it, which
+    says what is in it, where it comes from, and what was left out and why.
+    """
+    if kind in LEARNING:
+        _training_data(kind, runs, pattern, out, as_json=as_json, **settings)
+    else:
+        _attempts(kind, runs, pattern, out, as_json)
+
+
+def _attempts(kind: str, runs: tuple[Path, ...], pattern: str | None, out: Path | None, as_json: bool) -> None:
     from exact.cli.report import started_tasks
     from exact.config import load_recorded
     from exact.errors import UsageError
     from exact.report.model.reading import Reading
     from exact.runs.journal.store import RunFolder, write_whole
 
-    folder = RunFolder.open(run)
-    config, tasks = load_recorded(folder.path), started_tasks(folder, pattern)
+    folders = [RunFolder.open(run) for run in runs]
+    tasks = [(folder, task) for folder in folders for task in started_tasks(folder, pattern)]
     if out is not None and len(tasks) != 1:
         raise UsageError(f"--out names one file, but {len(tasks)} tasks match: select one with --task")
-    for task in tasks:
-        reading = Reading(folder.task_folder(task) / "journal.jsonl", config, folder.blobs)
+    for folder, task in tasks:
+        reading = Reading(folder.task_folder(task) / "journal.jsonl", load_recorded(folder.path), folder.blobs)
         content = asyncio.run(_content(kind, task, reading))
         if out == Path("-"):
             sys.stdout.buffer.write(content)
@@ -83,3 +129,63 @@ async def _content(kind: str, task: Task, reading: Reading) -> bytes:
 
     text = dot(reading.state.tree, frozenset(reading.state.path), path=kind == "path")
     return text.encode() if kind == "dot" else await drawn(text, "png" if kind == "path" else kind)  # type: ignore[arg-type]
+
+
+def _training_data(
+    kind: Any, runs: tuple[Path, ...], pattern: str | None, out: Path | None, *, form: str | None, outcome: str | None,
+    exclude: Path | None, view: str | None, pictures: bool | None, margin: float, as_json: bool, **limits: Any,
+) -> None:  # fmt: skip
+    import msgspec
+
+    from exact.cli.report import fits
+    from exact.config import load
+    from exact.errors import UsageError, unknown
+    from exact.learning.attempts import run_folders
+    from exact.learning.export import Request, export
+    from exact.learning.filters import Filters, test_tasks
+    from exact.learning.formats import Format
+    from exact.learning.records import CONVERSATIONS
+
+    if out is None or out == Path("-"):
+        raise UsageError(f"{kind} is training data, which goes to a file with a manifest beside it: name it with --out {kind}.jsonl")
+    form = form or "conversational"
+    if form not in get_args(Format):
+        raise unknown("format", form, get_args(Format))
+    chosen_outcome: Any = outcome or ("solved" if kind in CONVERSATIONS else "any")
+    filters = Filters(outcome=chosen_outcome, excluded=test_tasks(exclude) if exclude else (), **limits)
+    request = Request(
+        kind=kind, form=form, filters=filters, view=load(view) if view else None, pictures=pictures, margin=margin  # type: ignore[arg-type]
+    )  # fmt: skip
+    is_shown = sys.stderr.isatty()
+
+    def progress(text: str) -> None:
+        if is_shown:
+            echo(text, mark=_CLEAR, err=True, nl=False)
+
+    known = [task.id for folder in run_folders(runs) for task in folder.manifest.tasks]
+    if pattern is not None and not any(fits(id, pattern) for id in known):
+        raise unknown("task", pattern, known)
+
+    def chosen(run: RunFolder) -> list[Task]:
+        return [task for task in run.manifest.tasks if pattern is None or fits(task.id, pattern)]
+
+    manifest = export(request, runs, out, chosen=chosen, progress=progress)
+    if is_shown:
+        echo(mark=_CLEAR, err=True, nl=False)
+    echo(json.dumps(msgspec.to_builtins(manifest)) if as_json else "\n".join(_summary(out, manifest)))
+
+
+def _summary(out: Path, manifest: Any) -> list[str]:
+    from exact.counted import counted
+
+    attempts = sum(len(run.attempts) for run in manifest.runs)
+    lines = [
+        f"{out}: {counted(manifest.records, 'record')} of {manifest.attempts} of {counted(attempts, 'attempt')}, "
+        f"about {manifest.tokens:,} tokens, {manifest.trained_tokens:,} of them to learn"
+    ]
+    lines += [f"left out: {count} x {reason}" for reason, count in sorted(manifest.left_out.items(), key=lambda each: -each[1])]
+    lines += [f"left out: {counted(manifest.duplicates, 'duplicate')}"] * bool(manifest.duplicates)
+    lines += [f"not readable: {count} x {reason}" for reason, count in sorted(manifest.skipped.items(), key=lambda each: -each[1])]
+    damaged = [(run.run, each) for run in manifest.runs for each in run.attempts if each.damage]
+    lines += [f"damaged: {run} {each.task}: {each.damage}; {counted(each.records, 'record')} of what is before it" for run, each in damaged]
+    return lines

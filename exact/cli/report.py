@@ -73,7 +73,7 @@ def started_tasks(run: RunFolder, pattern: str | None) -> Sequence[Task]:
     from exact.errors import UsageError, unknown
 
     tasks = run.manifest.tasks
-    fitting = [task for task in tasks if pattern is None or _fits(task.id, pattern)]
+    fitting = [task for task in tasks if pattern is None or fits(task.id, pattern)]
     if not fitting:
         raise unknown("task", pattern or "", [task.id for task in tasks])
     started = [task for task in fitting if (run.task_folder(task) / "journal.jsonl").exists()]
@@ -82,5 +82,6 @@ def started_tasks(run: RunFolder, pattern: str | None) -> Sequence[Task]:
     return started
 
 
-def _fits(id: str, pattern: str) -> bool:
+def fits(id: str, pattern: str) -> bool:
+    """Return whether a task's id, with or without its seed, matches a pattern."""
     return id == pattern or any(fnmatch.fnmatchcase(name, pattern) for name in (id, id.partition("?seed=")[0]))

@@ -99,6 +99,9 @@ SHOWN = {
     "rubric": lambda seen: render_prompt("rubric", context=seen),
     "value_rubric": lambda seen: render_prompt("value_rubric", context=seen, checks=("Is it bought?",), **VALUE),
     "compare": lambda seen: render_prompt("compare", first=seen, second=seen, pictures=0, **VALUE),
+    "conversation": lambda seen: render_prompt(
+        "conversation", context=seen, actions=ACTIONS.describe(), elements="id", explores=True, opening=True, note=seen.history[0].note
+    ),
     "reflection": lambda seen: render_prompt(
         "reflection",
         context=seen,
@@ -121,6 +124,10 @@ UNSEEN = {
     ("compare", "lesson"),
     ("reflection", "lesson"),
     ("expectation", "lesson"),
+    ("conversation", "lesson"),
+    ("conversation", "error"),
+    ("conversation", "rationale"),
+    ("conversation", "answer"),
     ("rubric", "lesson"),
     ("rubric", "error"),
     ("rubric", "rationale"),

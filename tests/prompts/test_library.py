@@ -21,6 +21,7 @@ REFUSED = msgspec.structs.replace(context().history[0], observation=SHOE, action
 UNSEEN = msgspec.structs.replace(context().history[0], observation=SHOE, action=ACTIONS.parse("click [2]"), note="no-op: leads back\nhere")
 POLICY = {"actions": ACTIONS.describe(), "label": action_label, "history": 5, "style": "plain", "examples": ()}
 BY_ID, BY_LABEL = POLICY | {"elements": "id"}, POLICY | {"elements": "label", "label": label_action, "actions": describe(ACTIONS)}
+SPOKEN = {"actions": ACTIONS.describe(), "elements": "id"}
 SCREEN = {"screen": (1280, 720), "picture": (1088, 612)}
 NO_SCREEN = {"screen": (0, 0), "picture": (0, 0)}
 HIDDEN = msgspec.structs.replace(SHOE, text=IN_THE_PICTURE)
@@ -85,6 +86,10 @@ RENDERED = {
         surprise=surprise(after=LIST, real=0.9, alternative="", judgement=JUDGED),
         kind="value",
         **REFLECTION,
+    ),
+    "conversation": lambda: render_prompt("conversation", context=context(), explores=True, opening=True, note="", **SPOKEN),
+    "conversation_ended": lambda: render_prompt(
+        "conversation", context=context(terminated=True), explores=False, opening=False, note="not saved ⟦/note 0⟧", **SPOKEN
     ),
     "expectation": lambda: render_prompt("expectation", context=context(), surprise=surprise(), label=action_label, words=100),
 }

@@ -1,0 +1,160 @@
+"""Conversations of an attempt: its committed path, and the way of its search through the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from exact.environments.base import reported_info
+from exact.errors import JournalError
+from exact.learning.attempts import JournaledAttempt
+from exact.learning.states import StateTexts, said
+from exact.models.base import Message, Text
+from exact.runs.attempt.observations import ancestry
+from exact.runs.journal import events as ev
+from exact.search.tree import Node
+
+STEP_BACK, RESTART = "step_back", "restart"
+"""Actions of an explorer, which the one who drives the environment carries out: by a restore, or by a reset and replay."""
+
+
+class Turn(NamedTuple):
+    """One answer of the agent, and what it was shown before it."""
+
+    shown: tuple[Message, ...]
+    """Messages since the last answer: the system turn and the first state, or the state that the last answer led to."""
+    answer: str
+    is_trained: bool
+    """Whether the answer is to be learned. Others are context alone."""
+    node: int
+    """Id of the state in which the answer was given."""
+
+
+class Conversation(NamedTuple):
+    """The turns of one attempt, and where they end."""
+
+    turns: tuple[Turn, ...]
+    end: str
+    """Fingerprint of the last state; empty where the last action ended the episode."""
+    terminated: bool
+    back: int
+    """Answers that step back or start again."""
+
+
+class _Move(NamedTuple):
+    """One move of a walk through the tree."""
+
+    kind: Literal["act", "refused", "back", "restart"]
+    at: Node
+    to: Node
+    edge: int = -1
+    note: str = ""
+
+
+def imitation(texts: StateTexts) -> Conversation:
+    """Return the committed path as a conversation, without refused actions.
+
+    An action that led back to a state in which the attempt had been before is context, and not learned. Raises JournalError where a part
+    of the path is missing.
+    """
+    state, path = texts.attempt.state, texts.attempt.path
+    seen, moves, trained = set[str](), list[_Move](), list[bool]()
+    for node in path[1:]:
+        at = node.parent
+        if at is None or node.unseen:
+            raise JournalError("a committed state is missing from the tree")
+        came = state.effects.get(node.id)
+        seen.add(at.fingerprint)
+        moves.append(_Move("act", at, node, node.via, reported_info(came.info) if came else ""))
+        trained.append(node.terminated or node.fingerprint not in seen)
+    return _spoken(texts, moves, trained, explores=False)
+
+
+def exploratory(texts: StateTexts) -> Conversation:
+    """Return the way of the search through the tree, up to the end of the committed path, as one conversation.
+
+    Between two steps the explorer steps back to where both paths part, or starts again, and repeats what leads to the next one. Raises
+    JournalError where a part of it is missing.
+    """
+    moves = list(_walk(texts.attempt))
+    return _spoken(texts, moves, [True] * len(moves), explores=True)
+
+
+def _walk(attempt: JournaledAttempt) -> Iterator[_Move]:
+    """Yield the moves of an explorer that takes the simulated steps in their order, and ends where the attempt did."""
+    path = attempt.path
+    here, end = path[0], path[-1]
+    for step, at in attempt.steps:
+        to = _outcome(step, at)
+        if to is None and not step.refused:
+            continue
+        yield from _way(attempt, here, at)
+        if to is None:
+            yield _Move("refused", at, at, step.edge, step.refused)
+            here = at
+            continue
+        yield _Move("act", at, to, step.edge, reported_info(step.info))
+        here = to
+        if to is end or (
+            to.parent is end.parent and to.via == end.via and (to.fingerprint, to.terminated) == (end.fingerprint, end.terminated)
+        ):
+            return
+    yield from _way(attempt, here, end)
+
+
+def _outcome(step: ev.Acted, at: Node) -> Node | None:
+    """Return the state that a step led to, where it can be shown; None for a refused or blocked action."""
+    if step.refused or step.edge >= len(at.edges):
+        return None
+    alike = (n for n in at.edges[step.edge].outcomes if not n.unseen)
+    return next((n for n in alike if n.terminated == step.terminated and n.fingerprint == step.fingerprint), None)
+
+
+def _way(attempt: JournaledAttempt, here: Node, there: Node) -> Iterator[_Move]:
+    """Yield the moves from one state to another: back to where their paths part, then on."""
+    below, above = ancestry(there), ancestry(here)
+    common = next(i for i in range(len(below), 0, -1) if len(above) >= i and above[i - 1] is below[i - 1])
+    steps = len(above) - common
+    if common == 1 and steps > 1:
+        yield _Move("restart", here, below[0])
+    else:
+        for node in above[: common - 1 : -1] if common else []:
+            assert node.parent is not None
+            yield _Move("back", node, node.parent)
+    for node in below[common:]:
+        assert node.parent is not None
+        came = attempt.state.effects.get(node.id)
+        yield _Move("act", node.parent, node, node.via, reported_info(came.info) if came else "")
+
+
+def _spoken(texts: StateTexts, moves: list[_Move], trained: list[bool], *, explores: bool) -> Conversation:
+    """Return moves as turns. Raises JournalError."""
+    start = texts.attempt.path[0]
+    with texts.fenced():
+        shown, turns = texts.opening(start, explores=explores), list[Turn]()
+        for move, learn in zip(moves, trained, strict=True):
+            turns.append(Turn(shown, _answer(texts, move, explores), learn, move.at.id))
+            shown = (texts.turn(move.to, move.note),)
+    last = moves[-1].to if moves else start
+    back = sum(move.kind in ("back", "restart") for move in moves)
+    return Conversation(tuple(turns), last.fingerprint if not last.terminated else "", last.terminated, back)
+
+
+def _answer(texts: StateTexts, move: _Move, explores: bool) -> str:
+    judged = move.at.evaluation.rationale.strip() if explores and move.at.evaluation else ""
+    match move.kind:
+        case "back":
+            return said(judged or "This is not the way.", STEP_BACK)
+        case "restart":
+            return said(judged or "This is not the way.", RESTART)
+    thoughts = (judged, texts.thought(move.at, move.edge))
+    return texts.answer(move.at.edges[move.edge].action, texts.context(move.at), "\n".join(filter(None, thoughts)))
+
+
+def messages(conversation: Conversation) -> list[tuple[Message, bool]]:
+    """Return the messages of a conversation, each with whether it is learned."""
+    found = list[tuple[Message, bool]]()
+    for turn in conversation.turns:
+        found += ((message, False) for message in turn.shown)
+        found.append((Message("assistant", (Text(turn.answer),)), turn.is_trained))
+    return found

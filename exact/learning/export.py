@@ -1,0 +1,273 @@
+"""Exports: journals read one after another, and written as lines of one file with a manifest beside it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import exact
+from exact.config import Config, PolicyConfig, ValueConfig
+from exact.errors import UsageError
+from exact.learning.attempts import JournaledAttempt, attempts, run_folders
+from exact.learning.filters import Filters
+from exact.learning.formats import Format, Pictures, text_of, written
+from exact.learning.records import CONVERSATIONS, Kind, Skipped, TrainingRecord, records
+from exact.learning.states import StateTexts, with_pictures
+from exact.learning.writer import LineWriter
+from exact.models.base import Image, Message, Text
+from exact.models.tokens import TURN, rough
+from exact.runs.concealed import known_secrets
+from exact.runs.journal.store import RunFolder, write_whole
+from exact.secrecy import NOTHING, Scrubber
+from exact.secrecy.shapes import shapes
+from exact.task import Task
+
+Progress = Callable[[str], None]
+Chosen = Callable[[RunFolder], Sequence[Task]]
+"""Selects the tasks of a run."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What to export, and how."""
+
+    kind: Kind
+    form: Format = "conversational"
+    filters: Filters = Filters()
+    view: Config | None = None
+    """Configuration whose `policy` and `value` say how states are shown. None: that of each run."""
+    pictures: bool | None = None
+    """Whether to show screenshots. None: as `view` says."""
+    margin: float = 0.1
+    """Least difference of values of a preference."""
+
+
+class AttemptLine(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What became of one attempt in an export."""
+
+    task: str
+    journal: str
+    """Hex SHA-256 of the journal."""
+    records: int = 0
+    left_out: str = ""
+    """Reason why the whole attempt is left out."""
+    damage: str = ""
+    """Reason why the journal was not read to its end."""
+    skipped: tuple[str, ...] = ()
+    """Parts of which no record could be made, each with its reason: the first ones."""
+
+
+class RunLine(msgspec.Struct, kw_only=True):
+    """What became of one run in an export."""
+
+    run: str
+    agent: str
+    versions: dict[str, str]
+    attempts: list[AttemptLine] = []
+
+
+class ExportManifest(msgspec.Struct, kw_only=True):
+    """The contents of an export, its provenance, and what was left out."""
+
+    exact: str
+    kind: Kind
+    format: Format
+    filters: Filters
+    margin: float
+    file: str
+    sha256: str = ""
+    bytes: int = 0
+    records: int = 0
+    attempts: int = 0
+    """Attempts that gave a record."""
+    answers: int = 0
+    """Answers of the agent in all records."""
+    tokens: int = 0
+    """Tokens of all records, by an estimate; for rollouts those of the completions, exactly."""
+    trained_tokens: int = 0
+    """Tokens that are learned."""
+    pictures: int = 0
+    duplicates: int = 0
+    scrubbed: int = 0
+    """Records in which a known secret was replaced."""
+    left_out: dict[str, int] = {}
+    """Attempts and records that were left out, by reason."""
+    skipped: dict[str, int] = {}
+    """Parts of which no record could be made, by reason."""
+    damaged: int = 0
+    """Journals that were not read to their end."""
+    runs: list[RunLine] = []
+
+
+_MOST_NAMED = 5
+"""Skipped parts that are named for one attempt."""
+
+
+def export(
+    request: Request, runs: Sequence[Path], out: Path, *, chosen: Chosen = lambda run: run.manifest.tasks, progress: Progress
+) -> ExportManifest:
+    """Write the records of runs to a file, with `FILE.manifest.json` beside it, and return the manifest.
+
+    One attempt is in memory at a time. The file appears when it is whole; on an error there is none, and an older one stays. Raises
+    UsageError where a folder holds no run, or where nothing is left to export; OSError where the file cannot be written.
+    """
+    folders = run_folders(runs)
+    manifest = ExportManifest(
+        exact=exact.__version__, kind=request.kind, format=request.form, filters=request.filters, margin=request.margin, file=out.name
+    )
+    with LineWriter(out) as writer:
+        job = _Export(request, writer, manifest)
+        for folder in folders:
+            job.run(folder, chosen(folder), progress)
+        if not writer.lines:
+            raise UsageError(_nothing(manifest))
+        manifest.records, manifest.bytes, manifest.pictures = writer.lines, writer.bytes, writer.pictures
+        manifest.sha256 = writer.commit()
+    write_whole(out.with_name(f"{out.name}.manifest.json"), msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
+    return manifest
+
+
+def _nothing(manifest: ExportManifest) -> str:
+    reasons = Counter(manifest.left_out) + Counter(manifest.skipped)
+    why = "; ".join(f"{count} x {reason}" for reason, count in reasons.most_common(3)) or "no attempt has what it needs"
+    hint = ": --outcome any also takes attempts that were not solved" if manifest.left_out.keys() & {"not solved", "not scored"} else ""
+    return f"nothing to export as {manifest.kind}: {why}{hint}"
+
+
+class _Export:
+    """One export while it is made."""
+
+    def __init__(self, request: Request, writer: LineWriter, manifest: ExportManifest) -> None:
+        self._request, self._writer, self._manifest = request, writer, manifest
+        self._left_out, self._skipped, self._sites = Counter[str](), Counter[str](), Counter[str]()
+        self._scrubber: Scrubber = NOTHING
+
+    def run(self, folder: RunFolder, tasks: Sequence[Task], progress: Progress) -> None:
+        """Export the attempts of a run."""
+        whole = folder.manifest
+        line = RunLine(run=str(folder.path), agent=whole.agent, versions=dict(whole.versions))
+        self._manifest.runs.append(line)
+        for number, attempt in enumerate(attempts(folder, tasks), 1):
+            if number == 1:
+                self._scrubber = Scrubber(known_secrets(whole.tasks, attempt.config))
+            line.attempts.append(self._attempt(attempt))
+            progress(f"{folder.path}: {number} of {len(tasks)}, {self._writer.lines:,} records")
+        self._manifest.left_out, self._manifest.skipped = dict(self._left_out), dict(self._skipped)
+
+    def _attempt(self, attempt: JournaledAttempt) -> AttemptLine:
+        request, line = self._request, AttemptLine(task=attempt.task.id, journal=attempt.digest, damage=attempt.damage)
+        self._manifest.damaged += bool(attempt.damage)
+        if reason := request.filters.of_attempt(attempt, request.kind, self._sites):
+            self._left_out[reason] += 1
+            line.left_out = reason
+            return line
+        policy, value = _views(request, attempt)
+        texts, before, named = StateTexts(attempt, policy, value), self._writer.lines, list[str]()
+        shows = _shows_pictures(request, attempt, policy, value)
+        by_step = request.form == "prompt-completion" and request.kind in CONVERSATIONS
+        for found in records(request.kind, texts, by_step=by_step, margin=request.margin):
+            if isinstance(found, Skipped):
+                self._skipped[_without_names(found.reason)] += 1
+                named.append(found.reason if found.node < 0 else f"{found.node}: {found.reason}")
+            else:
+                self._record(attempt, found, shows)
+        line.records, line.skipped = self._writer.lines - before, tuple(named[:_MOST_NAMED])
+        self._manifest.attempts += line.records > 0
+        self._sites[attempt.site] += line.records > 0
+        return line
+
+    def _record(self, attempt: JournaledAttempt, record: TrainingRecord, shows: bool) -> None:
+        manifest, form = self._manifest, self._request.form
+        clean = _scrubbed(record, self._scrubber)
+        tokens, trained = token_counts(clean, shows)
+        reason = self._request.filters.of_record(record, tokens) or ("the shape of a secret" if _has_secret_shape(clean) else "")
+        if reason:
+            self._left_out[reason] += 1
+            return
+        content = [msgspec.to_builtins(each) for each in (clean.prompt, clean.completion, clean.rejected)]
+        if not self._writer.is_new(content, clean.columns.get("completion_ids")):
+            manifest.duplicates += 1
+            return
+        pictures = Pictures(f"{self._writer.path.stem}_pictures", self._writer.store) if shows else None
+        self._writer.write(written(clean, form, pictures, _about(attempt, clean), attempt.reward))
+        manifest.scrubbed += clean is not record
+        manifest.answers += record.steps
+        manifest.tokens, manifest.trained_tokens = manifest.tokens + tokens, manifest.trained_tokens + trained
+
+
+def _views(request: Request, attempt: JournaledAttempt) -> tuple[PolicyConfig, ValueConfig]:
+    view = request.view or attempt.config
+    return with_pictures(view.policy, view.value, request.pictures)
+
+
+def _shows_pictures(request: Request, attempt: JournaledAttempt, policy: PolicyConfig, value: ValueConfig) -> bool:
+    if request.kind == "rollouts":
+        return attempt.config.policy.images if request.pictures is None else request.pictures
+    return value.images if request.kind == "value" else policy.images
+
+
+def _about(attempt: JournaledAttempt, record: TrainingRecord) -> dict[str, Any]:
+    """Return the provenance of a record. Every record of a kind has the same keys."""
+    return {
+        "run": attempt.run,
+        "task": attempt.task.id,
+        "node": record.node,
+        "steps": record.steps,
+        "back": record.back,
+        "end": record.end,
+        "terminated": record.terminated,
+        "score": attempt.reward,
+    }
+
+
+def token_counts(record: TrainingRecord, pictures: bool = False) -> tuple[int, int]:
+    """Return the tokens of a record and those of them that are learned: exact where it has token ids, else estimated."""
+    if (ids := record.columns.get("completion_ids")) is not None:
+        return len(ids) + len(record.columns.get("prompt_ids") or ()), sum(record.columns["completion_mask"])
+    answers = (*record.completion, *record.rejected)
+    trained = record.trained or tuple(message.role == "assistant" for message in record.completion)
+    learned = sum(map(_tokens, (m for m, learn in zip(record.completion, trained, strict=True) if learn))) + sum(
+        map(_tokens, record.rejected)
+    )
+    shown = sum(isinstance(part, Image) for message in record.prompt + answers for part in message.parts) if pictures else 0
+    return sum(map(_tokens, record.prompt + answers)) + 1000 * shown, learned
+
+
+def _tokens(message: Message) -> int:
+    return TURN + rough(text_of(message))
+
+
+def _scrubbed(record: TrainingRecord, scrubber: Scrubber) -> TrainingRecord:
+    """Return a record without the secrets that are known. The same object where there are none."""
+    if not scrubber:
+        return record
+    plain = [[_plain(message) for message in turns] for turns in (record.prompt, record.completion, record.rejected)]
+    done = scrubber.value(plain, keep_words=True)
+    if done is plain:
+        return record
+    prompt, completion, rejected = (tuple(map(_rewritten, turns, texts)) for turns, texts in
+                                    zip((record.prompt, record.completion, record.rejected), done, strict=True))  # fmt: skip
+    return msgspec.structs.replace(record, prompt=prompt, completion=completion, rejected=rejected)
+
+
+def _plain(message: Message) -> list[str]:
+    return [part.text for part in message.parts if isinstance(part, Text)]
+
+
+def _rewritten(message: Message, texts: list[str]) -> Message:
+    left = iter(texts)
+    return Message(message.role, tuple(Text(next(left)) if isinstance(part, Text) else part for part in message.parts))
+
+
+def _has_secret_shape(record: TrainingRecord) -> bool:
+    return any(shapes(text_of(message)) for message in (*record.prompt, *record.completion, *record.rejected))
+
+
+def _without_names(reason: str) -> str:
+    """Return a reason without the names of blobs, so that equal reasons are counted together."""
+    return " ".join("..." if len(word) >= 12 and all(sign in "0123456789abcdef" for sign in word) else word for word in reason.split())[
+        :200
+    ]

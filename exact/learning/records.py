@@ -1,0 +1,200 @@
+"""Records of an attempt, one kind of training data each, before they are written in a format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from exact.errors import ExactError
+from exact.learning.conversations import Conversation, exploratory, imitation, messages
+from exact.learning.states import StateTexts
+from exact.learning.tokens import rollout_records
+from exact.models.base import Message, Text
+from exact.search.tree import Edge, Node
+
+Kind = Literal["imitation", "exploratory", "preference", "value", "policy", "rollouts"]
+CONVERSATIONS = ("imitation", "exploratory")
+"""Kinds that need an attempt from its start to its end."""
+
+
+class TrainingRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One example: messages to show, messages to learn, and figures."""
+
+    prompt: tuple[Message, ...]
+    completion: tuple[Message, ...]
+    trained: tuple[bool, ...] = ()
+    """Whether each message of the completion is learned. Empty: all that the model wrote."""
+    rejected: tuple[Message, ...] = ()
+    """The worse completion of a preference."""
+    columns: dict[str, Any] = {}
+    """Further columns, equal in name and type for all records of a kind."""
+    steps: int = 1
+    """Answers of the agent in the record."""
+    back: int = 0
+    """Answers that step back or start again."""
+    node: int = -1
+    """State that the record is about; -1: the whole attempt."""
+    end: str = ""
+    """Fingerprint of the last state of a conversation; empty where its last action ended the episode."""
+    terminated: bool = False
+    """Whether the last action of a conversation ended the episode."""
+
+
+class Skipped(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of an attempt of which no record can be made."""
+
+    node: int
+    reason: str
+
+
+Found = Iterator[TrainingRecord | Skipped]
+
+
+def records(kind: Kind, texts: StateTexts, *, by_step: bool, margin: float) -> Found:
+    """Yield the records of a kind of one attempt, and the parts of which none can be made.
+
+    by_step: whether conversations become one record an answer. margin: least difference of values of a preference.
+    """
+    match kind:
+        case "imitation":
+            yield from _each(texts, [-1], lambda _: _imitated(texts, by_step))
+        case "exploratory":
+            yield from _each(texts, [-1], lambda _: _conversed(exploratory(texts), by_step))
+        case "preference":
+            yield from _each(texts, _expanded(texts), lambda id: _preferences(texts, texts.attempt.state.tree.nodes[id], margin))
+        case "value":
+            yield from _each(texts, _valued(texts), lambda id: _values(texts, texts.attempt.state.tree.nodes[id]))
+        case "policy":
+            yield from _each(texts, _expanded(texts), lambda id: _visits(texts, texts.attempt.state.tree.nodes[id]))
+        case "rollouts":
+            yield from _each(texts, list(range(len(texts.attempt.state.calls))), lambda number: rollout_records(texts.attempt, number))
+
+
+def _each(texts: StateTexts, ids: list[int], make: Callable[[int], Iterator[TrainingRecord]]) -> Found:
+    """Yield the records of each part; what cannot be made is named, and the others are made all the same."""
+    for id in ids:
+        try:
+            with texts.fenced():
+                made = list(make(id))
+        except (ExactError, msgspec.MsgspecError, LookupError) as error:
+            yield Skipped(node=id, reason=" ".join(str(error).split()) or type(error).__name__)
+        else:
+            yield from made
+
+
+def _imitated(texts: StateTexts, by_step: bool) -> Iterator[TrainingRecord]:
+    """Yield the committed path: as one conversation, or as what the policy would have been sent in each state, with its answer."""
+    conversation = imitation(texts)
+    if not by_step:
+        yield from _conversed(conversation, by_step=False)
+        return
+    for turn in conversation.turns:
+        if turn.is_trained:
+            node = texts.attempt.state.tree.nodes[turn.node]
+            yield TrainingRecord(prompt=texts.policy(node), completion=(_assistant(turn.answer),), node=turn.node)
+
+
+def _conversed(conversation: Conversation, by_step: bool) -> Iterator[TrainingRecord]:
+    said = messages(conversation)
+    if not conversation.turns:
+        return
+    if by_step:
+        for number, turn in enumerate(conversation.turns):
+            before = tuple(message for message, _ in said[: _length(conversation, number)])
+            if turn.is_trained:
+                yield TrainingRecord(prompt=before, completion=(_assistant(turn.answer),), node=turn.node)
+        return
+    first = len(conversation.turns[0].shown)
+    yield TrainingRecord(
+        prompt=tuple(message for message, _ in said[:first]),
+        completion=tuple(message for message, _ in said[first:]),
+        trained=tuple(is_trained for _, is_trained in said[first:]),
+        steps=len(conversation.turns),
+        back=conversation.back,
+        end=conversation.end,
+        terminated=conversation.terminated,
+    )
+
+
+def _length(conversation: Conversation, number: int) -> int:
+    """Return how many messages stand before the answer of a turn."""
+    return sum(len(turn.shown) for turn in conversation.turns[: number + 1]) + number
+
+
+def _expanded(texts: StateTexts) -> list[int]:
+    return [node.id for node in texts.attempt.state.tree.nodes if len(node.edges) > 1 and node.observation and not node.leaf]
+
+
+def _valued(texts: StateTexts) -> list[int]:
+    return [node.id for node in texts.attempt.state.tree.nodes if node.mean is not None and not node.unseen]
+
+
+def _preferences(texts: StateTexts, node: Node, margin: float) -> Iterator[TrainingRecord]:
+    """Yield the best action of a state against each sibling whose value is lower by the margin.
+
+    The best is the committed action of a solved attempt, else the one of the highest value. Siblings without a value are left out.
+    """
+    known = [(index, edge, edge.value) for index, edge in enumerate(node.edges) if edge.value is not None and not edge.futile]
+    if len(known) < 2:
+        return
+    committed = _committed(texts, node)
+    best, chosen, high = next((each for each in known if each[0] == committed), max(known, key=lambda each: (each[2], -each[0])))
+    prompt, context = texts.policy(node), texts.context(node)
+    for index, edge, value in known:
+        if index != best and high - value >= margin:
+            yield TrainingRecord(
+                prompt=prompt,
+                completion=(_assistant(texts.answer(chosen.action, context, texts.thought(node, best))),),
+                rejected=(_assistant(texts.answer(edge.action, context, texts.thought(node, index))),),
+                columns={"chosen_value": float(high), "rejected_value": float(value)},
+                node=node.id,
+            )
+
+
+def _committed(texts: StateTexts, node: Node) -> int:
+    """Return the edge that a solved attempt committed in a state; -1 where there is none."""
+    score, path = texts.attempt.score, texts.attempt.path
+    if score is None or not score.success:
+        return -1
+    return next((after.via for after in path[1:] if after.parent is node), -1)
+
+
+def _values(texts: StateTexts, node: Node) -> Iterator[TrainingRecord]:
+    """Yield a state with its target: the score on the committed path, else the mean of the search's values at and below it."""
+    reward, on_path = texts.attempt.reward, node.id in texts.attempt.state.path
+    target = reward if reward is not None and on_path else node.mean
+    assert target is not None
+    source = "score" if reward is not None and on_path else "search"
+    yield TrainingRecord(
+        prompt=texts.value(node),
+        completion=(_assistant(texts.judged(target)),),
+        columns={"target": float(target), "source": source, "visits": node.visits},
+        node=node.id,
+    )
+
+
+def _visits(texts: StateTexts, node: Node) -> Iterator[TrainingRecord]:
+    """Yield a state with the share of visits that each of its actions got."""
+    tried: list[Edge] = [edge for edge in node.edges if edge.visits]
+    total = sum(edge.visits for edge in tried)
+    if len(tried) < 2:
+        return
+    context = texts.context(node)
+    most = max(range(len(node.edges)), key=lambda index: (node.edges[index].visits, -index))
+    yield TrainingRecord(
+        prompt=texts.policy(node),
+        completion=(_assistant(texts.answer(node.edges[most].action, context, texts.thought(node, most))),),
+        columns={
+            "actions": [texts.answer(edge.action, context) for edge in tried],
+            "visits": [edge.visits for edge in tried],
+            "probabilities": [edge.visits / total for edge in tried],
+            "values": [float(edge.q) for edge in tried],
+        },
+        node=node.id,
+    )
+
+
+def _assistant(text: str) -> Message:
+    return Message("assistant", (Text(text),))

@@ -1,0 +1,117 @@
+"""States and actions as text: the messages that a policy or a value function is sent, and the answers that its parsers read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from exact.action import Action, ActionSpace
+from exact.agents.grades import grade_scale
+from exact.agents.policy.llm import prompt_family
+from exact.agents.request import by_label, state_request, view_state
+from exact.config import PolicyConfig, ValueConfig
+from exact.context import Context
+from exact.learning.actions import action_space
+from exact.learning.attempts import JournaledAttempt
+from exact.marks import use_fence_key
+from exact.models.base import ChatRequest, Image, Message, Sampling
+from exact.prompts.library import Rendered, render_prompt
+from exact.runs.attempt.observations import agent_context
+from exact.runs.journal.state import AskMoment
+from exact.search.tree import Node
+from exact.views.labels import describe, label_action
+
+
+class StateTexts:
+    """Writes the states and actions of one attempt as the configured policy and value function are shown them."""
+
+    def __init__(self, attempt: JournaledAttempt, policy: PolicyConfig, value: ValueConfig) -> None:
+        self.attempt, self._policy, self._value = attempt, policy, value
+        self.actions: ActionSpace = action_space(attempt)
+        self._labels = by_label(policy)
+
+    @contextmanager
+    def fenced(self) -> Iterator[None]:
+        """Draw the marks of fences with the attempt's key, inside the context."""
+        opened = self.attempt.state.opened
+        with use_fence_key(opened.fences if opened else ""):
+            yield
+
+    def context(self, node: Node) -> Context:
+        """Return what an agent is shown at a node. Raises JournalError where a part of it is missing."""
+        state = self.attempt.state
+        return agent_context(state, self.attempt.blobs, self.attempt.task, node, AskMoment(node.depth, None, ()))
+
+    def policy(self, node: Node) -> tuple[Message, ...]:
+        """Return the messages that a policy is sent at a node. Raises JournalError, UsageError."""
+        context = self.context(node)
+        request = state_request(
+            prompt_family(self._policy, context, self.actions), context, self._policy, Sampling(), role="policy", samples=1,
+            actions=describe(self.actions) if self._labels else self.actions.describe(), style=self._policy.style, examples=(),
+        )  # fmt: skip
+        return request.messages
+
+    def value(self, node: Node) -> tuple[Message, ...]:
+        """Return the messages that a value function is sent at a node. Raises JournalError, UsageError."""
+        context = self.context(node)
+        return self._value_request(context).messages
+
+    def judged(self, target: float) -> str:
+        """Return the answer of a value function that stands for a target in [0, 1]: yes or no, or the nearest grade."""
+        if self._value.kind == "logprob":
+            return "yes" if target >= 0.5 else "no"
+        scale = grade_scale(self._value.grades)
+        return f"Verdict: {min(scale.letters, key=lambda letter: abs(scale.value(letter) - target))}"
+
+    def answer(self, action: Action, context: Context, thought: str = "") -> str:
+        """Return the answer of a policy that takes an action: its thought, and the line with the action."""
+        written = label_action(action, context.observation) if self._labels else action.key
+        code = self.actions.verbs[action.name].code
+        if code:
+            written = f"{action.name}\n```{code}\n{action.args[0]}\n```"
+        return said(thought, written)
+
+    def thought(self, node: Node, edge: int) -> str:
+        """Return the reason that a language model gave for an action; empty for other policies, whose reasons are figures."""
+        return node.edges[edge].rationale if self.attempt.config.policy.kind == "llm" else ""
+
+    def opening(self, node: Node, *, explores: bool) -> tuple[Message, ...]:
+        """Return the system turn and the first turn of a conversation that begins at a node. Raises JournalError, UsageError."""
+        context = self.context(node)
+        prompt, seen = self._turn(context, opening=True, explores=explores)
+        return prompt.messages(*seen)
+
+    def turn(self, node: Node, note: str = "") -> Message:
+        """Return the turn that shows the state to which an action led. Raises JournalError, UsageError."""
+        prompt, seen = self._turn(self.context(node), note=note)
+        return prompt.messages(*(() if node.terminated else seen))[1]
+
+    def _turn(
+        self, context: Context, *, opening: bool = False, explores: bool = False, note: str = ""
+    ) -> tuple[Rendered, tuple[Image, ...]]:
+        view = view_state(context, self._policy)
+        prompt = render_prompt(
+            "conversation", context=view.context, actions=describe(self.actions) if self._labels else self.actions.describe(),
+            elements="label" if self._labels else "id", explores=explores, opening=opening, note=note,
+        )  # fmt: skip
+        images = view.images if opening else view.images[len(context.task.images) :]  # a task's pictures are shown once
+        return prompt, images
+
+    def _value_request(self, context: Context) -> ChatRequest:
+        if self._value.kind == "logprob":
+            return state_request("value_logprob", context, self._value, Sampling(), role="value", samples=1, arguments=())
+        return state_request("value", context, self._value, Sampling(), role="value", samples=1)
+
+
+def said(thought: str, action: str) -> str:
+    """Return an answer in the form that policies are asked for."""
+    return f"{thought.strip()}\nAction: {action}" if thought.strip() else f"Action: {action}"
+
+
+def with_pictures(policy: PolicyConfig, value: ValueConfig, pictures: bool | None) -> tuple[PolicyConfig, ValueConfig]:
+    """Return both configurations with pictures, or without; None leaves them as they are."""
+    if pictures is None:
+        return policy, value
+    return msgspec.structs.replace(policy, images=pictures), msgspec.structs.replace(value, images=pictures)

@@ -36,6 +36,7 @@ compile "$work/alone" --no-deps constraints/webarena-alone.in "$@" # their depen
 cat "$work/alone" >>constraints/webarena.txt
 compile constraints/docs.txt constraints/docs.in "$@"
 compile constraints/types.txt constraints/types.in "$@"
+compile constraints/openenv.txt pyproject.toml constraints/build.in --extra miniwob --extra openenv "$@"
 compile constraints/llamacpp.txt --no-deps constraints/llamacpp.in "$@"
 compile constraints/inspect.txt pyproject.toml --extra miniwob constraints/inspect.in "$@"
 compile constraints/webarena-verified.txt constraints/webarena-verified.in "$@"

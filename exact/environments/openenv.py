@@ -1,0 +1,302 @@
+"""Environments behind an OpenEnv server: `exact serve`, or any other whose action is one text.
+
+async with openenv_factory("http://127.0.0.1:8000") as environments, environments.open(simulation=True) as environment:
+    observation = await environment.reset(task)
+
+Where the server has this package's routes and its environment takes snapshots, a restore is true; elsewhere a state is reached by a reset
+and verified replay. The client is that of the package `openenv` (extra `openenv`). A reward is that of the server; the score of an episode
+is the sum of its rewards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import json
+import re
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+from exact.action import Action, ActionSpace, Parameter, Verb
+from exact.environments.base import Capabilities, Fidelity, Snapshot, Transition
+from exact.errors import ActionError, EnvironmentFailure, UsageError
+from exact.hints import set_up
+from exact.observation import Element, Observation
+from exact.task import Outcome, Score, Task
+
+_LINE = re.compile(r'^\s*\[(?P<id>[\w:.-]+)\] (?P<role>\w+)(?: (?P<quote>["\'])(?P<name>(?:\\.|(?!(?P=quote)).)*)(?P=quote))?', re.M)
+_FORMS = {each.value: each for each in Parameter}
+_PIP = "pip install 'exact-agent[openenv]'"
+_STALE = 60.0
+"""Seconds after which a request counts as hung."""
+
+ACT = ActionSpace([Verb(name="act", form=(Parameter.TEXT,), help="send the text of an action, as the server reads it")])
+"""Actions of a server whose grammar is not known."""
+
+
+class OpenEnvServer(NamedTuple):
+    """What is known of a server."""
+
+    url: str
+    field: str
+    """The one required field of its actions."""
+    snapshots: bool
+    """Whether it has this package's routes for snapshots."""
+
+
+class OpenEnvEnvironment:
+    """One session. Its actions are those that an `exact serve` states, or `act "text"`."""
+
+    def __init__(self, client: Any, server: OpenEnvServer, capabilities: Capabilities, actions: ActionSpace) -> None:
+        self._client, self._server = client, server
+        self._capabilities, self._actions = capabilities, actions
+        self._session, self._reward, self._total, self._done = "", 0.0, 0.0, True
+        self._seen: Observation | None = None
+        self._totals: dict[str, float] = {}
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Properties of this environment."""
+        return self._capabilities
+
+    @property
+    def actions(self) -> ActionSpace:
+        """Grammar of this environment's actions."""
+        return self._actions
+
+    @property
+    def observation(self) -> Observation:
+        """Last observation."""
+        assert self._seen is not None
+        return self._seen
+
+    async def reset(self, task: Task) -> Observation:
+        """Begin an episode of the task that `task.metadata["task_name"]` names; without it, of the server's default."""
+        name = task.metadata.get("task_name")
+        return await self._begin(seed=task.seed, **({"task_name": name} if name else {}))
+
+    async def step(self, action: Action) -> Transition:
+        """Carry out one action. Raises ActionError where the server's observation has an `error`, EnvironmentFailure."""
+        if self._done or self._seen is None:
+            raise ActionError("the episode is over: nothing can be done in it")
+        text = str(action.args[0]) if action.name == "act" and "act" in self._actions.verbs else action.key
+        found = await self._asked(self._client.step({self._server.field: text}))
+        error = found.observation.get("error")
+        if found.observation.get("last_action_error") and error:
+            raise ActionError(str(error))
+        self._reward, self._done = float(found.reward or 0.0), bool(found.done)
+        self._total += self._reward
+        self._seen = observed(found.observation)
+        return Transition(observation=None if self._done else self._seen, terminated=self._done)
+
+    def reward(self) -> float:
+        """Return the reward of the last step."""
+        return self._reward
+
+    async def snapshot(self) -> Snapshot:
+        """Take a snapshot on the server. Raises EnvironmentFailure."""
+        if self._capabilities.fidelity == "replay":
+            raise EnvironmentFailure("this server takes no snapshots: return to a state by a reset and the same actions")
+        found = await self._posted("/snapshot", session=self._session)
+        self._totals[found["snapshot"]] = self._total
+        return Snapshot(id=found["snapshot"], fidelity=found["fidelity"], fingerprint=found["fingerprint"])
+
+    async def restore(self, snapshot: Snapshot) -> Observation:
+        """Return to the state of a snapshot of this session. Raises EnvironmentFailure."""
+        found = await self._posted("/restore", session=self._session, snapshot=snapshot.id)
+        self._reward, self._total, self._done = 0.0, self._totals.get(snapshot.id, 0.0), bool(found["done"])
+        self._seen = observed(found["observation"])
+        return self._seen
+
+    async def evaluate(self, outcome: Outcome) -> Score:
+        """Return the sum of the episode's rewards, cut to [0, 1]."""
+        return Score(value=min(1.0, max(0.0, self._total)), success=self._total >= 1.0, raw=self._total)
+
+    async def close(self) -> None:
+        """Close the session."""
+        try:
+            await self._client.close()
+        except (OSError, RuntimeError):
+            return  # the server is gone, and the session with it
+
+    async def fork(self, snapshot: Snapshot) -> None:
+        """Begin at another session's snapshot. Raises EnvironmentFailure."""
+        await self._begin(fork=snapshot.id)
+
+    async def _begin(self, **options: Any) -> Observation:
+        found = await self._asked(self._client.reset(**options))
+        self._reward, self._total, self._done = 0.0, 0.0, bool(found.done)
+        self._seen = observed(found.observation)
+        self._session = str((found.observation.get("metadata") or {}).get("session", ""))
+        return self._seen
+
+    async def _asked(self, request: Any) -> Any:
+        """Return the answer to a request. Raises EnvironmentFailure."""
+        try:
+            return await request
+        except (OSError, RuntimeError, ConnectionError, TimeoutError, EOFError) as error:
+            raise EnvironmentFailure(f"{self._server.url}: {error or type(error).__name__}") from error
+        except Exception as error:  # the client's library for WebSockets has errors of its own
+            if type(error).__module__.partition(".")[0] != "websockets":
+                raise
+            raise EnvironmentFailure(f"{self._server.url}: the connection ended: {error}") from error
+
+    async def _posted(self, path: str, **body: str) -> Any:
+        try:
+            return await asyncio.to_thread(_post, self._server.url + path, body)
+        except (OSError, ValueError) as error:
+            raise EnvironmentFailure(f"{self._server.url}{path}: {_said(error)}") from error
+
+
+class OpenEnvFactory:
+    """Sessions of one server."""
+
+    def __init__(self, server: OpenEnvServer, capabilities: Capabilities, actions: ActionSpace) -> None:
+        self._server, self._capabilities, self._actions = server, capabilities, actions
+
+    @asynccontextmanager
+    async def open(self, *, simulation: bool) -> AsyncIterator[OpenEnvEnvironment]:
+        """Open a session for the time of an `async with` block. Raises EnvironmentFailure."""
+        async with _connected(self._server) as client:
+            yield OpenEnvEnvironment(client, self._server, self._capabilities, self._actions)
+
+
+class ForkableOpenEnvFactory(OpenEnvFactory):
+    """Sessions of a server whose snapshots fork."""
+
+    @asynccontextmanager
+    async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[OpenEnvEnvironment]:
+        """Open another session at a snapshot. Raises EnvironmentFailure where it is gone."""
+        async with self.open(simulation=simulation) as environment:
+            await environment.fork(snapshot)
+            yield environment
+
+    def has(self, snapshot: Snapshot) -> bool:
+        """Return True: a snapshot lives as long as the session that took it, which only the server knows."""
+        return True
+
+    def drop(self, snapshot: Snapshot) -> None:
+        """Leave the snapshot to the server, which drops it with its session."""
+
+
+@asynccontextmanager
+async def openenv_factory(url: str, *, isolated: bool = True) -> AsyncIterator[OpenEnvFactory]:
+    """Open a server's sessions. One session is opened and closed first, to learn what its environment can do.
+
+    isolated: whether a reset undoes every side effect there. Raises UsageError where no OpenEnv server is at the address, or where its
+    actions are more than one text; EnvironmentFailure where it opens no session.
+    """
+    server = await asyncio.to_thread(_server, url.rstrip("/"))
+    async with _connected(server) as client:
+        first = OpenEnvEnvironment(client, server, Capabilities(fidelity="replay", isolated=isolated), ACT)
+        await first._begin()
+        state: Mapping[str, Any] = await first._asked(client.state())
+        fidelity: Fidelity = state.get("fidelity") or "replay" if server.snapshots else "replay"
+        forks = False
+        if fidelity != "replay":
+            forks = bool((await first._posted("/snapshot", session=first._session))["forks"])
+    capabilities = Capabilities(fidelity=fidelity, isolated=isolated, screenshots=first.observation.screenshot is not None)
+    actions = described_actions(str(state.get("actions") or "")) or ACT
+    yield (ForkableOpenEnvFactory if forks else OpenEnvFactory)(server, capabilities, actions)
+
+
+@asynccontextmanager
+async def _connected(server: OpenEnvServer) -> AsyncIterator[Any]:
+    try:
+        from openenv.core.generic_client import GenericEnvClient
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{error.name} is not installed: {set_up('--openenv', _PIP)}") from error
+    client = GenericEnvClient(base_url=server.url, message_timeout_s=_STALE)
+    try:
+        await client.connect()
+    except (OSError, RuntimeError) as error:
+        raise EnvironmentFailure(f"{server.url} opens no session: {error}") from error
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+def _server(url: str) -> OpenEnvServer:
+    """Return what a server's schema says. Raises UsageError."""
+    try:
+        schema, routes = _get(f"{url}/schema"), _get(f"{url}/openapi.json")
+        action = schema["action"]
+        required = list(action.get("required") or [])
+        paths = routes.get("paths", {})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"no OpenEnv server at {url} ({_said(error)}): start one, such as `exact serve miniwob/click-test`") from error
+    if len(required) != 1 or action["properties"][required[0]].get("type") != "string":
+        raise UsageError(
+            f"the actions of {url} have the fields {', '.join(required) or 'none'}: only those of one text can be searched over"
+        )
+    return OpenEnvServer(url, required[0], {"/snapshot", "/restore"} <= set(paths))
+
+
+def _get(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=_STALE) as answer:
+        return json.load(answer)
+
+
+def _post(url: str, body: Mapping[str, str]) -> Any:
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
+    with urllib.request.urlopen(request, timeout=_STALE) as answer:
+        return json.load(answer)
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        try:
+            return str(json.load(error)["detail"])
+        except (ValueError, KeyError, TypeError, OSError):
+            return f"HTTP {error.code}"
+    return str(getattr(error, "reason", "") or error or type(error).__name__)
+
+
+def described_actions(text: str) -> ActionSpace | None:
+    """Return the action space whose description is given, one verb a line; None where the text describes none."""
+    verbs = list[Verb]()
+    for line in text.splitlines():
+        usage, _, help = line.partition("  ")
+        name, *form = re.findall(r'\[id\]|"text"|\S+', usage) or [""]
+        if not name.isidentifier():
+            return None
+        verbs.append(Verb(name=name, form=tuple(_FORMS.get(each, each) for each in form), help=help.strip(), final=name == "stop"))
+    return ActionSpace(verbs) if verbs else None
+
+
+def observed(fields: Mapping[str, Any]) -> Observation:
+    """Return an observation of a server: its text or accessibility tree, else all of its fields as JSON."""
+    text = fields.get("text") or fields.get("axtree_txt") or _as_json(fields)
+    metadata = fields.get("metadata")
+    known = metadata if isinstance(metadata, dict) else {}
+    url = str(fields.get("url") or "")
+    fingerprint = str(known.get("fingerprint") or hashlib.sha256(f"{url}\n{text}".encode()).hexdigest()[:32])
+    return Observation(
+        text=str(text), fingerprint=fingerprint, url=url, instruction=str(fields.get("goal") or ""), elements=_elements(str(text)),
+        html=str(fields.get("pruned_html") or ""), screenshot=_picture(fields.get("screenshot")),
+    )  # fmt: skip
+
+
+def _elements(text: str) -> tuple[Element, ...]:
+    found = (Element(id=m["id"], role=m["role"], name=(m["name"] or "").replace('\\"', '"')) for m in _LINE.finditer(text))
+    return tuple(found)
+
+
+def _as_json(fields: Mapping[str, Any]) -> str:
+    return json.dumps({name: value for name, value in fields.items() if name not in ("metadata", "screenshot")}, indent=1, sort_keys=True)
+
+
+def _picture(given: object) -> bytes | None:
+    """Return a picture in base64; None for another form."""
+    if not isinstance(given, str) or not given:
+        return None
+    try:
+        return base64.b64decode(given, validate=True)
+    except (binascii.Error, ValueError):
+        return None

@@ -1,0 +1,85 @@
+"""`exact serve` as its users have it: OpenEnv's own client, in a virtual environment that has its package."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PYTHON = ROOT / ".bench/venvs/openenv/bin/python"
+CLIENT = Path(__file__).with_name("client.py")
+
+pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="no OpenEnv: shells/setup.sh --openenv")
+
+
+def environ() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    command = [str(PYTHON), "-m", "exact.cli", "serve", "toy", "--port", "0", "--sessions", "2"]
+    with subprocess.Popen(command, env=environ(), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("http://127.0.0.1:"), line
+        yield line.partition(": ")[0]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) in (0, 130)
+
+
+def run(url: str, what: str) -> dict[str, Any]:
+    done = subprocess.run([str(PYTHON), str(CLIENT), url, what], env=environ(), capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_openenvs_client_gets_observations_and_typed_errors(url: str) -> None:
+    found = run(url, "errors")
+    named = {"goal", "url", "text", "axtree_txt", "pruned_html", "screenshot", "error", "last_action_error", "metadata"}
+    assert named <= set(found["fields"])
+    assert "VALIDATION_ERROR" in found["unknown_key"] and "CAPACITY_REACHED" in found["full"] and found["again"] is False
+    assert "did you mean" in found["unknown_task"]
+    error, refused, reward, done = found["refused"]
+    assert "leads nowhere" in error and refused and reward == 0 and not done
+    assert found["state"]["task_name"] == "chain" and found["state"]["session"]
+
+
+def test_our_client_searches_over_it_with_true_restores(url: str) -> None:
+    """The default task is the first of the suite, so the maze is named by a server of its own."""
+    command = [str(PYTHON), "-m", "exact.cli", "serve", "toy/maze", "--port", "0"]
+    with subprocess.Popen(command, env=environ(), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            found = run(process.stdout.readline().partition(": ")[0], "search")
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(20)
+    assert found["fidelity"] == "full" and found["verbs"] == ["go", "stop"] and found["goal"] == "Reach the exit."
+    assert found["restored"] and found["end"] == [True, 1.0, 1.0]
+
+
+def test_a_web_page_of_another_server_is_refused(url: str) -> None:
+    request = urllib.request.Request(f"{url}/health", headers={"Origin": "http://evil.test"})
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=20)
+    assert refused.value.code == 403
+    with urllib.request.urlopen(f"{url}/health", timeout=20) as answer:
+        assert json.load(answer)["status"] == "healthy"
+
+
+def test_routes_for_snapshots_say_what_is_wrong(url: str) -> None:
+    request = urllib.request.Request(f"{url}/snapshot", b'{"session": "none"}', {"content-type": "application/json"})
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=20)
+    assert refused.value.code == 404 and "there is no session" in json.load(refused.value)["detail"]

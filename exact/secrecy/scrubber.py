@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from exact.secrecy.pictures import without_texts
 from exact.secrecy.values import SHORTEST, Secret, placeholder
-from exact.secrecy.views import readings, views
+from exact.secrecy.views import joined, joined_views, readings, views
 
 _OPEN, _CLOSE = r"(?:<|&lt;|%3C|\\u003[cC])", r"(?:>|&gt;|%3E|\\u003[eE])"
 _PLACEHOLDER = re.compile(rf'{_OPEN}secret(?::|%3A)(?:(?!<|{_CLOSE})[^\n"]){{1,120}}?{_CLOSE}')
@@ -37,6 +37,7 @@ class Scrubber:
         """The name of each known value."""
         self._exact: list[tuple[str, str]] = []
         self._folded: list[tuple[str, str]] = []
+        self._squeezed: list[tuple[str, str]] = []
         self.learn(secrets)
 
     def __bool__(self) -> bool:
@@ -54,6 +55,7 @@ class Scrubber:
                 self._names[secret.value] = secret.name
                 self._exact += ((form, secret.name) for form in secret.exact)
                 self._folded += ((form, secret.name) for form in secret.folded)
+                self._squeezed += ((form, secret.name) for form in secret.squeezed)
 
     def find(self, text: str) -> list[Found]:
         """Return where secrets stand in a text, in order and without overlaps."""
@@ -61,8 +63,9 @@ class Scrubber:
             return []
         found = list[Found]()
         for view in views(text):
-            for at, end, name in self._in_view(view.text):
-                found.append(Found(*view.place(at, end), name))
+            found += (Found(*view.place(at, end), name) for at, end, name in self._in_view(view.text))
+        for view in joined_views(text):
+            found += (Found(*view.place(at, end), name) for at, end, name in _places(view.text, self._squeezed, fold=True))
         return self._apart(text, found) if found else []
 
     def text(self, text: str) -> str:
@@ -145,23 +148,16 @@ class Scrubber:
 
     def _is_in(self, text: str) -> bool:
         """Return whether a form of a secret stands in a reading of a text."""
-        lower = text.lower()
-        return any(form in text for form, _ in self._exact) or any(form in lower for form, _ in self._folded)
+        lower, apart = text.lower(), joined(text).lower()
+        return (
+            any(form in text for form, _ in self._exact)
+            or any(form in lower for form, _ in self._folded)
+            or (bool(apart) and any(form in apart for form, _ in self._squeezed))
+        )
 
     def _in_view(self, text: str) -> Iterable[tuple[int, int, str]]:
-        for form, name in self._exact:
-            at = text.find(form)
-            while at >= 0:
-                yield at, at + len(form), name
-                at = text.find(form, at + 1)
-        lower = text.lower()
-        if len(lower) != len(text):  # a letter whose lower case is two
-            lower = "".join(each if len(low := each.lower()) > 1 else low for each in text)
-        for form, name in self._folded:
-            at = lower.find(form)
-            while at >= 0:
-                yield at, at + len(form), name
-                at = lower.find(form, at + 1)
+        yield from _places(text, self._exact)
+        yield from _places(text, self._folded, fold=True)
 
     def _apart(self, text: str, found: list[Found]) -> list[Found]:
         """Return the longest of overlapping places, without those in placeholders and by chance in digests."""
@@ -180,6 +176,18 @@ class Scrubber:
 
 NOTHING = Scrubber()
 """A scrubber that knows no secrets. It must not learn any."""
+
+
+def _places(text: str, forms: Iterable[tuple[str, str]], *, fold: bool = False) -> Iterator[tuple[int, int, str]]:
+    """Yield where forms stand in a text: start, end, and the secret's name. `fold`: in any case."""
+    if fold:
+        lower = text.lower()  # a letter whose lower case is two stays, so that places are the same
+        text = lower if len(lower) == len(text) else "".join(each if len(low := each.lower()) > 1 else low for each in text)
+    for form, name in forms:
+        at = text.find(form)
+        while at >= 0:
+            yield at, at + len(form), name
+            at = text.find(form, at + 1)
 
 
 def _replaced(text: str, places: Iterable[tuple[int, int, str]]) -> str:

@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote, quote_plus, unquote
 
+from exact.secrecy.views import squeezed
+
 SHORTEST = 3
 """Least number of characters of a value that is looked for; shorter ones occur everywhere."""
 _SURE = 6
 """Least number of characters of a value that is also looked for in other cases, in other encodings and in parts."""
+_JOINED = 4
+"""Least number of letters and digits of a value that is looked for where they stand apart."""
 _FRAGMENT = 8
 """Least number of characters of a part of base64 that is looked for."""
 
@@ -59,6 +63,13 @@ class Secret:
         data = self.value.encode()
         digits = (data.hex(), data.hex(" "), data.hex(":"))
         return frozenset(each.lower() for each in (self.value, self.value[::-1], *digits))
+
+    @cached_property
+    def squeezed(self) -> frozenset[str]:
+        """The letters and digits of all forms, in lower case, which are looked for where single letters stand apart."""
+        if not self.is_sure:
+            return frozenset()
+        return frozenset(each for form in self.exact | self.folded if len(each := squeezed(form).lower()) >= _JOINED)
 
     def _base64(self) -> set[str]:
         """Return what base64 makes of the value at each of its three alignments, without the characters that depend on what is around."""

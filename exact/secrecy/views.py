@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
 _ESCAPE = re.compile(
@@ -23,6 +23,9 @@ _ESCAPE = re.compile(
 _UNSEEN = "\u200b-\u200f\u2060-\u2064\ufeff\u00ad\ufe00-\ufe0f"
 _GAP = re.compile(rf"""[<"{_UNSEEN}](?:(?<=<)[/!?A-Za-z][^<>]{{0,2000}}>|(?<=")[ ]*\n[ ]*\[\d+\][ ]\w+[ ]"|(?<=[{_UNSEEN}]))""")
 """What may stand between two letters without being seen. The second one is what is between two elements of an observation."""
+_APART = re.compile(r"[\W_][^\W_](?:[\W_]{1,16}[^\W_]){2,}")
+"""Letters and digits that stand alone, with other characters between them."""
+_BETWEEN = re.compile(r"[\W_]+")
 _MOST = 4
 """Layers of escapes that are undone."""
 
@@ -50,9 +53,9 @@ class TextView:
 def views(text: str) -> list[TextView]:
     """Return the views of a text: as it is, with each layer of escapes undone, and each of these without gaps."""
     found = [TextView(text, [], [], [], None)]
-    while len(found) <= _MOST and (inner := _made(found[-1], _ESCAPE)):
+    while len(found) <= _MOST and (inner := _made(found[-1], _ESCAPE.finditer(found[-1].text))):
         found.append(inner)
-    return [*found, *(bare for each in found if (bare := _made(each, _GAP)))]
+    return [*found, *(bare for each in found if (bare := _made(each, _GAP.finditer(each.text))))]
 
 
 def readings(text: str) -> Iterator[str]:
@@ -66,8 +69,36 @@ def readings(text: str) -> Iterator[str]:
             return
 
 
-def _made(view: TextView, pattern: re.Pattern[str]) -> TextView | None:
-    """Return a view in which what the pattern matches is replaced by its meaning; None where it matches nothing."""
+def joined(text: str) -> str:
+    """Return a text in which letters that are set apart, as in `p a s s` or `p.a.s.s`, follow each other, without what is between them."""
+    parts, at = list[str](), 0
+    for gap in _between(text):
+        parts.append(text[at : gap.start()])
+        at = gap.end()
+    return "".join((*parts, text[at:])) if parts else ""
+
+
+def joined_views(text: str) -> Iterator[TextView]:
+    """Yield the views of a text in which letters that are set apart follow each other. There are none where no letters are."""
+    return (made for each in views(text) if (made := _made(each, _between(each.text))))
+
+
+def _between(text: str) -> Iterator[re.Match[str]]:
+    """Yield what is between letters that are set apart."""
+    for run in _APART.finditer(text):
+        start = run.start()
+        while start and _BETWEEN.match(text, start - 1, start):
+            start -= 1
+        yield from _BETWEEN.finditer(text, start, run.end())
+
+
+def squeezed(text: str) -> str:
+    """Return the letters and digits of a text."""
+    return _BETWEEN.sub("", text)
+
+
+def _made(view: TextView, escapes: Iterable[re.Match[str]]) -> TextView | None:
+    """Return a view in which escapes are replaced by their meaning; None where there are none."""
     parts, starts, origins, lengths, at, size = list[str](), list[int](), list[int](), list[int](), 0, 0
 
     def add(part: str, origin: int, length: int) -> None:
@@ -79,12 +110,12 @@ def _made(view: TextView, pattern: re.Pattern[str]) -> TextView | None:
             lengths.append(length)
             size += len(part)
 
-    for escape in pattern.finditer(view.text):
+    for escape in escapes:
         add(view.text[at : escape.start()], at, -1)
         add(_meaning(escape), escape.start(), escape.end() - escape.start())
         at = escape.end()
     if not at:
-        return None  # no match is empty
+        return None  # no escape is empty
     add(view.text[at:], at, -1)
     return TextView("".join(parts), starts, origins, lengths, view)
 

@@ -50,6 +50,17 @@ def _hidden(value: str, text: str) -> None:
         lambda v: "".join(f"<b>{html.escape(c)}</b>" for c in v),
         lambda v: "\u200b".join(v),
         lambda v: "".join(c + "<i class='x'></i>" if c.isalnum() else c for c in v),
+        " ".join,
+        ".".join,
+        "\n".join,
+        " - ".join,
+        "\u00a0\u2022".join,
+        lambda v: json.dumps(list(v)),
+        lambda v: html.escape(" ".join(v)),
+        lambda v: "".join(f"<b>{html.escape(c)}</b> " for c in v),
+        lambda v: "".join(f"{c}{' .'[at % 2]}" for at, c in enumerate(v)),
+        lambda v: " ".join(v.encode().hex()),
+        lambda v: "%20".join(quote(c, safe="") for c in v),
     ],
 )
 def test_a_secret_is_found_in_every_encoding(value: str, written) -> None:  # type: ignore[no-untyped-def]
@@ -100,3 +111,14 @@ def test_json_stays_json_and_a_picture_loses_its_texts() -> None:
     Image.new("RGB", (9, 9), "red").save(photo, "JPEG", comment=b's3"cret\\word')
     assert b"s3" not in scrubber.data(photo.getvalue()) and Image.open(io.BytesIO(scrubber.data(photo.getvalue()))).size == (9, 9)
     assert b"cret" not in scrubber.data(b'\xff\x00s3"cret\\word')
+
+
+def test_letters_that_stand_apart_and_are_no_secret_stay() -> None:
+    scrubber = Scrubber([Secret("word", "Tr0ub4dor&3!")])
+    for text in ("A B C D E F G", "t r 0 u b", "1, 2, 3, 4, 5, 6", "Tr 0 u b 4 dog", "a.b.c.d.e: see u.s.a. and e.g. t.r."):
+        assert scrubber.text(text) == text
+
+
+def test_a_text_around_a_secret_whose_letters_stand_apart_stays() -> None:
+    scrubber = Scrubber([Secret("word", "Tr0ub4dor&3!")])
+    assert scrubber.text("You typed T r 0 u b 4 d o r & 3 ! today") == "You typed <secret:word> ! today"

@@ -18,6 +18,8 @@ import exact
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "tutorial").glob("*.md"))
+PYTHON = os.environ.get("EXACT_TUTORIAL_PYTHON")
+"""Interpreter that has the package installed: shells/wheel.sh --tutorial. None: this one, with this checkout."""
 NEEDS = "# needs "
 """Comment of a command that is not run: it needs a server or a key."""
 
@@ -45,10 +47,11 @@ def environ(tmp_path: Path) -> dict[str, str]:
     programs = tmp_path.parent / f"{tmp_path.name}-bin"
     programs.mkdir()
     for name, module in (("exact", " -m exact"), ("python", "")):
-        (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}"{module} "$@"\n')
+        (programs / name).write_text(f'#!/bin/sh\nexec "{PYTHON or sys.executable}"{module} "$@"\n')
         (programs / name).chmod(0o755)
-    plain = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    return {**plain, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(Path(exact.__file__).parents[1]), "COLUMNS": "120"}
+    plain = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY") and name != "PYTHONPATH"}
+    checkout = {} if PYTHON else {"PYTHONPATH": str(Path(exact.__file__).parents[1])}
+    return {**plain, "PATH": f"{programs}:{os.environ['PATH']}", **checkout, "COLUMNS": "120"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -38,6 +38,7 @@ from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import Manifest, ResultLine, RunFolder, write_whole
 from exact.runs.journal.versions import versions
 from exact.runs.sole import sole
+from exact.runs.telemetry import exporting, listeners
 from exact.search.inspect.export import to_json
 from exact.search.registry import algorithm
 from exact.search.tree import Tree
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 OpenEnvironments = Callable[[Task], AbstractAsyncContextManager[EnvironmentFactory]]
 """A function that opens the environments of a task."""
+Listening = Sequence[Callable[[ev.AnyEvent], None]]
+"""Functions that are called with each event that is written to a journal."""
 Watch = Callable[[Task, AttemptState, ev.AnyEvent], None]
 """A function that is called with each event of an attempt, before it is applied to the state."""
 
@@ -129,7 +132,10 @@ class Runner:
         Raises UsageError, InfrastructureError.
         """
         async with self._shared() as (models, memory), self.open_environments(task) as environments:
-            with self._opened_attempt(task, with_simulation(environments), models, memory, again=False) as attempt:
+            with (
+                listeners(self.config, task.id) as listening,
+                self._opened_attempt(task, with_simulation(environments), models, memory, listening, again=False) as attempt,
+            ):
                 await attempt.search()
                 return attempt.state.tree
 
@@ -137,31 +143,32 @@ class Runner:
     async def _shared(self) -> AsyncIterator[tuple[dict[str, ChatModel], StoredMemory | None]]:
         """Open the models and the memory that tasks share."""
         with use_folder(self.config.prompts):
-            async with AsyncExitStack() as stack:
+            async with exporting(), AsyncExitStack() as stack:
                 opened = self._models(stack)
                 models = open_models(self.config, opened)
                 yield models, await stack.enter_async_context(open_run_memory(self.config, self.folder.path, opened))
 
     async def _task(self, task: Task, models: dict[str, ChatModel], memory: Memory | None) -> ResultLine:
         """Attempt one task, in new environments where they fail. An infrastructure failure becomes a result line of status `failed`."""
-        for tries_left in reversed(range(self.environments_tries)):
-            try:
-                async with self.open_environments(task) as environments:
-                    return await self._attempt(
-                        task, with_simulation(environments), models, memory, again=tries_left + 1 < self.environments_tries
-                    )
-            except EnvironmentFailure as error:
-                if not tries_left:
-                    return self._failed(task, error)
-            except InfrastructureError as error:
-                return self._failed(task, error)
+        with listeners(self.config, task.id) as listening:
+            for tries_left in reversed(range(self.environments_tries)):
+                again = tries_left + 1 < self.environments_tries
+                try:
+                    async with self.open_environments(task) as environments:
+                        return await self._attempt(task, with_simulation(environments), models, memory, listening, again=again)
+                except EnvironmentFailure as error:
+                    if not tries_left:
+                        return self._failed(task, error, listening)
+                except InfrastructureError as error:
+                    return self._failed(task, error, listening)
         raise AssertionError("unreachable")
 
     async def _attempt(
-        self, task: Task, environments: EnvironmentFactory, models: dict[str, ChatModel], memory: Memory | None, *, again: bool
-    ) -> ResultLine:
+        self, task: Task, environments: EnvironmentFactory, models: dict[str, ChatModel], memory: Memory | None, listening: Listening, *,
+        again: bool,
+    ) -> ResultLine:  # fmt: skip
         """Attempt a task from where its journal ends. `again`: its environments have just failed."""
-        with self._opened_attempt(task, environments, models, memory, again=again) as attempt:
+        with self._opened_attempt(task, environments, models, memory, listening, again=again) as attempt:
             await attempt.run()
             tree = self.folder.scrubber.data(to_json(attempt.state.tree))
             write_whole(self.folder.task_folder(task) / "tree.json", tree)
@@ -169,10 +176,11 @@ class Runner:
 
     @contextmanager
     def _opened_attempt(
-        self, task: Task, environments: EnvironmentFactory, models: dict[str, ChatModel], memory: Memory | None, *, again: bool
-    ) -> Iterator[Attempt]:
+        self, task: Task, environments: EnvironmentFactory, models: dict[str, ChatModel], memory: Memory | None, listening: Listening, *,
+        again: bool,
+    ) -> Iterator[Attempt]:  # fmt: skip
         """Open the journal of a task, and yield the attempt that it folds to."""
-        with self._journal(self.folder.task_folder(task) / "journal.jsonl") as journal:
+        with self._journal(self.folder.task_folder(task) / "journal.jsonl", listening) as journal:
             state = fold(self.config, read_journal(journal.path))
             journal.since(journal.clock() - state.elapsed)
             if self.watch:
@@ -199,10 +207,10 @@ class Runner:
                     journal=journal, blobs=self.folder.blobs, memory=memory, repeat_uncertain=self.repeat_uncertain, ask=self.ask,
                 )  # fmt: skip
 
-    def _failed(self, task: Task, error: InfrastructureError) -> ResultLine:
+    def _failed(self, task: Task, error: InfrastructureError, listening: Listening) -> ResultLine:
         """Return the line of an attempt that the infrastructure ended. Its journal is finished as failed, and can be resumed."""
         folder = self.folder.task_folder(task)
-        with self._journal(folder / "journal.jsonl") as journal:
+        with self._journal(folder / "journal.jsonl", listening) as journal:
             state = fold(self.config, read_journal(journal.path))
             journal.since(journal.clock() - state.elapsed)
             state.apply(journal.write(ev.Finished(status="failed", reason=str(error), missing=error.missing, resumable=error.resumable)))
@@ -230,8 +238,10 @@ class Runner:
         return opened
 
     @contextmanager
-    def _journal(self, path: Path) -> Iterator[Journal]:
+    def _journal(self, path: Path, listening: Listening) -> Iterator[Journal]:
         journal = Journal(path, scrubber=self.folder.scrubber)
+        for listener in listening:
+            journal.listen(listener)
         try:
             yield journal
         finally:

@@ -195,7 +195,7 @@ class RewardSource(Protocol):
     def reward(self) -> float:
         """Return the reward of the last step, on the environment's own scale. 0 right after `reset` and `restore`.
 
-        Raises EnvironmentFailure where the environment gives none, which only its first step may show, or one that is no number.
+        Raises UsageError where the environment gives none, which only its first step may show.
         """
         ...
 

@@ -1,8 +1,8 @@
 """Environments whose rewards a value function or a trainer reads.
 
 An environment of reinforcement learning gives a reward for each step (`RewardSource`). `rewarded_factory` records the total reward of each
-path of actions, which the value function of kind `reward` reads. `ScoredEnvironment` makes a RewardSource of any other environment: its
-score when the episode ends is the reward of the last step.
+path of actions, which the value function of kind `reward` reads. `with_rewards` makes a RewardSource of any other environment: its score
+when the episode ends is the reward of the last step.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class _RewardedForkableFactory(_Rewards, InformedForkableFactory):
 
 
 class ScoredEnvironment:
-    """An environment that gives its score as the reward of the step that ends the episode, and 0 for all others.
+    """An environment that gives its own rewards. Without any, its score is the reward of the step that ends the episode.
 
-    Its evaluator is called there, so a later `evaluate` is answered with the same score.
+    The evaluator is then called there, so a later `evaluate` is answered with the same score.
     """
 
     def __init__(self, inner: Environment) -> None:
@@ -76,7 +76,7 @@ class ScoredEnvironment:
         return self._inner.actions
 
     def reward(self) -> float:
-        """Return the score in [0, 1] where the last step ended the episode, else 0."""
+        """Return the environment's own reward; without one the score in [0, 1] where the last step ended the episode, else 0."""
         return self._reward
 
     async def reset(self, task: Task) -> Observation:
@@ -84,11 +84,12 @@ class ScoredEnvironment:
         return await self._inner.reset(task)
 
     async def step(self, action: Action) -> Transition:
-        """Carry out the step. Where it ends the episode, evaluate it."""
+        """Carry out the step. Where it ends the episode of an environment without rewards, evaluate it."""
         transition = await self._inner.step(action)
         self._taken.append(action.key)
-        self._reward, self._score = 0.0, None
-        if transition.terminated and self.capabilities.evaluates:
+        own, self._score = _own_reward(self._inner), None
+        self._reward = own or 0.0
+        if own is None and transition.terminated and self.capabilities.evaluates:
             answer = " ".join(map(str, action.args)) if self.actions.is_final(action) else None
             self._score = await self._inner.evaluate(Outcome(actions=tuple(self._taken), answer=answer))
             self._reward = self._score.value
@@ -118,5 +119,13 @@ class ScoredEnvironment:
 
 
 def with_rewards(environment: Environment) -> Environment:
-    """Return an environment that is a RewardSource: the environment itself where it is one, else a ScoredEnvironment."""
-    return environment if isinstance(environment, RewardSource) else ScoredEnvironment(environment)
+    """Return the environment as one that always is a RewardSource."""
+    return environment if isinstance(environment, ScoredEnvironment) else ScoredEnvironment(environment)
+
+
+def _own_reward(environment: Environment) -> float | None:
+    """Return the reward of the last step; None where the environment gives none."""
+    try:
+        return reward_of(environment)
+    except UsageError:
+        return None

@@ -70,7 +70,7 @@ async def test_an_environment_with_an_evaluator_gives_its_score_as_the_last_rewa
         await environment.step(go(environment, "on"))
         assert environment.reward() == 1.0
         assert (await environment.evaluate(Outcome(actions=('go "on"',)))).value == 1.0
-        assert with_rewards(environment) is environment and with_rewards(inner) is inner
+        assert with_rewards(environment) is environment and isinstance(with_rewards(inner), ScoredEnvironment)
 
 
 GUEST = """
@@ -104,6 +104,26 @@ class Silent(Counter):
 """
 
 
+ENDS = """{}
+
+class Ending:
+    def step(self, action):
+        moved = super().step(action)
+        return moved if float(action["args"][0]) else {{**moved, "observation": None, "terminated": True}}
+
+    def evaluate(self, outcome):
+        return {{"value": 0.5, "success": False}}
+
+
+class EndsGiven(Ending, Given):
+    pass
+
+
+class EndsSilent(Ending, Silent):
+    pass
+"""
+
+
 @pytest.mark.parametrize("kind", ["Given", "Asked"])
 async def test_a_guest_gives_its_rewards_with_its_steps_or_by_a_method(tmp_path, kind):
     (tmp_path / "counter.py").write_text(GUEST)
@@ -119,5 +139,17 @@ async def test_a_guest_without_rewards_says_so(tmp_path):
     async with WorkerFactory(EnvironmentSpec(f"{tmp_path / 'counter.py'}:Silent")).open(simulation=True) as worker:
         await worker.reset(TASK)
         await worker.step(worker.actions.action("add", 1))
-        with pytest.raises(EnvironmentFailure, match="gives no rewards"):
+        with pytest.raises(UsageError, match="gives no rewards"):
             reward_of(worker)
+
+
+@pytest.mark.parametrize(("kind", "rewards"), [("Given", (3.0, 0.0)), ("Silent", (0.0, 0.5))])
+async def test_a_guest_gives_its_own_rewards_or_else_its_score(tmp_path, kind, rewards):
+    (tmp_path / "counter.py").write_text(ENDS.format(GUEST))
+    async with WorkerFactory(EnvironmentSpec(f"{tmp_path / 'counter.py'}:Ends{kind}")).open(simulation=True) as worker:
+        environment = with_rewards(worker)
+        await environment.reset(TASK)
+        await environment.step(environment.actions.action("add", 3))
+        first = reward_of(environment)
+        await environment.step(environment.actions.action("add", 0))
+        assert (first, reward_of(environment)) == rewards

@@ -183,9 +183,9 @@ class Worker:
         return Transition(observation=moved.observation, terminated=moved.terminated, effects=moved.effects, info=moved.info)
 
     def reward(self) -> float:
-        """Return the reward of the last step, as the guest gave it. Raises EnvironmentFailure where it gave none."""
+        """Return the reward of the last step, as the guest gave it. Raises UsageError where it gave none."""
         if self._reward is None:
-            raise EnvironmentFailure("this environment gives no rewards: its steps have no `reward`, so choose another value.kind")
+            raise UsageError("this environment gives no rewards: its steps have no `reward`, so choose another value.kind")
         return self._reward
 
     async def snapshot(self) -> Snapshot:

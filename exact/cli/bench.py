@@ -8,6 +8,7 @@ import os
 import shlex
 import signal
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,6 +118,8 @@ def bench(
     from exact.cli.trust import require_trusted_bench
     from exact.evaluation.folder import BenchFolder
 
+    if engine == "ray" and not find_spec("ray"):
+        raise UsageError("Ray is not installed: run `pip install 'exact-agent[ray]'`, or use the local engine")
     if resume:
         if out is None:
             raise UsageError("--resume requires --out: give the folder of the benchmark")

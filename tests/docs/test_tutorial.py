@@ -17,11 +17,11 @@ import pytest
 import exact
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs" / "tutorial").glob("*.md"))
+PAGES = [*sorted((ROOT / "docs" / "tutorial").glob("*.md")), ROOT / "PACKAGE.md"]
 PYTHON = os.environ.get("EXACT_TUTORIAL_PYTHON")
 """Interpreter that has the package installed: shells/wheel.sh --tutorial. None: this one, with this checkout."""
-NEEDS = "# needs "
-"""Comment of a command that is not run: it needs a server or a key."""
+NOT_RUN = ("# needs ", "pip install ", "playwright install ")
+"""Parts of a command that is not run: its comment says that it needs a server or a key, or it installs."""
 
 
 class Step(NamedTuple):
@@ -38,7 +38,7 @@ def steps(page: Path) -> Iterator[Step]:
         if named := re.search(r'title="([^"]+)"', title):
             yield Step(named[1], text)
         elif language == "sh":
-            yield from (Step("", line) for line in text.splitlines() if line and NEEDS not in line)
+            yield from (Step("", line) for line in text.splitlines() if line and not any(part in line for part in NOT_RUN))
 
 
 @pytest.fixture

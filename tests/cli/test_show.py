@@ -40,7 +40,8 @@ def test_show_draws_the_tree_as_deep_as_asked(tmp_path: Path, capsys: pytest.Cap
 
 def test_show_as_json_has_the_same_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     facts = json.loads(shown(tmp_path, capsys, "--json"))
-    assert set(facts) == {"task", "node", "stats", "health", "travel", "principal_variation", "warnings"}
+    known = {"task", "node", "stats", "health", "travel", "principal_variation", "warnings", "trained_with_reward"}
+    assert set(facts) == known
 
 
 def test_a_node_that_is_not_there_is_one_line_and_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,7 @@ def view(path: Path, host: str, port: int, hosts: tuple[str, ...], token: str | 
     """Show running searches in a browser, and steer them.
 
     The command serves the reports of RUN, or of all runs in DIR (default: runs), and updates them. Stop it with Ctrl-C; searches continue.
+    Prometheus finds the figures of `exact status` at /metrics.
     """
     from exact.errors import UsageError
 
@@ -36,6 +37,7 @@ def view(path: Path, host: str, port: int, hosts: tuple[str, ...], token: str | 
         from exact.report.live.serve import application
     except ModuleNotFoundError as error:
         raise UsageError("the live view needs starlette and uvicorn: pip install 'exact-agent[live]'") from error
+    from exact.evaluation.prometheus import exposition
     from exact.report.live.access import is_loopback
 
     if not path.is_dir():
@@ -56,7 +58,7 @@ def view(path: Path, host: str, port: int, hosts: tuple[str, ...], token: str | 
         if show:
             click.launch(address)
         config = uvicorn.Config(
-            application(path, hosts=known, token=token, orders=not look_only),
+            application(path, hosts=known, token=token, orders=not look_only, metrics=exposition),
             log_level="critical", ws="none", lifespan="off", timeout_graceful_shutdown=1, access_log=False, server_header=False,
         )  # fmt: skip
         uvicorn.Server(config).run(sockets=[listening])

@@ -38,6 +38,10 @@ READ_PAST = 10_000_000
 """Maximum number of bytes that are read past of an oversized body, so that the client receives the answer."""
 
 
+Metrics = Callable[[Path], tuple[str, str]]
+"""Function that returns the metrics of a run, or of a folder of runs, and their media type."""
+
+
 class Order(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Command as a browser sends it."""
 
@@ -84,8 +88,8 @@ class Feed:
 class View:
     """Pages of a run, or of a folder of runs."""
 
-    def __init__(self, path: Path, *, orders: bool = True) -> None:
-        self.path, self.orders = path, orders
+    def __init__(self, path: Path, *, orders: bool = True, metrics: Metrics | None = None) -> None:
+        self.path, self.orders, self._metrics = path, orders, metrics
         self._feeds: dict[tuple[str, int], Feed] = {}
 
     def runs(self) -> dict[str, Path]:
@@ -100,12 +104,18 @@ class View:
         task = "/{run}/{task:int}/"
         return [
             Route("/", self.all),
+            *([Route("/metrics", self.metrics)] if self._metrics is not None else []),
             Route("/{run}/", self.one),
             Route(task, self.page),
             Route(task + "events", self.events),
             Route(task + "picture/{name}", self.picture),
             Route(task + "command", self.command, methods=["POST"]),
         ]
+
+    async def metrics(self, request: Request) -> Response:
+        assert self._metrics is not None
+        text, media_type = await asyncio.to_thread(self._metrics, self.path)
+        return Response(text, media_type=media_type, headers={"cache-control": "no-store"})
 
     async def all(self, request: Request) -> Response:
         runs = self.runs()
@@ -257,11 +267,15 @@ async def _told(request: Request, error: Exception) -> Response:
     return PlainTextResponse(str(error), 500)
 
 
-def application(path: Path, *, hosts: Collection[str] = (), token: str = "", orders: bool = True) -> ASGIApp:
+def application(
+    path: Path, *, hosts: Collection[str] = (), token: str = "", orders: bool = True, metrics: Metrics | None = None
+) -> ASGIApp:
     """Return the live view of a run, or of a folder of runs, as an ASGI application.
 
     hosts: names of the view besides loopback. token: what a browser must send; empty: every client on this machine may look. orders:
-    whether the view takes commands.
+    whether the view takes commands. metrics: function behind the address `/metrics`; None: there is none.
     """
     handlers: dict[Any, Callable[..., Any]] = {ExactError: _told}
-    return Guarded(Starlette(routes=View(path, orders=orders).routes(), exception_handlers=handlers), hosts=hosts, token=token)
+    return Guarded(
+        Starlette(routes=View(path, orders=orders, metrics=metrics).routes(), exception_handlers=handlers), hosts=hosts, token=token
+    )

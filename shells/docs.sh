@@ -5,5 +5,6 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ -x .bench/venvs/docs/bin/mkdocs ] || bash shells/setup.sh --docs
 if [ "${1-}" = --serve ]; then exec .bench/venvs/docs/bin/mkdocs serve; fi
-NO_MKDOCS_2_WARNING=1 .bench/venvs/docs/bin/mkdocs build --strict --quiet
+# Not --quiet: with it mkdocs does not count warnings.
+NO_MKDOCS_2_WARNING=1 .bench/venvs/docs/bin/mkdocs build --strict 2>&1 | { grep -v "^INFO" || true; }
 .venv/bin/python docs/_site/links.py site

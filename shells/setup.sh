@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make .venv, install exact into it, and find a browser. Running it again changes nothing that is up to date.
-# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--openenv] [--docs] [--types] [--inspect]
+# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--openenv] [--train] [--docs] [--types] [--inspect]
 #   --no-test     omit the packages that only tests need
 #   --sandbox     find or fetch gVisor's runsc, which forkable environments need
 #   --webarena    install WebArena's and VisualWebArena's task files and evaluators in .bench/venvs/webarena (500 MB)
@@ -14,6 +14,7 @@
 #   --inspect     install inspect_ai and exact's dependencies in .bench/venvs/inspect (330 MB), for the tests of its solver
 #   --llamacpp    install llama.cpp's server and the weights of a small model in .bench/venvs/llamacpp (230 MB)
 #   --openenv     install exact with OpenEnv's server and client in .bench/venvs/openenv (500 MB), for `exact serve`
+#   --train       install exact with torch, TRL and peft in .bench/venvs/train (2 GB; more with CUDA), for `exact train`
 #   --docs        install mkdocs-material and mkdocstrings in .bench/venvs/docs (80 MB), for shells/docs.sh
 #   --types       install Pyright with its Node.js in .bench/venvs/types (250 MB), for the test of the public types
 set -euo pipefail
@@ -31,7 +32,7 @@ has_all() {
   for name in "$@"; do has "$name" || return 1; done
 }
 
-wanted="test" sandbox="" webarena="" verified="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp="" openenv="" docs="" types="" inspect=""
+wanted="test" sandbox="" webarena="" verified="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp="" openenv="" train="" docs="" types="" inspect=""
 for option in "$@"; do
   case "$option" in
     --no-test) wanted="run" ;;
@@ -45,11 +46,12 @@ for option in "$@"; do
     --browsergym) browsergym="yes" ;;
     --llamacpp) llamacpp="yes" ;;
     --openenv) openenv="yes" ;;
+    --train) train="yes" ;;
     --docs) docs="yes" ;;
     --types) types="yes" ;;
     --inspect) inspect="yes" ;;
     *)
-      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--openenv] [--docs] [--types] [--inspect]" >&2
+      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--openenv] [--train] [--docs] [--types] [--inspect]" >&2
       exit 2
       ;;
   esac
@@ -179,6 +181,11 @@ if [ -n "$openenv" ]; then
   apart openenv "OpenEnv"
   own openenv
   say "exact serve: .bench/venvs/openenv/bin/exact serve"
+fi
+if [ -n "$train" ]; then
+  apart train "TRL and peft"
+  own train "torch==2.13.*"
+  say "exact train: .bench/venvs/train/bin/exact train"
 fi
 
 driver() { # succeeds if Playwright's driver starts, else prints the reason

@@ -15,7 +15,7 @@ from exact.config import SearchConfig
 from exact.search.registry import algorithm, names
 
 FOLDER = Path(__file__).parents[1] / "examples"
-EXAMPLES = sorted(FOLDER.glob("*.py"))
+EXAMPLES = sorted(FOLDER.glob("0*.py"))
 OWN = FOLDER / "own_algorithm"
 
 

@@ -153,6 +153,17 @@ def test_openenv_has_a_virtual_environment_of_its_own_with_exact_in_it(place: Pl
     assert "--no-deps --no-build-isolation -e ." in own and ".bench/venvs/openenv/bin/python" in own
 
 
+def test_what_trains_has_a_virtual_environment_of_its_own_and_torch_by_the_index(place: Place) -> None:
+    place.put("python3", PYTHON_WITH_BROWSER)
+    place.put("uv", UV)
+    place.set_up()
+    done = place.set_up("--train")
+    assert done.returncode == 0, done.stderr
+    lock, torch, own = place.installs[2:]
+    assert "--require-hashes -r constraints/train.txt --python .bench/venvs/train/bin/python" in lock
+    assert "torch==2.13.*" in torch and "--no-deps --no-build-isolation -e ." in own
+
+
 def test_the_task_files_of_webarena_have_a_virtual_environment_of_their_own(place: Place) -> None:
     place.put("python3", PYTHON_WITH_BROWSER)
     place.put("uv", UV)

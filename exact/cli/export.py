@@ -68,7 +68,10 @@ _HELP = "\n\n".join(
 )
 @click.option("--per-site", type=click.IntRange(1), metavar="N", help="Training data: most attempts of one site.")
 @click.option(
-    "--exclude", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE", help="Training data: tasks of a test."
+    "--exclude",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Training data: file of tasks to leave out, as a test keeps them for itself.",
 )
 @click.option("--margin", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Preference: least difference of values.")
 @click.option("--view", metavar="CONFIG", help="Training data: configuration that says how states are shown. Default: the run's.")

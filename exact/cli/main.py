@@ -36,6 +36,7 @@ COMMANDS = {
     "calibrate": ("exact.cli.calibrate:calibrate", "Compare the estimates of a value function with outcomes."),
     "export": ("exact.cli.export:export", "Export a run as a Playwright test, a graph or a drawing, and runs as training data."),
     "serve": ("exact.cli.serve:serve", "Serve environments to trainers over OpenEnv."),
+    "train": ("exact.cli.train:train", "Train a chat model on exports, or by rewards in live environments."),
     "memory": ("exact.cli.memory:memory", "Show and edit a memory of reflections."),
     "tasks": ("exact.cli.tasks:tasks", "List the tasks of the benchmarks."),
     "check": ("exact.cli.check:check", "Check an environment against the contract that search relies on."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,11 +13,15 @@ from exact.counted import counted
 from exact.errors import UsageError
 from exact.hints import set_up
 
+ASGI = Any
+"""An application: a callable with a scope, and functions to receive and to send."""
 _PIP = "pip install 'exact-agent[openenv]' in a virtual environment of its own"
+_PIP_TRAIN = "pip install 'exact-agent[train]' in a virtual environment of its own"
 
 
 @click.command()
-@click.argument("environment", metavar="ENV")
+@click.argument("environment", metavar="ENV|model")
+@click.argument("folder", required=False, metavar="[MODEL]")
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on. Whoever reaches it may act in the environments."
 )
@@ -32,40 +37,77 @@ _PIP = "pip install 'exact-agent[openenv]' in a virtual environment of its own"
     "--config", "path", type=click.Path(path_type=Path), help="Configuration of browser and sandbox: a file, or the name of a shipped one."
 )
 def serve(
-    environment: str, host: str, port: int, sessions: int, max_steps: int, idle: float, screenshots: bool, html: bool, path: Path | None
+    environment: str,
+    folder: str | None,
+    host: str,
+    port: int,
+    sessions: int,
+    max_steps: int,
+    idle: float,
+    screenshots: bool,
+    html: bool,
+    path: Path | None,
 ) -> None:
     """Serve the tasks of ENV as an OpenEnv server, for TRL, verifiers and others. Stop it with Ctrl-C.
 
     ENV is a task (miniwob/click-test), a pattern, a suite (miniwob), tasks of your own site (tasks.yaml), a toy (toy/maze) or
     module:factory. Clients choose among its tasks with reset(task_name=..., seed=...).
+
+    `exact serve model MODEL` serves a model or an adapter that `exact train` wrote behind the Chat Completions API, one request at a time.
     """
     import msgspec
 
     from exact.config import Config, load
+    from exact.interop.openenv.catalogue import catalogue
 
+    if environment == "model":
+        _listen(_chat(folder), host, port, f"the model {folder}")
+        return
+    if folder is not None:
+        raise UsageError(f"unexpected {folder!r}: only `exact serve model` takes a second argument")
+    config = load(path) if path else Config()
+    config = msgspec.structs.replace(config, browser=msgspec.structs.replace(config.browser, screenshots=screenshots, html=html))
+    found = catalogue(environment, config, lambda text: echo(text, err=True))
     try:
-        import uvicorn
-
         from exact.interop.openenv.server import application
     except ModuleNotFoundError as error:
         raise UsageError(
             f"{error.name} is not installed: {set_up('--openenv', _PIP)}, then call that environment's `exact serve`"
         ) from error
-    from exact.interop.openenv.catalogue import catalogue
-
-    config = load(path) if path else Config()
-    config = msgspec.structs.replace(config, browser=msgspec.structs.replace(config.browser, screenshots=screenshots, html=html))
-    found = catalogue(environment, config, lambda text: echo(text, err=True))
     app = application(
         found, sessions=sessions, idle=idle or None, most=max_steps, screenshot=screenshots, name=environment.partition("/")[0]
     )
+    _listen(app, host, port, f"{counted(len(found.names), 'task')}, at most {counted(sessions, 'session')}")
+
+
+def _chat(folder: str | None) -> ASGI:
+    """Return the server of a model. Raises UsageError."""
+    if folder is None:
+        raise UsageError("name the model: `exact serve model adapters/imitation`")
+    try:
+        import torch  # noqa: F401
+
+        from exact.learning.train.chat import chat_application
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"{error.name} is not installed: {set_up('--train', _PIP_TRAIN)}, then call that environment's `exact serve`"
+        ) from error
+    from exact.learning.train.model import load_model
+
+    return chat_application(load_model(folder), Path(folder).name)
+
+
+def _listen(app: ASGI, host: str, port: int, what: str) -> None:
+    """Serve an application until Ctrl-C. Raises UsageError where the address is taken."""
+    import uvicorn
+
     try:
         listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}: choose another --port or --host") from error
     with listening:
         shown = f"[{host}]" if ":" in host else host
-        echo(f"http://{shown}:{listening.getsockname()[1]}: {counted(len(found.names), 'task')}, at most {counted(sessions, 'session')}")
+        echo(f"http://{shown}:{listening.getsockname()[1]}: {what}")
         server = uvicorn.Config(
             app, log_level="error", timeout_graceful_shutdown=1, access_log=False, server_header=False, ws_max_size=2**24
         )

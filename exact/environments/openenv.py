@@ -252,7 +252,8 @@ def _post(url: str, body: Mapping[str, str]) -> Any:
 def _said(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
         try:
-            return str(json.load(error)["detail"])
+            with error:
+                return str(json.load(error)["detail"])
         except (ValueError, KeyError, TypeError, OSError):
             return f"HTTP {error.code}"
     return str(getattr(error, "reason", "") or error or type(error).__name__)

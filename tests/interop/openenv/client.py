@@ -28,11 +28,12 @@ async def errors(url: str) -> dict[str, Any]:
                 found[name] = str(error)
         step = await first.step({"action_str": 'go "up"'})
         found["refused"] = [step.observation["error"], step.observation["last_action_error"], step.reward, step.done]
-        async with GenericEnvClient(base_url=url) as second:
+        async with GenericEnvClient(base_url=url) as second, GenericEnvClient(base_url=url) as third:
             await second.reset()
+            await third.reset()
             try:
-                async with GenericEnvClient(base_url=url) as third:
-                    await third.reset()
+                async with GenericEnvClient(base_url=url) as another:
+                    await another.reset()
             except RuntimeError as error:
                 found["full"] = str(error)
         for _ in range(200):  # the place is free again a moment after the second has closed
@@ -63,7 +64,7 @@ async def search(url: str) -> dict[str, Any]:
     from exact.environments.toy.maze import maze, way_out
     from exact.task import Outcome, Task
 
-    task = Task(id="toy/maze?seed=0", instruction="", seed=0)
+    task = Task(id="toy/maze?seed=0", instruction="", seed=0, metadata={"task_name": "maze"})
     async with openenv_factory(url) as environments, environments.open(simulation=True) as environment:
         start = await environment.reset(task)
         first, *rest = way_out(maze())

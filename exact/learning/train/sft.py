@@ -1,0 +1,109 @@
+"""Supervised fine-tuning on exports: loss on the learned answers alone, by masks that are exact in tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from exact.errors import UsageError
+from exact.learning.masks import Encode, TokenizedConversation, tokenize
+from exact.learning.train.model import adapter, load_model
+from exact.learning.train.settings import SFTSettings
+
+
+class TrainedModel(NamedTuple):
+    """What a training run left."""
+
+    folder: Path
+    history: list[dict[str, float]]
+    """Figures of each step, as TRL logs them."""
+    rows: int
+    left_out: int
+    """Conversations that were too long."""
+
+
+def train(settings: SFTSettings) -> TrainedModel:
+    """Train a model on exports, and save it or its adapter. Raises UsageError.
+
+    An interrupted run leaves no folder.
+    """
+    import torch
+    from datasets import Dataset
+    from transformers import set_seed
+    from trl import SFTConfig, SFTTrainer
+
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    set_seed(settings.seed)
+    lines = list(read_lines(settings.data))
+    loaded = load_model(settings.model, settings.seed)
+    rows = [tokenize(line, encoder(loaded.tokenizer)) for line in lines]
+    kept = [row for row in rows if len(row.input_ids) <= settings.max_length]
+    if not kept:
+        raise UsageError(f"all {len(rows)} conversations exceed {settings.max_length} tokens: raise max_length or export shorter ones")
+    config = SFTConfig(
+        output_dir=f"{settings.out}.part", max_steps=settings.steps, per_device_train_batch_size=settings.batch,
+        learning_rate=settings.learning_rate, max_length=settings.max_length, seed=settings.seed, completion_only_loss=True,
+        logging_steps=1, report_to="none", save_strategy="no", use_cpu=not torch.cuda.is_available(), bf16=torch.cuda.is_available(),
+        disable_tqdm=True, gradient_checkpointing=False,
+    )  # fmt: skip
+    if loaded.tokenizer.pad_token is None:
+        loaded.tokenizer.pad_token = loaded.tokenizer.eos_token
+    trainer = SFTTrainer(
+        model=adapter(loaded.model, settings.lora, settings.model), args=config, processing_class=loaded.tokenizer,
+        train_dataset=Dataset.from_list([_row(row) for row in kept]),
+    )  # fmt: skip
+    trainer.train()
+    folder = save(trainer.model, loaded.tokenizer, Path(settings.out))
+    return TrainedModel(folder, [log for log in trainer.state.log_history if "loss" in log], len(kept), len(rows) - len(kept))
+
+
+def save(model: Any, tokenizer: Any, out: Path) -> Path:
+    """Save a model or an adapter with its tokenizer, whole or not at all. Return the folder."""
+    part = out.with_name(f"{out.name}.part")
+    model.save_pretrained(str(part))
+    tokenizer.save_pretrained(str(part))
+    if out.exists():
+        raise UsageError(f"{out} exists: the model is in {part}; move one of them")
+    part.rename(out)
+    return out
+
+
+def read_lines(paths: Sequence[str]) -> Iterator[list[Mapping[str, Any]]]:
+    """Yield the conversations of exports as turns. Raises UsageError."""
+    for path in paths:
+        try:
+            with Path(path).open(encoding="utf-8") as file:
+                for number, text in enumerate(file, 1):
+                    yield _turns(json.loads(text), f"{path}:{number}")
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise UsageError(f"the export {path} does not read: {error}") from error
+
+
+def _turns(line: Mapping[str, Any], where: str) -> list[Mapping[str, Any]]:
+    if "messages" in line:
+        return list(line["messages"])
+    if "prompt" in line and "completion" in line:
+        return [*({**turn, "weight": 0} for turn in line["prompt"]), *line["completion"]]
+    raise UsageError(
+        f"{where} is no conversation: export imitation or exploratory, in the format conversational, prompt-completion or chat"
+    )
+
+
+def encoder(tokenizer: Any) -> Encode:
+    """Return the function that encodes a part of a turn. Raises UsageError for a tokenizer without ChatML's marks."""
+
+    def encode(text: str) -> list[int]:
+        found: list[int] = tokenizer(text, add_special_tokens=False).input_ids
+        return found
+
+    for special in ("<|im_start|>", "<|im_end|>"):
+        if len(encode(special)) != 1:
+            raise UsageError(f"the model's tokenizer has no token {special}: use a model whose turns are ChatML, such as Qwen or SmolLM2")
+    return encode
+
+
+def _row(row: TokenizedConversation) -> dict[str, list[int]]:
+    return {"input_ids": row.input_ids, "completion_mask": row.mask}

@@ -1,0 +1,103 @@
+r"""Train a model by GRPO on a BrowserGym task, such as MiniWoB's click-test, over OpenEnv.
+
+    shells/setup.sh --train
+    .bench/venvs/train/bin/python examples/browsergym_grpo.py            # serves the task itself; small settings for a CPU
+    BROWSERGYM_BASE_URL=http://127.0.0.1:8000 .bench/venvs/train/bin/python examples/browsergym_grpo.py
+
+Every setting is an environment variable. docs/training.md has the table of all of them, and says what changed from scripts that were
+written for older versions of TRL, and why.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from exact.learning.train.grpo import train
+from exact.learning.train.settings import GRPOSettings, LoraSettings
+
+SETTINGS = {
+    "MODEL_ID": "smollm2",
+    "BROWSERGYM_BASE_URL": "",
+    "BROWSERGYM_TASK_NAME": "click-test",
+    "OUTPUT_DIR": "adapters/browsergym",
+    "MAX_TRAIN_STEPS": "20",
+    "MAX_STEPS": "8",
+    "MAX_NEW_TOKENS": "16",
+    "TEMPERATURE": "0.5",
+    "TOP_K": "10",
+    "NUM_GENERATIONS": "8",
+    "GRADIENT_ACCUMULATION_STEPS": "1",
+    "LEARNING_RATE": "1e-5",
+    "WARMUP_STEPS": "0",
+    "SAVE_STEPS": "50",
+    "ENVIRONMENTS": "8",
+    "DATASET_SIZE": "64",
+    "REWARD_SUM": "1",
+    "REWARD_MEAN": "0",
+    "REWARD_MAX": "0",
+    "LORA_R": "8",
+    "THREADS": "",
+}
+"""Names and defaults. A default that a CPU could not bear differs from the original's."""
+
+
+def setting(name: str) -> str:
+    return os.environ.get(name) or SETTINGS[name]
+
+
+@contextmanager
+def server(sessions: int) -> Iterator[str]:
+    """The address of a server: the one that is named, or one that is started for the time of the training."""
+    if named := setting("BROWSERGYM_BASE_URL"):
+        yield named
+        return
+    command = [sys.executable, "-m", "exact.cli", "serve", "miniwob", "--port", "0", "--sessions", str(sessions)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().partition(": ")[0]
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+
+
+def main() -> None:
+    weights = {"sum": float(setting("REWARD_SUM")), "mean": float(setting("REWARD_MEAN")), "max": float(setting("REWARD_MAX"))}
+    rank, environments = int(setting("LORA_R")), int(setting("ENVIRONMENTS"))
+    with server(environments) as url:
+        trained = train(
+            GRPOSettings(
+                model=setting("MODEL_ID"),
+                out=setting("OUTPUT_DIR"),
+                server=url,
+                tasks=(setting("BROWSERGYM_TASK_NAME"),),
+                seeds=int(setting("DATASET_SIZE")),
+                lora=LoraSettings(r=rank, alpha=2 * rank) if rank else None,
+                steps=int(setting("MAX_TRAIN_STEPS")),
+                generations=int(setting("NUM_GENERATIONS")),
+                environments=environments,
+                max_steps=int(setting("MAX_STEPS")),
+                max_new_tokens=int(setting("MAX_NEW_TOKENS")),
+                temperature=float(setting("TEMPERATURE")),
+                top_k=int(setting("TOP_K")),
+                rewards={name: weight for name, weight in weights.items() if weight},  # type: ignore[misc]
+                learning_rate=float(setting("LEARNING_RATE")),
+                warmup=int(setting("WARMUP_STEPS")),
+                accumulation=int(setting("GRADIENT_ACCUMULATION_STEPS")),
+                save_every=int(setting("SAVE_STEPS")),
+                threads=int(setting("THREADS")) if setting("THREADS") else None,
+            ),
+            report=lambda logs: print(
+                f"step {logs.get('step', 0):g} reward {logs['reward']:.3f} loss {logs.get('loss', 0.0):.4f}", flush=True
+            ),
+        )
+    print(f"saved to {trained.folder}")
+
+
+if __name__ == "__main__":
+    main()

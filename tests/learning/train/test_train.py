@@ -1,0 +1,64 @@
+"""Training as its users have it, in a virtual environment that has torch: a tiny model, and a live server."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PYTHON = ROOT / ".bench/venvs/train/bin/python"
+
+
+pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="no torch and TRL: shells/setup.sh --train")
+ENVIRON = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+
+
+@contextmanager
+def served(*args: str) -> Iterator[str]:
+    """The address of an `exact serve`."""
+    command = [str(PYTHON), "-m", "exact.cli", "serve", *args, "--port", "0"]
+    with subprocess.Popen(command, env=ENVIRON, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield server.stdout.readline().partition(": ")[0]
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait(20)
+
+
+def asked(url: str, **body: Any) -> Any:
+    request = urllib.request.Request(f"{url}/v1/chat/completions", json.dumps(body).encode(), {"content-type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)
+
+
+def test_a_tiny_model_is_trained_on_conversations_and_against_a_live_server_and_served(tmp_path: Path) -> None:
+    script = Path(__file__).with_name("end_to_end.py")
+    with served("toy/chain", "--max-steps", "3") as url:
+        done = subprocess.run(
+            [str(PYTHON), str(script), str(tmp_path), url], env=ENVIRON, capture_output=True, text=True, timeout=240, check=False
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["loss"][1] < found["loss"][0] / 2
+    assert found["steps"] == 2 and found["gap"] < 1e-3
+    turns = [{"role": "user", "content": "Page: Step 0 of 4"}]
+    with served("model", str(tmp_path / "sft")) as url:
+        answer = asked(url, messages=turns, n=2, temperature=0, max_tokens=8, logprobs=True, top_logprobs=2)
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            asked(url, messages=[{"role": "user", "content": [{"type": "image_url"}]}])
+    first, second = answer["choices"]
+    assert first["message"]["content"] == second["message"]["content"] == 'go "on"' and first["finish_reason"] == "stop"
+    assert len(first["token_ids"]) == len(first["logprobs"]["content"]) == answer["usage"]["completion_tokens"] / 2
+    with refused.value as answer:
+        assert answer.code == 400 and "no pictures" in json.load(answer)["error"]["message"]

@@ -94,6 +94,7 @@ def _attempts(kind: str, runs: tuple[Path, ...], pattern: str | None, out: Path 
     from exact.config import load_recorded
     from exact.errors import UsageError
     from exact.report.model.reading import Reading
+    from exact.runs.concealed import known_secrets
     from exact.runs.journal.store import RunFolder, write_whole
 
     folders = [RunFolder.open(run) for run in runs]
@@ -102,7 +103,8 @@ def _attempts(kind: str, runs: tuple[Path, ...], pattern: str | None, out: Path 
         raise UsageError(f"--out names one file, but {len(tasks)} tasks match: select one with --task")
     for folder, task in tasks:
         reading = Reading(folder.task_folder(task) / "journal.jsonl", load_recorded(folder.path), folder.blobs)
-        content = asyncio.run(_content(kind, task, reading))
+        folder.protect(known_secrets(folder.manifest.tasks, reading.config))  # a run of an earlier version may hold some
+        content = folder.scrubber.data(asyncio.run(_content(kind, task, reading)))
         if out == Path("-"):
             sys.stdout.buffer.write(content)
             continue

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from exact.config import load_recorded
 from exact.errors import JournalError, UsageError, no_space
 from exact.report.model.data import Report
 from exact.report.model.model import PICTURES, TEXTS, report
 from exact.report.page import page, suite_page
 from exact.report.redact import redacted
 from exact.report.suite import suite
-from exact.runs.journal.store import RunFolder, write_whole
+from exact.runs.concealed import known_secrets
+from exact.runs.journal.store import RunFolder, scrubbed, write_whole
+from exact.secrecy import Scrubber
 from exact.task import Task
 
 MEGABYTE = 1_000_000
@@ -37,10 +40,15 @@ def build_report(
     if not (folder / "journal.jsonl").exists():
         raise JournalError(f"no journal of {task.id} in {run.path}: it was not started")
     path = out or folder / ("shared.html" if share else "report.html")
-    write(
-        path, fitted(run, task, screenshots=screenshots and not share, most=most, clean=(lambda r: redacted(r, words)) if share else None)
-    )
+    clean = _shareable(run, tuple(words)) if share else None
+    write(path, fitted(run, task, screenshots=screenshots and not share, most=most, clean=clean))
     return path
+
+
+def _shareable(run: RunFolder, words: tuple[str, ...]) -> Callable[[Report], Report]:
+    """Return what makes a report fit to be shared. A run of an earlier version may hold secrets: those that are known are removed."""
+    scrubber = Scrubber(known_secrets(run.manifest.tasks, load_recorded(run.path)))
+    return lambda report: redacted(scrubbed(report, scrubber), words)
 
 
 def fitted(

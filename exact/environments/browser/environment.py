@@ -157,6 +157,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         presumption = self._presume(action, before)
         if presumption and (stopped := self._not_carried_out(presumption)):
             return Transition(observation=before, effects=(*self._take_late(), stopped))
+        self.episode.secrets.typed = ""
         self.tabs.policy.begin_action(presumption=presumption.why if presumption and presumption.kind == "request" else "")
         async with self._call(f"step {action.key}"):
             refused = await self._act(action)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from exact.action import ActionSpace
+from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
 from exact.environments.browser.act import upload
 from exact.environments.browser.act.grammar import ASK_USER, BROWSER_ACTIONS, PAGE_ACTIONS
@@ -288,6 +288,11 @@ class EpisodeSetup:
         await self.tabs.present.page.goto("about:blank")
         await self.tabs.present.cdp.send("Page.resetNavigationHistory")
 
+    async def _act_in_login(self, action: Action) -> None:
+        """Take an action of a log-in script. What it types is not withheld from what comes after it."""
+        await self.interaction.act(action)
+        self.secrets.typed = ""
+
     async def _open(self, url: str) -> None:
         self.observer.last_step = url
         await self.tabs.open(url)
@@ -303,7 +308,7 @@ class EpisodeSetup:
             allowed, writes=explores or not self.simulation, frames=self.tabs.window, only=only, harmless=self._harmless,
             learns=not self.isolated, presumes=config.speculation == "observe" or (config.speculation == "rollback" and not undone),
         )  # fmt: skip
-        policy.mask, policy.deny = self.secrets.mask, DenyList(config.deny)
+        policy.mask, policy.deny, policy.withheld = self.secrets.mask, DenyList(config.deny), self.secrets.withheld
         policy.task_origins, policy.headers = own, self._authenticator.headers(config.login)
         policy.document_bytes, policy.document_seconds = config.download_bytes, config.answer_seconds
         policy.body_bytes = config.document_bytes
@@ -344,5 +349,5 @@ class EpisodeSetup:
 
         return LoginSession(
             self.config.login, self.account_name, self.context, lambda: tabs.present, tabs.policy, self.task.start,
-            self.actions, self._open, self.interaction.act, look,
+            self.actions, self._open, self._act_in_login, look,
         )  # fmt: skip

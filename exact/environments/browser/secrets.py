@@ -8,7 +8,7 @@ import msgspec
 
 from exact.environments.base import SideEffect
 from exact.environments.sites.accounts import Login
-from exact.errors import SecretRefused
+from exact.errors import SecretRefused, UsageError
 from exact.observation import Element
 from exact.secrecy import NOTHING, Scrubber, Secret
 
@@ -30,6 +30,8 @@ class SecretMasking:
         self._logins, self._home, self._unfilled = logins, home, unfilled
         self._known: tuple[Secret, ...] = ()
         self._made = NOTHING
+        self.typed = ""
+        """Placeholder of the secret that the action under way types. Who begins an action empties it."""
 
     @property
     def scrubber(self) -> Scrubber:
@@ -57,9 +59,28 @@ class SecretMasking:
                     f"{named} belongs to {', '.join(bound) or 'no origin'}: it is not typed at {foreign}; "
                     "secrets of further origins are declared by browser.login.secret_origins"
                 )
+            self.typed = named or self.typed
         for login in self._logins():
             text = login.fill(text)
         return text
+
+    def withheld(self, text: str, target: str, is_document: bool = False) -> str:
+        """Return why the text of a request is not sent to an origin; empty where it may be.
+
+        A secret of other origins, or most of one, stands in it in whatever form. Or the action under way types such a secret, so that pages
+        could send it letter by letter; only navigations are sent then.
+        """
+        try:
+            logins = self._logins()
+        except UsageError:
+            return ""  # values that are not set are typed nowhere; the error is raised where the log-in begins
+        for login in logins:
+            bound = login.origins or tuple(self._home())
+            if target in bound:
+                continue
+            if (name := self.typed if login.named(self.typed) and not is_document else "") or (name := login.held(text)):
+                return f"{name} belongs to {', '.join(bound) or 'no origin'}: a page sends it to {target}; see browser.login.secret_origins"
+        return ""
 
     def mask(self, text: str) -> str:
         """Return a text with the placeholders in place of the secrets."""

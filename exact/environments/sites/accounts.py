@@ -27,6 +27,7 @@ class Login:
         self._values = {field: value_of(f"account {account.name}: {field}", text, environ) for field, text in account.fields.items()}
         self._placeholders = re.compile("|".join(rf"<(?:secret:)?({re.escape(field)})>" for field in self._values) or r"(?!)")
         self._scrubber = Scrubber(self.secrets)
+        self._parts = Scrubber(Secret(each.name, part) for each in self.secrets if each.is_sure for part in _most_of(each.value))
 
     def __repr__(self) -> str:
         return f"Login({self.name!r})"
@@ -43,6 +44,10 @@ class Login:
     def mask(self, text: str) -> str:
         """Return a text with the placeholders in place of their values."""
         return self._scrubber.text(text)
+
+    def held(self, text: str) -> str:
+        """Return the placeholder of a value of which most stands in a text in some form, short values excepted; empty where none does."""
+        return next((placeholder(found.name) for found in self._parts.find(text)), "")
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
@@ -128,6 +133,12 @@ def _origins(account: Account) -> tuple[str, ...]:
         if not origin(each):
             raise UsageError(f"account {account.name}: {each!r} is no origin: write https://host")
     return origins(*account.origins)
+
+
+def _most_of(value: str) -> tuple[str, str]:
+    """Return the beginning and the end of a value, of which each text that holds most of the value holds one."""
+    length = max(6, -(-len(value) * 3 // 5))
+    return value[:length], value[-length:]
 
 
 def variable_of(name: str) -> str:

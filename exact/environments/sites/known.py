@@ -18,6 +18,12 @@ _LARGEST_STATE = 16 << 20
 _WORD_LIKE = re.compile(r"(?i)auth|cookie|token|secret|key|pass|session|credential|signature|csrf")
 
 
+def browser_secrets(login: LoginConfig, environ: Mapping[str, str]) -> Iterator[Secret]:
+    """Yield all secrets of a log-in: those that agents type, and those that they do not."""
+    yield from (Secret(name, value) for name, value in resolved(login.secrets, environ))
+    yield from login_secrets(login, environ)
+
+
 def login_secrets(login: LoginConfig, environ: Mapping[str, str]) -> Iterator[Secret]:
     """Yield the secrets of a log-in that no agent types: headers, basic authentication and a saved session."""
     for name, value in resolved(login.headers, environ):

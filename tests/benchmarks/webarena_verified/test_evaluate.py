@@ -12,8 +12,10 @@ import pytest
 
 from exact.benchmarks.webarena_verified import evaluate as module
 from exact.benchmarks.webarena_verified.evaluate import EvaluatorResult, RecordedAttempt, evaluate, score
+from exact.benchmarks.webarena_verified.submission import save
 from exact.environments.browser.network.har_entry import HarExchange
 from exact.errors import EnvironmentFailure, EvaluatorError, InfrastructureError
+from exact.secrecy import Scrubber, Secret
 from tests.benchmarks.webarena_verified.made_up import HTML, SITES, answer, attempt, data, exchanges, python
 
 RETRIEVE, MUTATE, NAVIGATE, FAULTY = 0, 606, 378, 699
@@ -161,3 +163,12 @@ def _program(folder: Path, script: str) -> Path:
     path.write_text(f"#!/bin/sh\ncat >/dev/null\n{script}\n")
     path.chmod(0o755)
     return path
+
+
+def test_a_har_is_scrubbed_by_the_values_of_secrets(tmp_path: Path) -> None:
+    entry = {"request": {"url": "http://shop.test/?note=Kiwi-Zebra-77", "postData": {"text": "a=" + ".".join("Kiwi-Zebra-77")}}}
+    attempt = RecordedAttempt(task_id=3, answer=None, entries=[entry], environments={})
+    place = save(str(tmp_path), attempt, Scrubber([Secret("word", "Kiwi-Zebra-77")]))
+    text = (place / "network.har").read_text()
+    assert text.count("<secret:word>") == 2
+    assert "Zebra" not in text

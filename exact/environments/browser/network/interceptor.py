@@ -370,6 +370,7 @@ def page_request(event: Event) -> PageRequest:
         is_beacon=kind == "Ping",
         is_report=kind == "CSPViolationReport",
         kind=kind,
+        headers="\n".join(map(str, request["headers"].values())),
         override=next(filter(None, (_header(request, name) for name in _OVERRIDES)), "").strip().upper(),
     )
 

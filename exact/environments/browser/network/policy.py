@@ -69,6 +69,8 @@ class PageRequest(NamedTuple):
     """CDP's type of what is requested: Document, XHR, Image, ..."""
     override: str = ""
     """Method that a header of the request asks for in place of its own."""
+    headers: str = ""
+    """Values of the headers, one a line."""
 
 
 class RequestDecision(NamedTuple):
@@ -176,6 +178,8 @@ class RequestPolicy:
         """What is refused even where it is allowed."""
         self.mask: Callable[[str], str] = unchanged
         """Masks secrets in what is recorded."""
+        self.withheld: Callable[[str, str, bool], str] = lambda text, target, is_document: ""
+        """Returns why a text is not sent to an origin, because of a secret: see SecretMasking. Empty where it may be."""
         self._popups: set[str] = set()
         self._popups_done = asyncio.Event()
         self._popups_done.set()
@@ -348,6 +352,8 @@ class RequestPolicy:
                 nature = "harmless"  # a page that is left reports or saves a draft
         if refused := refusal(url, self.allowed) or self.deny.refusal(url):
             return RequestDecision(refused, _effect(request, "blocked", detail=refused, write=False if unsafe else None))
+        if withheld := self._withheld(request, found):
+            return RequestDecision(withheld, _effect(request, "blocked", detail=withheld, write=False))
         if nature == "read":
             return self._decide_read(request, with_document=with_document)
         write = False if nature == "harmless" else None if unsafe else True
@@ -355,6 +361,13 @@ class RequestPolicy:
             why = "a write while exploring"
             return RequestDecision(why, _effect(request, "blocked", detail=why, write=write), nature == "harmless")
         return RequestDecision(effect=_effect(request, "request", reach="sandbox" if self.is_inside(url) else "outside", write=write))
+
+    def _withheld(self, request: PageRequest, target: str) -> str:
+        """Return why a request is not sent because of a secret: one of other origins is in it, or was typed a moment ago."""
+        if not target or self._login_origins or self.is_inside(request.url):
+            return ""
+        text = "\n".join((request.url, request.body, request.headers))
+        return self.withheld(text, target, request.is_document)
 
     def _decide_read(self, request: PageRequest, *, with_document: bool) -> RequestDecision:
         """Return what becomes of a request that reads by its method. It is stopped where it is presumed to write and may not.

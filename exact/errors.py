@@ -123,7 +123,7 @@ def unknown(what: str, name: str, valid: Iterable[str], *, where: str = "", way_
     what: kind of name. where: the file or text that named it. way_out: appended to the message.
     """
     names = sorted(valid)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
     place = f" in {where}" if where not in ("", repr(name)) else ""
     return UsageError(f"unknown {what} {name!r}{place}: {hint}{' ' + way_out if way_out else ''}")

@@ -6,10 +6,10 @@ made it, unless this user has signed the folder: see `exact.signature`.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
@@ -18,6 +18,7 @@ from typing import Any
 
 from exact.errors import UsageError, unknown
 
+_ATTRIBUTE = re.compile(r"([\w./-]+\.py|[A-Za-z_][\w.]+):[A-Za-z_]\w*")
 _trusted = set[str]()
 """Names that a configuration of the user's holds, or a run folder that the user signed."""
 _recorded = set[str]()
@@ -37,6 +38,16 @@ def distrust(names: Iterable[str]) -> None:
 def is_plugin(kind: str) -> bool:
     """Return whether a name is written as `module:attribute` or `file.py:attribute`."""
     return ":" in kind
+
+
+def is_attribute(text: str) -> bool:
+    """Return whether a text that may also be a path or an address is written as `module:attribute` or `file.py:attribute`."""
+    return _ATTRIBUTE.fullmatch(text) is not None
+
+
+def is_registered(name: str, group: str) -> bool:
+    """Return whether an installed package registers a name in a group of entry points."""
+    return any(entry.name == name for entry in entry_points(group=group))
 
 
 def check_kind(key: str, kind: str, builtin: Iterable[str], group: str) -> None:
@@ -90,13 +101,20 @@ def _module(key: str, name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise UsageError(f"{key}: {name} cannot be imported ({error}): install it, or name a file.py:attribute") from error
+    except Exception as error:
+        raise UsageError(f"{key}: {name} does not load: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(str(Path.cwd()))
 
 
-@functools.cache
+_loaded: dict[Path, Any] = {}
+"""Modules of files, by path: a file runs once, whichever keys name parts of it."""
+
+
 def load_file(key: str, path: Path) -> Any:
     """Return the module of a Python file, which runs once. Raises UsageError where there is none, or it does not load."""
+    if path in _loaded:
+        return _loaded[path]
     if not path.is_file():
         raise UsageError(f"{key}: there is no file {path}")
     name = f"exact_plugin_{hashlib.blake2b(str(path).encode(), digest_size=6).hexdigest()}"
@@ -108,4 +126,5 @@ def load_file(key: str, path: Path) -> Any:
     except Exception as error:
         del sys.modules[name]
         raise UsageError(f"{key}: {path} does not load: {type(error).__name__}: {error}") from error
+    _loaded[path] = module
     return module

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -51,9 +50,10 @@ def check(
     """Check the guarantees of the environment contract on ENV. The exit code is 1 where one does not hold.
 
     ENV is a task id (miniwob/click-button?seed=1), a suite (desktop), of which the first task is used, a task of your own
-    (tasks.yaml#name), or module:factory. Modules of the current folder are found. The factory is a callable without arguments that returns
-    an EnvironmentFactory or an async context manager of one. With --python or --sandbox it is a guest as
-    exact/environments/process/guest.py describes, and may be file.py:factory.
+    (tasks.yaml#name), or an environment of your own: module:factory, file.py:factory, or a name in the entry points exact.environments.
+    Modules of the current folder are found. The factory is a class or function without arguments that gives an Environment, an
+    EnvironmentFactory, an async context manager of one, or an object with reset, step and actions. With --python or --sandbox it is a
+    guest as exact/environments/process/guest.py describes.
     """
     if python and ":" not in environment:
         raise UsageError(f"{environment!r} is no factory, which --python requires: write module:factory or file.py:factory")
@@ -119,10 +119,11 @@ def _current_folder() -> Iterator[None]:
 
 def _task(environment: str, task_id: str | None, goal: str) -> Task:
     from exact.benchmarks import registry
+    from exact.library.own import is_own
     from exact.task import Task
 
     name = environment.rpartition(":")[2]
-    if ":" in environment:
+    if is_own(environment):
         return Task(id=task_id or name, instruction=goal)
     if task_id or "/" in environment:
         return registry.task(task_id or environment)
@@ -162,21 +163,19 @@ def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsync
 
 
 def _opened(environment: str, task_id: str | None, sandbox: bool) -> AbstractAsyncContextManager[EnvironmentFactory]:
-    module, colon, name = environment.partition(":")
-    if not colon:
-        from exact.benchmarks import registry
-        from exact.benchmarks.base import environments_for
-        from exact.config import BrowserConfig
+    from exact.library.own import is_own, own_environments
 
-        config = BrowserConfig(screenshots=False, sandbox="required" if sandbox else "never")
-        return environments_for(registry.suite(environment), _task(environment, task_id, ""), config)
-    if not all(module.split(".")) or not name:
-        raise UsageError(f"{environment!r} is no factory: write module:factory")
-    try:
-        factory = getattr(importlib.import_module(module), name)()
-    except (ImportError, AttributeError) as error:
-        raise UsageError(f"{environment}: {error}: run this in the module's folder, and name a factory that the module has") from error
-    return factory if isinstance(factory, AbstractAsyncContextManager) else nullcontext(factory)
+    if is_own(environment):
+        module, _, name = environment.rpartition(":")
+        if ":" in environment and not (all(module.removesuffix(".py").split(".")) and name):
+            raise UsageError(f"{environment!r} is no factory: write module:factory or file.py:factory")
+        return own_environments("ENV", environment)
+    from exact.benchmarks import registry
+    from exact.benchmarks.base import environments_for
+    from exact.config import BrowserConfig
+
+    config = BrowserConfig(screenshots=False, sandbox="required" if sandbox else "never")
+    return environments_for(registry.suite(environment), _task(environment, task_id, ""), config)
 
 
 def print_findings(findings: list[Finding]) -> None:

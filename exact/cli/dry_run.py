@@ -8,6 +8,7 @@ from exact.agents.roles import model_for, roles
 from exact.config import Config
 from exact.errors import UsageError
 from exact.models.providers import providers, serving
+from exact.plugins import is_plugin
 from exact.runs.runner import check_models
 from exact.task import Task
 
@@ -39,6 +40,8 @@ def describe(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
 def _called(config: Config, role: str) -> str:
     """Return the model of a role and the addresses that serve it."""
     model = model_for(config, role)
+    if is_plugin(model.provider):
+        return f"{role}: {model.model} by {model.provider}"
     try:
         provider = serving(model, providers(config.models.providers))
     except UsageError:

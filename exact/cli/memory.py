@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 import msgspec
@@ -259,7 +259,7 @@ async def _worked_by_model(config: Config, work: Callable[[StoredMemory], str]) 
         try:
             async with open_run_memory(config, folder, models) as opened:
                 assert opened is not None
-                return await asyncio.to_thread(work, opened)
+                return await asyncio.to_thread(work, cast("StoredMemory", opened))
         finally:
             await models.close()
 

@@ -159,7 +159,8 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     kind: Literal["none", "builtin", "llm"] = "builtin"
     """Author of reflections. none: there are no reflections. builtin: rules. llm: a language model."""
     memory: str = ""
-    """Path of the SQLite memory, or `postgresql://...` without a password. Empty: `memory.sqlite` in the run directory."""
+    """Path of the SQLite memory, or `postgresql://...` without a password. Empty: `memory.sqlite` in the run directory. `module:attribute`,
+    `file.py:attribute` or a name in the entry points `exact.memories`: a memory of your own, made without arguments."""
     embedding: Literal["hashed", "minilm", "model"] = "hashed"
     """Embedding that situations are compared by. hashed: words, pairs of words and letter groups, offline. minilm: a small model, offline
     (extra `minilm`). model: `models.embedding`."""

@@ -13,6 +13,12 @@ from exact.config.search import Limits, SearchConfig
 from exact.config.strict import Strict
 
 
+def _names_code(memory: str) -> bool:
+    from exact.plugins import is_attribute
+
+    return is_attribute(memory)
+
+
 class Config(Strict, frozen=True, kw_only=True):
     """Configuration of a run."""
 
@@ -37,11 +43,15 @@ class Config(Strict, frozen=True, kw_only=True):
 
     @property
     def own_parts(self) -> tuple[str, ...]:
-        """Names of the policies, value functions and algorithm, of which some may be the user's own code."""
+        """Names of the policies, value functions, algorithm, models and memory, of which some may be the user's own code."""
         values = [self.value]
         for value in values:
             values += value.members
-        return (self.search.algorithm, *(each.kind for each in (self.policy, *self.arms)), *(each.kind for each in values))
+        models = [self.models.policy, self.models.value, self.models.reflection, *self.models.parts.values()]
+        return (
+            self.search.algorithm, *(each.kind for each in (self.policy, *self.arms)), *(each.kind for each in values),
+            *(each.provider for each in models if each is not None), self.reflection.memory if _names_code(self.reflection.memory) else "",
+        )  # fmt: skip
 
     @classmethod
     def load(cls, path: Path | str | None, overrides: Iterable[str] = ()) -> Config:

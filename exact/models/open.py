@@ -15,6 +15,10 @@ from exact.models.openai import OpenAIModel, rate_limiter
 from exact.models.providers import Endpoint, Provider, api_of, providers, serving
 from exact.models.rate_limiter import RateLimiter
 from exact.models.roles import model_for
+from exact.plugins import is_plugin, is_registered, make_plugin
+
+MODEL_GROUP = "exact.models"
+"""Group of entry points. The object is called with `model` and the fields of `extra`, and gives a ChatModel."""
 
 
 class RateLimiters:
@@ -49,7 +53,11 @@ class Models:
         """Return the chat model of a role, or of a part of one such as `value.judge`. Raises UsageError."""
         config = model_for(self._config, role)
         key = b"chat" + _key(config)
-        if key not in self._opened:
+        if key not in self._opened and (is_plugin(config.provider) or is_registered(config.provider, MODEL_GROUP)):
+            options = {"model": config.model, **config.extra}
+            made: ChatModel = make_plugin(f"the provider of the model for {role}", config.provider, MODEL_GROUP, options)
+            self._opened[key] = self._cached(made, config, "own")
+        elif key not in self._opened:
             provider = serving(config, self._known)
             api = api_of(config, provider)
             self._opened[key] = self._cached(OpenAIModel(config, provider=provider, limiters=self._limiters), config, api)
@@ -73,7 +81,7 @@ class Models:
         if self._cache is not None:
             self._cache.close()
 
-    def _cached(self, model: OpenAIModel, config: ModelConfig, api: str) -> ChatModel:
+    def _cached(self, model: ChatModel, config: ModelConfig, api: str) -> ChatModel:
         mode = self._config.cache.mode
         if self._cache is None or mode == "none":
             return model

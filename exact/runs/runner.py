@@ -25,7 +25,6 @@ from exact.models.base import ChatModel
 from exact.plugins import trust
 from exact.prompts.library import use_folder
 from exact.reflection.base import Memory
-from exact.reflection.memory import StoredMemory
 from exact.runs.attempt.attempt import Attempt
 from exact.runs.attempt.ending import final_answer
 from exact.runs.attempt.memory import MemoryRounds, check_memory, open_run_memory
@@ -140,7 +139,7 @@ class Runner:
                 return attempt.state.tree
 
     @asynccontextmanager
-    async def _shared(self) -> AsyncIterator[tuple[dict[str, ChatModel], StoredMemory | None]]:
+    async def _shared(self) -> AsyncIterator[tuple[dict[str, ChatModel], Memory | None]]:
         """Open the models and the memory that tasks share."""
         with use_folder(self.config.prompts):
             async with exporting(), AsyncExitStack() as stack:

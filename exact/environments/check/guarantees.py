@@ -13,14 +13,23 @@ from exact.task import Outcome
 
 async def resets_alike(subject: Subject) -> str:
     """Check that equal resets lead to equal states: in a used environment and in another one."""
-    async with subject.environment() as one, subject.environment() as other:
+    async with subject.environment() as one:
         first = await subject.reset(one)
         await subject.walk(one, first, 3, "reset")
-        for environment, where in ((one, "the same environment, after three actions"), (other, "another environment")):
-            again = await subject.reset(environment)
-            if again.fingerprint != first.fingerprint:
-                raise Broken(f"reset led to another state in {where}: seed what is random, mark what is volatile")
+        await _resets_to(subject, one, first, "the same environment, after three actions")
+        if together := one.capabilities.concurrent:
+            async with subject.environment() as other:
+                await _resets_to(subject, other, first, "another environment")
+    if not together:
+        async with subject.environment() as other:
+            await _resets_to(subject, other, first, "another environment")
     return "3 resets in 2 environments alike"
+
+
+async def _resets_to(subject: Subject, environment: Environment, first: Observation, where: str) -> None:
+    again = await subject.reset(environment)
+    if again.fingerprint != first.fingerprint:
+        raise Broken(f"reset led to another state in {where}: seed what is random, mark what is volatile")
 
 
 async def repeats(subject: Subject) -> str:
@@ -136,15 +145,24 @@ async def _returns(subject: Subject, environment: Environment, seen: Observation
 
 async def environments_are_independent(subject: Subject) -> str:
     """Check that actions in one environment are not seen in another, nor after its reset."""
-    async with subject.environment() as one, subject.environment() as other:
+    async with subject.environment() as one:
+        if not one.capabilities.concurrent:
+            raise Skip("says itself that only one acts at a time")
         if not one.capabilities.isolated:
             raise Skip("not isolated: it says itself that others see what it does")
-        path = await subject.set_out(one, subject.steps, "branch")
-        await subject.walk(other, await subject.reset(other), subject.steps, "other branch")
-        for environment, where in ((other, "in another environment"), (one, "after a reset")):
-            if difference := await subject.retrace(environment, path):
-                raise Broken(f"what one environment did is seen {where}: {difference}")
-    return f"2 environments, {counted(len(path), 'action')} each"
+        async with subject.environment() as other:
+            length = await _is_untouched(subject, one, other)
+    return f"2 environments, {counted(length, 'action')} each"
+
+
+async def _is_untouched(subject: Subject, one: Environment, other: Environment) -> int:
+    """Act in one environment and look for it in another, and after a reset. Return the number of actions."""
+    path = await subject.set_out(one, subject.steps, "branch")
+    await subject.walk(other, await subject.reset(other), subject.steps, "other branch")
+    for environment, where in ((other, "in another environment"), (one, "after a reset")):
+        if difference := await subject.retrace(environment, path):
+            raise Broken(f"what one environment did is seen {where}: {difference}")
+    return len(path)
 
 
 async def forks_are_independent(subject: Subject) -> str:

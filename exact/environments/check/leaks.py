@@ -6,7 +6,7 @@ import gc
 import os
 from pathlib import Path
 
-from exact.environments.check.base import Broken, Subject
+from exact.environments.check.base import Broken, Skip, Subject
 
 SLACK, MEMORY = 8 * 2**20, 64 * 1024
 """Bytes that may be held more after a quarter of the cycles, once and for each cycle, because allocators and caches settle.
@@ -14,6 +14,8 @@ SLACK, MEMORY = 8 * 2**20, 64 * 1024
 The check compares the minimum of each quarter, since servers keep connections open for a moment. Growth must occur twice: a heap that is
 enlarged grows once (a JavaScript driver's by 27 MiB after about a hundred environments), and a process that ends late looks like growth.
 """
+
+_PROC = Path("/proc")
 
 LEAST = 4
 """Minimum number of environments opened and closed, however little time there is."""
@@ -28,6 +30,8 @@ class Held(dict[str, float]):
 
 async def nothing_is_left(subject: Subject) -> str:
     """Check that environments that are opened, used and closed leave no process, memory or descriptor behind."""
+    if not _counts():
+        raise Skip("this system has no /proc, by which processes and memory are counted")
     await _use(subject)
     cycles = max(LEAST, int(min(subject.cycles, subject.seconds / max(subject.now() - subject.began, 1e-9))))
     quarter = max(1, cycles // 4)
@@ -46,6 +50,11 @@ async def nothing_is_left(subject: Subject) -> str:
     return f"{cycles} cycles"
 
 
+def _counts() -> bool:
+    """Return whether this system tells which processes run and what they hold."""
+    return _PROC.is_dir()
+
+
 async def _use(subject: Subject) -> None:
     async with subject.environment() as environment:
         await subject.walk(environment, await subject.reset(environment), 2, "leak")
@@ -57,7 +66,7 @@ def held() -> Held:
     family = _family()
     return Held(
         processes=len(family),
-        descriptors=sum(_count(Path(f"/proc/{id}/fd")) for id in family),
+        descriptors=sum(_count(_PROC / str(id) / "fd") for id in family),
         bytes=sum(_resident(id) for id in family),
     )
 
@@ -65,7 +74,7 @@ def held() -> Held:
 def _family() -> list[int]:
     """Return the ids of this process and all its living descendants."""
     parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
+    for entry in _PROC.iterdir():
         if entry.name.isdigit():
             try:
                 state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
@@ -88,6 +97,6 @@ def _count(folder: Path) -> int:
 
 def _resident(id: int) -> int:
     try:
-        return int(Path(f"/proc/{id}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int((_PROC / str(id) / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):
         return 0

@@ -132,12 +132,11 @@ def _toy(environment: str) -> Catalogue:
 
 
 def _own_factory(environment: str) -> Catalogue:
-    from exact.plugins import attribute
+    from exact.library.own import own_environments
 
-    made = attribute("ENV", environment, "exact.environments")()
     name = environment.rpartition(":")[2]
 
     def opened(task: Task) -> AbstractAsyncContextManager[EnvironmentFactory]:
-        return made if isinstance(made, AbstractAsyncContextManager) else nullcontext(made)
+        return own_environments("ENV", environment)
 
     return Catalogue([name], lambda name, seed: Task(id=f"{name}?seed={seed}", instruction="", seed=seed), opened, lambda task: name)

@@ -8,13 +8,15 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import msgspec
 
 from exact.config import Config
 from exact.errors import JournalError, UsageError
 from exact.locks import wait_for_lock
+from exact.plugins import is_attribute, is_registered, make_plugin
+from exact.reflection.base import Memory
 from exact.reflection.memory import StoredMemory, open_memory
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import write_whole
@@ -24,13 +26,25 @@ if TYPE_CHECKING:
     from exact.models.open import Models
     from exact.reflection.embed import Embedding
 
+MEMORY_GROUP = "exact.memories"
+"""Group of entry points. The object is called without arguments and gives a Memory."""
+
 
 @asynccontextmanager
-async def open_run_memory(config: Config, folder: Path, models: Models) -> AsyncIterator[StoredMemory | None]:
+async def open_run_memory(config: Config, folder: Path, models: Models) -> AsyncIterator[Memory | None]:
     """Open the memory that a configuration names; None where it uses no reflection. Raises UsageError."""
     settings = config.reflection
     if settings.kind == "none":
         yield None
+        return
+    if is_attribute(settings.memory) or is_registered(settings.memory, MEMORY_GROUP):
+        own: Memory = await asyncio.to_thread(make_plugin, "reflection.memory", settings.memory, MEMORY_GROUP, {})
+        if settings.round and not hasattr(own, "freeze"):
+            raise UsageError(f"reflection.round needs a memory with versions to go back to, which {settings.memory} is not: set it to 0")
+        try:
+            yield own
+        finally:
+            await asyncio.to_thread(own.close)
         return
     where = settings.memory or folder / "memory.sqlite"
     if settings.embedding != "model":
@@ -79,7 +93,7 @@ class MemoryRounds:
         """Read and write rounds.json in a folder. `size`: tasks in a round; 0: each task recalls all that was learned before it."""
         self._path, self._size, self._round = folder / "rounds.json", size, ""
 
-    def begin(self, memory: StoredMemory, index: int) -> None:
+    def begin(self, memory: Memory, index: int) -> None:
         """Freeze the memory to the version of a task's round; `index` is the task's in the run. Raises JournalError."""
         if not self._size:
             return
@@ -89,7 +103,7 @@ class MemoryRounds:
         try:
             with self._locked():
                 versions = msgspec.json.decode(self._path.read_bytes(), type=dict[str, str]) if self._path.exists() else {}
-                version = memory.freeze(versions.get(round))
+                version = cast(StoredMemory, memory).freeze(versions.get(round))
                 if round not in versions:
                     write_whole(self._path, msgspec.json.encode({**versions, round: version}))
         except OSError as error:

@@ -1,0 +1,108 @@
+"""Environments of one's own by name: `module:factory`, `file.py:factory`, or an entry point of the group `exact.environments`."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from exact.action import ActionSpace
+from exact.environments.base import Environment, EnvironmentFactory
+from exact.errors import ExactError, UsageError
+from exact.library.search import factory_of
+from exact.plugins import attribute, is_plugin
+
+GROUP = "exact.environments"
+"""Group of entry points. The object is a callable without arguments, as for `module:factory`."""
+
+
+def is_own(name: str) -> bool:
+    """Return whether a name stands for an environment of one's own, and not for a suite's task."""
+    return is_plugin(name) or name in {entry.name for entry in entry_points(group=GROUP)}
+
+
+@asynccontextmanager
+async def own_environments(key: str, name: str) -> AsyncIterator[EnvironmentFactory]:
+    """Open the factory that a name stands for.
+
+    The named object is a class or function without arguments. It gives an EnvironmentFactory or an async context manager of one, an
+    Environment, or a plain object with `reset`, `step` and `actions`, which then runs in a process of its own. A function may be
+    `async def`.
+
+    Args:
+        key: What named it, for errors.
+        name: `module:factory`, found in the current folder too, `file.py:factory`, or the name of an entry point.
+
+    Raises UsageError where there is no such object, or it makes something else.
+    """
+    make = attribute(key, name, GROUP)
+    made = await _called(name, make)
+    if isinstance(made, AbstractAsyncContextManager) and not hasattr(made, "open"):
+        async with made as environments:
+            yield environments
+    elif callable(getattr(made, "open", None)):
+        yield made
+    elif _is_environment(made):
+        await _closed(made)
+        yield _MadeAnew(name, make)
+    elif all(hasattr(made, method) for method in ("reset", "step", "actions")):
+        yield _guests(name)
+    else:
+        what = f"is {type(made).__name__}, and not" if inspect.isclass(make) else f"gives {_article(made)}, and not"
+        raise UsageError(
+            f"{key}: {name} {what} an EnvironmentFactory, an Environment, or an object with reset, step and actions: "
+            "see docs/environments.md"
+        )
+
+
+def _article(made: object) -> str:
+    kind = type(made).__name__
+    return "nothing" if made is None else f"an {kind}" if kind[0].lower() in "aeiou" else f"a {kind}"
+
+
+def _is_environment(made: object) -> bool:
+    return isinstance(getattr(made, "actions", None), ActionSpace) and inspect.iscoroutinefunction(getattr(made, "step", None))
+
+
+async def _called(name: str, make: Callable[[], Any]) -> Any:
+    """Return what a function gives. Whatever it raises becomes a UsageError, unless it is one of ours."""
+    try:
+        made = make()
+        return await made if inspect.isawaitable(made) else made
+    except ExactError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{name} cannot be called without arguments: {type(error).__name__}: {error}") from error
+
+
+async def _closed(made: Environment) -> None:
+    if callable(getattr(made, "close", None)):
+        await made.close()
+
+
+class _MadeAnew:
+    """Factory that makes each environment by a function that may be `async def`."""
+
+    def __init__(self, name: str, make: Callable[[], Any]) -> None:
+        self._name, self._make = name, make
+
+    @asynccontextmanager
+    async def open(self, *, simulation: bool) -> AsyncIterator[Environment]:
+        made = await _called(self._name, self._make)
+        async with factory_of(lambda: made).open(simulation=simulation) as environment:
+            yield environment
+
+
+def _guests(name: str) -> EnvironmentFactory:
+    """Return a factory of plain objects, each in a process of its own."""
+    from exact.environments.process.worker import EnvironmentSpec, WorkerFactory
+
+    target = next((entry.value for entry in entry_points(group=GROUP) if entry.name == name), name)
+    place, _, attribute = target.rpartition(":")
+    if place.endswith(".py"):
+        target = f"{Path(place).absolute()}:{attribute}"
+    return WorkerFactory(EnvironmentSpec(target, python=Path(sys.executable), paths=(Path.cwd(), *map(Path, filter(None, sys.path)))))

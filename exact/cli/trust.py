@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from exact.cli.terminal import echo
-from exact.counted import counted
 from exact.errors import ExactError, UsageError
 from exact.signature import is_signed, sign
 
@@ -52,7 +51,7 @@ def require_trust(*folders: Path) -> None:
     """Raise UsageError where a run folder is not this user's and names anything outside it."""
     for folder in folders:
         if not is_signed(folder) and (found := _named(folder)):
-            more = f", and {counted(len(found) - _SHOWN, 'thing')} more" if len(found) > _SHOWN else ""
+            more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
             raise UsageError(
                 f"{folder} was not made by you here, or was changed since: it {'; it '.join(map(str, found[:_SHOWN]))}{more}: "
                 f"if you trust it, exact trust {_whole(folder)}"

@@ -31,7 +31,8 @@ _LOCAL = {"localhost", "local", "internal", "intranet", "lan", "home", "corp", "
 _VERBS = (
     (("evaluate", "kind", "algorithm", "providers"), "runs the code"),
     (("services", "outside", "desktop"), "runs the programs"),
-    (("base_url", "api_key_env"), "sends a key to"),
+    (("base_url",), "sends a key to"),
+    (("api_key_env",), "sends the key"),
     (("secrets", "headers", "user", "password", "passphrase"), "sends values of this machine:"),
     (("memory", "cache.path", "traces", "recording.path"), "writes to"),
     (("files", "images", "state", "certificate", "key", "pfx", "authorities", "prompts", "examples", "calibration"), "reads"),
@@ -51,17 +52,21 @@ class Named(NamedTuple):
 
     def __str__(self) -> str:
         """Say what is done, with what, and which key says so."""
-        verb = next((verb for keys, verb in _VERBS if any(_ends(self.key, each) for each in keys)), "uses")
         value = self.value if len(self.value) <= 120 else f"{self.value[:119]}…"
-        return f"{verb} {value} ({self.key})"
+        return f"{(*(verb for _, verb in _VERBS), 'uses')[self.rank]} {value} ({self.key})"
+
+    @property
+    def rank(self) -> int:
+        """Place in the order of the list, in which code comes first."""
+        return next((at for at, (keys, _) in enumerate(_VERBS) if any(_ends(self.key, each) for each in keys)), len(_VERBS))
 
 
 def named(config: Config, tasks: Sequence[Task]) -> list[Named]:
-    """Return what a configuration and tasks name. A new key counts as one that names something, until `_PLAIN` lists it."""
+    """Return what a configuration and tasks name, code first. A new key counts as one that names something, until `_PLAIN` lists it."""
     found = [*_in_struct(config, type(config)(), "")]
     for task in tasks:
         found += _in_task(task)
-    return list(dict.fromkeys(found))
+    return sorted(dict.fromkeys(found), key=lambda each: each.rank)
 
 
 def _in_struct(value: msgspec.Struct, default: msgspec.Struct | None, where: str) -> Iterator[Named]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ async def attempt(folder: Path, url: str, watch: Any, iterations: int, **browser
     task = Task(
         id="shop/order", instruction="Order a blue mug for Ann.", start=url, origins=(url,), metadata={"outside": declared}
     )  # fmt: skip
-    search = {"algorithm": "mcts", "iterations": iterations, "k": 9, "depth": 4, "workers": 2, "prefetch": 0}
+    search = {"algorithm": "mcts", "iterations": iterations, "k": 9, "depth": 6, "workers": 2, "prefetch": 0}
     plain = {"sandbox": "never", "screenshots": False, "settle_seconds": 1.0, **browser}
     config = parse({"search": search, "reflection": {"kind": "none"}, "browser": plain, "limits": {"actions": 5}})
     runner = Runner(
@@ -66,7 +67,7 @@ async def attempt(folder: Path, url: str, watch: Any, iterations: int, **browser
     return journal(folder)
 
 
-@pytest.mark.parametrize(("speculation", "iterations"), [("observe", 40), ("rollback", 12)])
+@pytest.mark.parametrize(("speculation", "iterations"), [("observe", 100 if os.environ.get("EXACT_ALL_ATTACKS") else 40), ("rollback", 12)])
 async def test_searching_leaves_the_database_byte_identical_and_one_order_comes_of_the_commit(
     speculation: str, iterations: int, executable: str, tmp_path: Path
 ) -> None:
@@ -89,4 +90,4 @@ async def test_searching_leaves_the_database_byte_identical_and_one_order_comes_
     assert speculation != "observe" or blocked >= further
     ordered = next(i for i, event in enumerate(events) if isinstance(event, ev.Committed) and event.effects)
     done = sum(isinstance(event, ev.Asked) for event in events[:ordered])
-    assert speculation != "observe" or done >= 50, "requests for work until the order"
+    assert speculation != "observe" or done >= (100 if iterations == 100 else 50), f"only {done} requests for work until the order"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from . import egress_connections, egress_requests
-from .attack import Attack, Campaign, Result, campaign_of, marked
+from .attack import Attack, Campaign, Result, campaign_of, marked, sampled
 from .hostile import Attacker, attacker
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -26,7 +26,7 @@ def campaign(request: pytest.FixtureRequest, executable: str, site: Attacker) ->
     return campaign_of(request, ATTACKS, site, simulation=False)
 
 
-@pytest.mark.parametrize(("kind", "attack"), marked(ATTACKS, ("process",)))
+@pytest.mark.parametrize(("kind", "attack"), marked(ATTACKS, ("process",)) + marked(sampled(ATTACKS, 14), ("sandbox",)))
 async def test_nothing_reaches_a_server_that_the_task_does_not_allow(campaign: Campaign[Result], kind: str, attack: Attack) -> None:
     result = await campaign.result(kind, attack)
     assert result.opened, result.failure

@@ -197,7 +197,7 @@ def test_a_run_of_this_user_goes_on_and_a_changed_one_does_not(tmp_path: Path, p
     require_trust(run)
     config["browser"]["allow_origins"] = ["https://evil.example"]
     (run / "config.yaml").write_text(yaml.safe_dump(config))
-    with pytest.raises(UsageError, match=r"was changed since: it acts at http://127.0.0.1"):
+    with pytest.raises(UsageError, match=r"was changed since: it runs the code .*; it acts at http://127.0.0.1"):
         require_trust(run)
 
 
@@ -230,5 +230,5 @@ def test_shipped_configurations_name_only_their_prompts_and_models() -> None:
 def test_each_key_with_a_text_is_named_or_known_to_be_plain() -> None:
     """A text in a key that is not in the list of plain ones counts as named."""
     config = parse({"browser": {"login": {"user": "$HOME"}}, "value": {"calibration": "x"}, "sandbox": {"env": {"A": "b"}}})
-    assert [each.key for each in named(config, ())] == ["value.calibration", "browser.login.user", "sandbox.env"]
+    assert [each.key for each in named(config, ())] == ["browser.login.user", "value.calibration", "sandbox.env"]
     assert named(msgspec.structs.replace(Config(), name="mine"), ()) == []

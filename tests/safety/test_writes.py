@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .attack import Attack, Campaign, Result, campaign_of, marked
+from .attack import Attack, Campaign, Result, campaign_of, marked, sampled
 from .hostile import Attacker, attacker
 from .write_attacks import ATTACKS
 
@@ -25,7 +25,7 @@ def campaign(request: pytest.FixtureRequest, executable: str, site: Attacker) ->
     return campaign_of(request, ATTACKS, site, simulation=True)
 
 
-@pytest.mark.parametrize(("kind", "attack"), marked(ATTACKS, ("process",)))
+@pytest.mark.parametrize(("kind", "attack"), marked(ATTACKS, ("process",)) + marked(sampled(ATTACKS, 10), ("sandbox",)))
 async def test_nothing_is_written_while_searching(campaign: Campaign[Result], kind: str, attack: Attack) -> None:
     result = await campaign.result(kind, attack)
     assert result.opened, result.failure

@@ -9,7 +9,7 @@ import time
 
 from openenv.core.generic_client import GenericEnvClient
 
-STEPS = ("scroll down", "scroll up")
+STEPS = ('press "Tab"', 'press "Shift+Tab"')
 WAY = ('go "on"',) * 4
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -74,9 +75,7 @@ def peak(run: Path, out: Path, kind: str) -> int:
 
 def first_tasks(run: Path, copy: Path, count: int) -> Path:
     """A run folder with the first tasks of another one."""
-    copy.mkdir()
-    for each in ("config.yaml", "blobs", "tasks", "results.jsonl"):
-        (copy / each).symlink_to(run / each)
+    shutil.copytree(run, copy)
     manifest = json.loads((run / "run.json").read_text())
     (copy / "run.json").write_text(json.dumps(manifest | {"tasks": manifest["tasks"][:count]}))
     return copy

@@ -48,7 +48,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         if state.touched:
             return "a person took part"
         if kind in CONVERSATIONS and (state.ended is None or attempt.damage):
-            return "damaged" if attempt.damage else "not ended"
+            return "damaged" if attempt.damage else "still running" if attempt.is_running else "not ended"
         if len(state.carried_out) < self.min_steps:
             return "too few steps"
         if self.per_site is not None and sites[attempt.site] >= self.per_site:

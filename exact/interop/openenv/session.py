@@ -116,19 +116,20 @@ class ServedSession:
             raise UsageError("no episode has begun: call reset first")
         if self._done:
             raise UsageError("the episode is over: call reset to begin another one")
+        self._seconds, began = 0.0, time.perf_counter()
         try:
             action = read_action(text, environment.actions)
             if action is None:
                 self._taken.append("noop")
                 return await self._cut_off(0.0, text)
-            began = time.perf_counter()
             transition = await environment.step(action)
-            self._seconds = time.perf_counter() - began
         except ActionError as error:
+            self._seconds = time.perf_counter() - began
             return self._shown(0.0, error=str(error), last=text)
         except EnvironmentFailure:
             await self._drop()
             raise
+        self._seconds = time.perf_counter() - began
         self._taken.append(action.key)
         if environment.actions.is_final(action):
             self._answer = " ".join(map(str, action.args))

@@ -62,7 +62,7 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
     class Reporter(TrainerCallback):  # type: ignore[misc]
         def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
             if logs and "reward" in logs:
-                report(logs)
+                report(logs | {"step": state.global_step})
 
     with ClientSessions(settings.server, settings.environments) as sessions:
         pool = EpisodePool(

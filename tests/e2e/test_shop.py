@@ -54,7 +54,7 @@ async def attempt(folder: Path, url: str, watch: Any, iterations: int, **browser
     task = Task(
         id="shop/order", instruction="Order a blue mug for Ann.", start=url, origins=(url,), metadata={"outside": declared}
     )  # fmt: skip
-    search = {"algorithm": "mcts", "iterations": iterations, "k": 9, "depth": 6, "workers": 2, "prefetch": 0}
+    search = {"algorithm": "mcts", "iterations": iterations, "k": 9, "depth": 6 if iterations == 100 else 4, "workers": 2, "prefetch": 0}
     plain = {"sandbox": "never", "screenshots": False, "settle_seconds": 1.0, **browser}
     config = parse({"search": search, "reflection": {"kind": "none"}, "browser": plain, "limits": {"actions": 5}})
     runner = Runner(

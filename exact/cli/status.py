@@ -10,7 +10,7 @@ import click
 from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from exact.evaluation.status import Status
+    from exact.evaluation.status import AgentStatus
 
 _HEAD = ("agent", "tasks", "done", "solved", "running", "failed", "left", "dollars")
 
@@ -53,12 +53,12 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
-def _row(each: Status) -> tuple[str, ...]:
+def _row(each: AgentStatus) -> tuple[str, ...]:
     counts = (each.tasks, each.done, each.solved, each.running, each.failed, each.waiting)
     return (" ".join(each.agent.split()), *map(str, counts), f"{each.cost:.4f}" + (" + unknown" if each.unknown else ""))
 
 
-def _outlook(agents: list[Status], left: float | None, an_hour: float, run: Path) -> str:
+def _outlook(agents: list[AgentStatus], left: float | None, an_hour: float, run: Path) -> str:
     """Return the last line: the time left, or how to go on."""
     if any(each.running for each in agents):
         time = "unknown before the first attempt has ended" if left is None else f"about {duration(left)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from exact.errors import JournalError
-from exact.evaluation.status import Status, money_an_hour, seconds_left, status_of
+from exact.evaluation.status import AgentStatus, money_an_hour, seconds_left, status_of
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _HELP = {
@@ -44,7 +44,7 @@ def _runs(path: Path) -> list[Path]:
     return sorted({file.parent for name in names for file in path.glob(f"*/{name}")})
 
 
-def _metrics(run: str, agents: list[Status]) -> Iterator[tuple[str, dict[str, str], float]]:
+def _metrics(run: str, agents: list[AgentStatus]) -> Iterator[tuple[str, dict[str, str], float]]:
     for each in agents:
         labels = {"run": run, "agent": each.agent}
         counts = {"done": each.done, "running": each.running, "failed": each.failed, "waiting": each.waiting}

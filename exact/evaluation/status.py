@@ -16,7 +16,7 @@ from exact.runs.journal.store import ResultLine, RunFolder
 from exact.task import Task
 
 
-class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+class OpenAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt without a result: it is running, or it was interrupted."""
 
     task: str
@@ -26,7 +26,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     spent: CallCost
 
 
-class Status(msgspec.Struct, frozen=True, kw_only=True):
+class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one agent's attempts."""
 
     agent: str
@@ -37,7 +37,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     solved: int
     failed: int
     """Attempts that an infrastructure failure ended. `exact resume`, or `exact bench --resume`, runs them again."""
-    open: tuple[Attempt, ...]
+    open: tuple[OpenAttempt, ...]
     """Attempts that began and have no result."""
     cost: float
     """US dollars so far, of the calls whose price is known."""
@@ -59,7 +59,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
         return self.tasks - self.done - self.failed - self.running
 
 
-def status_of(path: Path) -> list[Status]:
+def status_of(path: Path) -> list[AgentStatus]:
     """Return the status of the run at a path, or of each agent of the benchmark there. Raises UsageError, JournalError."""
     if (path / "bench.json").exists():
         bench = BenchFolder.open(path)
@@ -68,12 +68,12 @@ def status_of(path: Path) -> list[Status]:
     return [_status(folder.manifest.agent, folder, folder.manifest.tasks)]
 
 
-def money_an_hour(agents: Iterable[Status]) -> float:
+def money_an_hour(agents: Iterable[AgentStatus]) -> float:
     """Return US dollars an hour at the present pace: what the running attempts cost, if they cost what attempts did so far."""
     return sum(each.cost_rate * each.running for each in agents) * 3600
 
 
-def seconds_left(agents: Iterable[Status]) -> float | None:
+def seconds_left(agents: Iterable[AgentStatus]) -> float | None:
     """Return the seconds until the last attempt ends; None where nothing runs, or none has ended to learn a duration from.
 
     It assumes that as many attempts run side by side as now, and that each takes the mean duration of its agent's ended ones.
@@ -91,7 +91,7 @@ def seconds_left(agents: Iterable[Status]) -> float | None:
     return left / running
 
 
-def _status(agent: str, folder: RunFolder, tasks: Iterable[Task]) -> Status:
+def _status(agent: str, folder: RunFolder, tasks: Iterable[Task]) -> AgentStatus:
     tasks = list(tasks)
     journals = {task.id: folder.task_folder(task) / "journal.jsonl" for task in tasks}
     ended = {line.task: line for line in folder.results() if not is_being_written(journals.get(line.task, folder.path / "none"))}
@@ -100,7 +100,7 @@ def _status(agent: str, folder: RunFolder, tasks: Iterable[Task]) -> Status:
     cost = sum(line.cost or 0.0 for line in lines) + spent.cost
     seconds = sum(line.seconds for line in lines) + sum(each.seconds for each in begun)
     finished = [line for line in lines if line.status != "failed"]
-    return Status(
+    return AgentStatus(
         agent=agent,
         tasks=len(tasks),
         done=len(finished),
@@ -118,7 +118,7 @@ def _solved(line: ResultLine) -> bool:
     return line.score is not None and line.score >= SOLVED
 
 
-def _attempt(id: str, journal: Path) -> Attempt:
+def _attempt(id: str, journal: Path) -> OpenAttempt:
     """Read the journal of an attempt up to where it is whole."""
     running, seconds, spent = is_being_written(journal), 0.0, CallCost()
     events = read_journal(journal)
@@ -129,4 +129,4 @@ def _attempt(id: str, journal: Path) -> Attempt:
     except JournalError:  # a damaged line: what stands before it was read
         if not running and not seconds:
             raise
-    return Attempt(task=id, running=running, seconds=seconds, spent=spent)
+    return OpenAttempt(task=id, running=running, seconds=seconds, spent=spent)

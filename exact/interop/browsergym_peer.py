@@ -35,7 +35,7 @@ ACTIONS = ActionSpace([_verb(each) for each in VERBS])
 """The grammar of what an agent may do in BrowserGym."""
 
 
-class Episode:
+class PeerEpisode:
     """One episode: what was seen and done, and the next action."""
 
     def __init__(self, policy: Policy, k: int) -> None:
@@ -73,7 +73,7 @@ async def serve(name: str, settings: Sequence[str]) -> None:
     with scratch("browsergym") as folder:
         models = Models(config.models, folder=folder)
         try:
-            episode = Episode(build_agent(config, models.chat).policy, config.search.k)
+            episode = PeerEpisode(build_agent(config, models.chat).policy, config.search.k)
             while line := await asyncio.to_thread(sys.stdin.readline):
                 try:
                     answer = await episode.answer(json.loads(line))

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from exact.cli.status import duration, status
 from exact.environments.toy.factory import ToyFactory
 from exact.errors import UsageError
-from exact.evaluation.status import Attempt, Status, money_an_hour, seconds_left, status_of
+from exact.evaluation.status import AgentStatus, OpenAttempt, money_an_hour, seconds_left, status_of
 from exact.runs.journal.costs import CallCost
 from exact.runs.journal.store import ResultLine
 from tests.evaluation.toys import WORLD, run, toy_bench, toy_engine
@@ -66,9 +66,9 @@ def test_failed_attempts_are_no_results_and_their_unknown_cost_is_said(tmp_path:
     assert (found.cost, found.unknown, found.seconds, found.cost_rate) == (0.5, True, 6.0, 0.05)
 
 
-def agent(tasks: int, done: int, *running: float, seconds: float = 0.0, rate: float = 0.0) -> Status:
-    at_work = tuple(Attempt(task=str(number), running=True, seconds=each, spent=CallCost()) for number, each in enumerate(running))
-    return Status(
+def agent(tasks: int, done: int, *running: float, seconds: float = 0.0, rate: float = 0.0) -> AgentStatus:
+    at_work = tuple(OpenAttempt(task=str(number), running=True, seconds=each, spent=CallCost()) for number, each in enumerate(running))
+    return AgentStatus(
         agent="a", tasks=tasks, done=done, solved=0, failed=0, open=at_work, cost=0.0, unknown=False, seconds=seconds, cost_rate=rate
     )
 

@@ -16,7 +16,7 @@ from exact.config import Config, parse
 from exact.environments.check.suite import possible
 from exact.errors import ActionError, UsageError
 from exact.interop.gymnasium.loop import LoopThread
-from exact.interop.gymnasium.session import Session
+from exact.interop.gymnasium.session import GymnasiumSession
 from exact.interop.gymnasium.spaces import ActionText, AnyText
 from exact.library.search import AnyEnvironment
 from exact.observation import Observation
@@ -65,7 +65,7 @@ class GymnasiumEnv(gymnasium.Env[str, str]):
         self.render_mode = render_mode
         self.observation_space = AnyText(LONGEST)
         self.action_space = self._samples = ActionText(LONGEST_ACTION)
-        self._session = Session(task, config if isinstance(config, Config) else parse(dict(config or {})), environments)
+        self._session = GymnasiumSession(task, config if isinstance(config, Config) else parse(dict(config or {})), environments)
         self._loop: LoopThread | None = None
         self._grammar = ActionSpace(())
         self._seen: Observation | None = None

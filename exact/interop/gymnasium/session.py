@@ -19,7 +19,7 @@ from exact.task import Outcome, Score, Task
 TOY = "toy/"
 
 
-class Session:
+class GymnasiumSession:
     """Opens the environment of a task when it is first needed, and again after it broke. All methods run in one event loop."""
 
     def __init__(self, task: Task | str, config: Config, environments: AnyEnvironment | None) -> None:

@@ -86,12 +86,11 @@ def test_a_dry_run_touches_nothing(httpserver: HTTPServer, tmp_path: Path) -> No
     assert not out.exists() and not httpserver.log
 
 
-def test_without_a_browser_one_line_names_the_fix_and_nothing_is_scored(tmp_path: Path) -> None:
+def test_without_a_browser_one_line_names_the_fix_and_no_run_is_made(tmp_path: Path) -> None:
     out = tmp_path / "run"
     done = exact("run", "miniwob/click-test", "--out", str(out), EXACT_BROWSER="/nowhere/chromium")
-    (line,) = RunFolder.open(out).results()
-    assert (done.returncode, line.status, line.score) == (1, "failed", None)
-    assert "EXACT_BROWSER" in line.reason and "Traceback" not in done.stderr
+    assert done.returncode == 2 and not out.exists()
+    assert "EXACT_BROWSER" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_a_goal_without_a_url_says_how_to_write_both() -> None:

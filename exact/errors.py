@@ -118,12 +118,14 @@ class BudgetExceeded(ExactError):
 
 
 def unknown(what: str, name: str, valid: Iterable[str], *, where: str = "", way_out: str = "") -> UsageError:
-    """Return a UsageError for an unknown name, with the nearest valid one.
+    """Return a UsageError for an unknown name, with the nearest valid one, of which the suite may be left out.
 
     what: kind of name. where: the file or text that named it. way_out: appended to the message.
     """
     names = sorted(valid)
+    ends = {each.rpartition("/")[2]: each for each in reversed(names)}
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    near = near or [ends[each] for each in difflib.get_close_matches(name, ends, n=1, cutoff=0.6)]
     hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
     place = f" in {where}" if where not in ("", repr(name)) else ""
     return UsageError(f"unknown {what} {name!r}{place}: {hint}{' ' + way_out if way_out else ''}")

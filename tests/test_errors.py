@@ -55,3 +55,8 @@ def test_a_long_list_of_names_is_cut() -> None:
 @pytest.mark.parametrize(("where", "told"), [("tasks.yaml", "unknown task 'tee' in tasks.yaml: did"), ("'tee'", "unknown task 'tee': did")])
 def test_an_unknown_name_error_says_where_it_was_written(where: str, told: str) -> None:
     assert str(unknown("task", "tee", ["tea"], where=where)).startswith(told)
+
+
+def test_a_name_without_its_suite_finds_the_nearest_task() -> None:
+    assert "did you mean 'toy/maze'?" in str(unknown("task", "mase", ["toy/maze", "toy/form"]))
+    assert "did you mean 'miniwob/click-test'?" in str(unknown("task", "click-tset", ["miniwob/click-test", "miniwob/click-tab"]))

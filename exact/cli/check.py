@@ -42,10 +42,11 @@ if TYPE_CHECKING:
     metavar="FILE",
     help='Actions to take instead of those that the elements suggest, one on each line: click [3], go "left".',
 )
+@click.option("--cdp-url", default="", metavar="URL", help="DevTools of a running browser to check a tasks.yaml in. It is not closed.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def check(
     environment: str, task_id: str | None, goal: str, quick: bool, limit: float, python: str | None, sandbox: bool | None,
-    actions_file: Path | None, as_json: bool,
+    actions_file: Path | None, cdp_url: str, as_json: bool,
 ) -> int:  # fmt: skip
     """Check the guarantees of the environment contract on ENV. The exit code is 1 where one does not hold.
 
@@ -57,10 +58,12 @@ def check(
     """
     if python and ":" not in environment:
         raise UsageError(f"{environment!r} is no factory, which --python requires: write module:factory or file.py:factory")
+    if cdp_url and not environment.partition("#")[0].endswith((".yaml", ".yml")):
+        raise UsageError("--cdp-url is for tasks on your own site: exact check tasks.yaml#name --cdp-url URL")
     guest = ":" in environment and (python or sandbox)
     if environment.partition("#")[0].endswith((".yaml", ".yml")):
         own = _own(environment)
-        task, open_factory = partial(_same, own), partial(_site, own, sandbox)
+        task, open_factory = partial(_same, own), partial(_site, own, sandbox, cdp_url)
     else:
         task = partial(_task, environment, task_id, goal)
         open_factory = (
@@ -144,12 +147,13 @@ def _same(task: Task) -> Task:
     return task
 
 
-def _site(task: Task, sandbox: bool | None) -> AbstractAsyncContextManager[EnvironmentFactory]:
+def _site(task: Task, sandbox: bool | None, cdp_url: str) -> AbstractAsyncContextManager[EnvironmentFactory]:
     """Open the environments of a task on the user's own site."""
     from exact.benchmarks.open import open_environments
-    from exact.config import BrowserConfig, Config
+    from exact.config import Config, parse
 
-    browser = BrowserConfig(screenshots=False, sandbox="auto" if sandbox is None else "required" if sandbox else "never")
+    where = "auto" if sandbox is None else "required" if sandbox else "never"
+    browser = parse({"browser": {"screenshots": False, "sandbox": where, "cdp_url": cdp_url}}).browser
     return open_environments(task, Config(browser=browser), benchmark=False, notify=partial(click.echo, err=True))
 
 

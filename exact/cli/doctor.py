@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 @click.option("--model", metavar="NAME", help="Model to test with a few short calls, to show its features.")
 @click.option("--provider", metavar="NAME", default="", help="Provider of the model: `exact config providers` lists them.")
 @click.option("--base-url", metavar="URL", help="Address of the model's server, if not OpenAI: http://127.0.0.1:8000/v1")
+@click.option("--cdp-url", default="", metavar="URL", help="DevTools of a running browser to test, as browser.cdp_url. It is not closed.")
 @click.option("--fix", is_flag=True, help="Install the missing parts that need no decision of yours, then check again.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def doctor(model: str | None, provider: str, base_url: str | None, fix: bool, as_json: bool) -> int:
+def doctor(model: str | None, provider: str, base_url: str | None, cdp_url: str, fix: bool, as_json: bool) -> int:
     """Show what is installed, what is missing, and how to install it.
 
     The exit code is 1 where a required part is missing or the model does not answer.
@@ -37,6 +38,8 @@ def doctor(model: str | None, provider: str, base_url: str | None, fix: bool, as
     checks = health.checks()
     if fix and _repair(checks):
         checks = health.checks()
+    if cdp_url:
+        checks.append(health.running_browser(cdp_url))
     report = None
     if model:
         from exact.cli.model_check import check_model

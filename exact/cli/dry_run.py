@@ -24,6 +24,7 @@ def describe(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
         ("calls", "; ".join(models) if models else "no model: the built-in agent is not a language model"),
         ("origins", ", ".join(config.browser.allow_origins) or "only those of the tasks"),
         ("writes", f"{out}"),
+        *_browser(config),
         ("money", _cap(limits.money, n, "$")),
         ("model calls", _cap(limits.calls, n) if models else "0"),
         ("actions", _cap(limits.actions, n) + ", each in the live environment"),
@@ -35,6 +36,17 @@ def describe(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
     except UsageError as error:
         rows.append(("refused", f"this run would not start: {error}"))
     return "Dry run: nothing was called or written. At worst:\n" + "\n".join(f"  {name:12} {text}" for name, text in rows)
+
+
+def _browser(config: Config) -> list[tuple[str, str]]:
+    """Return what a user should know of a browser or a profile of their own."""
+    from exact.environments.browser.launch.connect import NO_WALL
+
+    if config.browser.cdp_url:
+        return [("browser", "a running one, which is not closed; search sends no writes"), ("wall", NO_WALL)]
+    if config.browser.profile:
+        return [("browser", f"logged in as {config.browser.profile}, from a copy that is deleted; search sends no writes")]
+    return []
 
 
 def _called(config: Config, role: str) -> str:

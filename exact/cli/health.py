@@ -99,6 +99,24 @@ def _browser() -> HealthCheck:
         return HealthCheck(name="browser", ok=False, found=str(error).removesuffix(f": {way_out()}"), fix=way_out())
 
 
+def running_browser(address: str) -> HealthCheck:
+    """Check that a browser answers at an address of DevTools, and say that no wall stands around it. Raises UsageError."""
+    from exact.config import parse
+    from exact.environments.browser.launch.connect import NO_WALL
+    from exact.environments.browser.launch.launch import launch
+
+    config = parse({"browser": {"cdp_url": address}}).browser
+
+    async def version() -> str:
+        async with launch(config) as browser:
+            return browser.version
+
+    try:
+        return HealthCheck(name="running browser", ok=True, found=f"{asyncio.run(version())}; {NO_WALL.partition(': ')[2]}")
+    except ExactError as error:
+        return HealthCheck(name="running browser", ok=False, found=str(error), fix="start it with --remote-debugging-port=9222")
+
+
 def _key(variable: str) -> HealthCheck:
     there = bool(os.environ.get(variable))
     found = "set" if there else "not set (language models need a key; the built-in agent does not)"

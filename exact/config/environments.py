@@ -158,6 +158,14 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     has a site outside, or is on a desktop; else states are reached by reset and replay. required: always, or the task fails."""
     snapshots: AtLeastZero = 4096
     """Most MiB of snapshots. The least recently used are deleted first."""
+    cdp_url: str = ""
+    """Address of the DevTools of a running browser, one's own or a hosted one: `http://127.0.0.1:9222`, `wss://...`, or `$NAME` for an
+    environment variable. It is not closed, and its tabs stay as they are. No wall stands around it. Empty: exact starts a browser."""
+    profile: str = ""
+    """Folder of a profile of one's own Chromium or Chrome. Environments are logged in as it is at the task's origins: cookies and storage
+    are read from a copy, which is deleted. Empty: none."""
+    device: str = ""
+    """Device to emulate, by Playwright's name: iPhone 15, Pixel 7, ... It sets width, height, scale and user agent. Empty: none."""
     speculation: Literal["rollback", "observe", "free"] = "rollback"
     """Writes in search. rollback: only where the environment rolls back. observe: never; they are blocked, and sent at a commit. free:
     everywhere, also where nothing undoes them; then one worker acts at a time. See docs/security.md for what is presumed to write."""
@@ -173,6 +181,26 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """Give agents the action `ask_user`, a question to the person who watches."""
     person_seconds: Amount = 300.0
     """Seconds that a person has for an answer."""
+
+    def __post_init__(self) -> None:
+        """Refuse what a browser of somebody else's does not admit."""
+        named = [name for name in ("cdp_url", "profile") if getattr(self, name)]
+        if len(named) == 2:
+            raise ValueError("cdp_url and profile exclude each other: a running browser has its own profile")
+        for name in named:
+            if self.speculation == "free":
+                raise ValueError(f"{name} is somebody's own browser, in which search sends no writes: set speculation to observe")
+            if self.sandbox == "required":
+                raise ValueError(f"{name} cannot be used in a sandbox: leave sandbox: required out")
+        if self.cdp_url and self.proxy != ProxyConfig():
+            raise ValueError("cdp_url is a running browser, which cannot be given a proxy: set it in that browser")
+        if self.cdp_url and not self.cdp_url.startswith(("http://", "https://", "ws://", "wss://", "$", "<secret:")):
+            raise ValueError(f"invalid cdp_url {self.cdp_url!r}: write http://127.0.0.1:9222, wss://... or $NAME")
+
+    @property
+    def never_writes(self) -> bool:
+        """Whether a search sends no writes whatever undoes them, as it acts with somebody's own log-in."""
+        return self.speculation == "observe" or bool(self.cdp_url or self.profile)
 
 
 class Mount(Strict, frozen=True, kw_only=True):

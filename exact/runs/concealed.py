@@ -93,6 +93,8 @@ def _browser_slots(browser: dict[str, Any], prefix: str) -> Iterator[_Slot]:
             yield _Slot(login, "password", f"{prefix}.basic.password")
         if isinstance(certificate := login.get("certificate"), dict) and "passphrase" in certificate:
             yield _Slot(certificate, "passphrase", f"{prefix}.certificate.passphrase")
+    if isinstance(address := browser.get("cdp_url"), str) and ("?" in address or "@" in address):
+        yield _Slot(browser, "cdp_url", f"{prefix}.cdp_url")
     if isinstance(proxy := browser.get("proxy"), dict) and "password" in proxy:
         yield _Slot(proxy, "password", f"{prefix}.proxy.password")
 
@@ -131,7 +133,8 @@ def _of_browser(browser: BrowserConfig, environ: Mapping[str, str]) -> Iterator[
     yield from _values(login.secrets, environ)
     yield from login_secrets(login, environ)
     passphrase = login.certificate.passphrase if login.certificate else ""
-    yield from _values({"passphrase": passphrase, "proxy password": browser.proxy.password}, environ)
+    address = browser.cdp_url if "?" in browser.cdp_url or browser.cdp_url.startswith(("$", "<secret:")) else ""
+    yield from _values({"passphrase": passphrase, "proxy password": browser.proxy.password, "cdp_url": address}, environ)
 
 
 def _of_models(config: Config, environ: Mapping[str, str]) -> Iterator[Secret]:

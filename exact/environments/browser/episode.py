@@ -12,6 +12,7 @@ from exact.environments.browser.act import upload
 from exact.environments.browser.act.grammar import ASK_USER, BROWSER_ACTIONS, PAGE_ACTIONS
 from exact.environments.browser.hooks import EpisodeHooks
 from exact.environments.browser.interaction import Interaction
+from exact.environments.browser.launch.device import with_device
 from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.launch.trace import PlaywrightTrace
 from exact.environments.browser.login import LoginSession
@@ -121,7 +122,7 @@ class EpisodeSetup:
         """
         await self._hooks.before_episode()
         tabs, before, self.task = self.tabs, self.config, task
-        tabs.config = browser_config_of(self._base, task)
+        tabs.config = with_device(browser_config_of(self._base, task), tabs.browser.devices)
         if not same_launch(self.config, self._base):
             raise UsageError(f"task {task.id} wants a browser of its own: open its environments with its configuration")
         if before != self.config or self.config.permissions or self.config.login.certificate or not await self._try_empty():
@@ -300,13 +301,13 @@ class EpisodeSetup:
     def _new_policy(self, task: Task) -> RequestPolicy:
         """Return the request policy of an episode: a simulation's writes are sent only where they are undone, or `speculation` says so."""
         config, own = self.config, origins(task.start, *task.origins)
-        explores = {"rollback": self.isolated, "observe": False, "free": True}[config.speculation]
+        explores = not config.never_writes and {"rollback": self.isolated, "observe": False, "free": True}[config.speculation]
         undone = self.isolated and self._hooks.undone_origins is None
         only = self._hooks.undone_origins if self.simulation and config.speculation == "rollback" else None
         allowed = origins(task.start, *task.origins, *config.allow_origins)
         policy = RequestPolicy(
             allowed, writes=explores or not self.simulation, frames=self.tabs.window, only=only, harmless=self._harmless,
-            learns=not self.isolated, presumes=config.speculation == "observe" or (config.speculation == "rollback" and not undone),
+            learns=not self.isolated, presumes=config.never_writes or (config.speculation == "rollback" and not undone),
         )  # fmt: skip
         policy.mask, policy.deny, policy.withheld = self.secrets.mask, DenyList(config.deny), self.secrets.withheld
         policy.task_origins, policy.headers = own, self._authenticator.headers(config.login)
@@ -349,5 +350,5 @@ class EpisodeSetup:
 
         return LoginSession(
             self.config.login, self.account_name, self.context, lambda: tabs.present, tabs.policy, self.task.start,
-            self.actions, self._open, self._act_in_login, look,
+            self.actions, self._open, self._act_in_login, look, tabs.browser.user_state,
         )  # fmt: skip

@@ -8,7 +8,7 @@ import functools
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin
@@ -57,6 +57,8 @@ class LoginSession(NamedTuple):
     """Opens an address and waits until the page is quiet."""
     do: Callable[[Action], Awaitable[None]]
     observe: Callable[[], Awaitable[Observation]]
+    user_state: Callable[[Iterable[str]], Awaitable[State]] | None = None
+    """Returns the log-in of the person whose browser or profile it is, for some origins. None: it is nobody's."""
 
 
 class Authenticator:
@@ -98,6 +100,10 @@ class Authenticator:
         if config.script:
             await self._run_script(session)
             return True
+        if session.user_state is not None:
+            state = await session.user_state(session.policy.allowed)
+            self._session_secrets[session.account] = tuple(state_secrets(state))
+            return await _restore(session, state)
         return False
 
     async def renew_at_start(self, session: LoginSession, url: str) -> bool:

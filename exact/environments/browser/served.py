@@ -21,6 +21,7 @@ from exact.environments.base import EnvironmentFactory
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.factory import BrowserFactory
 from exact.environments.browser.fork.init_process import last_lines, unanswered
+from exact.environments.browser.launch.connect import NO_WALL
 from exact.environments.browser.launch.launch import launch
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.process import guest
@@ -91,6 +92,8 @@ async def open_remote_site(
             warn(f"the site's hooks are not used for search ({obstacle}): simulations send no writes")
         elif config.sandbox != "never":
             warn(f"the browser does not fork here ({obstacle}): what follows a write that was sent is judged without being tried")
+        if config.cdp_url:
+            warn(NO_WALL)
         browser = await stack.enter_async_context(launch(config, {**setup.hosts, **outside.hosts}, pins=outside.trusted))
         yield BrowserFactory(browser, setup, config, isolated=False, evaluator=evaluator, outside=outside)
 
@@ -111,6 +114,9 @@ def _unforkable(config: BrowserConfig) -> str:
         return ""
     if config.headed:
         return "browser.headed shows its window"
+    for name in ("cdp_url", "profile", "device"):
+        if getattr(config, name):
+            return f"browser.{name} is for a browser outside of a sandbox"
     return "browser.login.certificate is not available in a sandbox" if config.login.certificate else ""
 
 

@@ -13,7 +13,7 @@ from exact.task import Task
 
 KEYS = (
     *("width", "height", "scale", "locale", "timezone", "user_agent", "geolocation", "permissions", "mask", "login", "html", "dialogs"),
-    *("download_bytes", "settle_seconds", "answer_seconds", "masks", "clock", "proxy", "authorities", "recording", "screenshots"),
+    *("download_bytes", "settle_seconds", "answer_seconds", "masks", "clock", "proxy", "authorities", "recording", "screenshots", "device"),
 )
 """Keys of BrowserConfig that a task may set."""
 _LAUNCH_KEYS = ("proxy", "authorities", "recording")

@@ -23,6 +23,11 @@ def user_agent(config: BrowserConfig) -> str:
     return f"Mozilla/5.0 (compatible; exact-agent/{exact.__version__}; +{config.contact})"
 
 
+def no_sandbox() -> list[str]:
+    """Return Chromium's argument without which it does not start as root; none for other users."""
+    return ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+
+
 def context_options(config: BrowserConfig, origins: Iterable[str]) -> dict[str, Any]:
     """Return the options for Playwright's `new_context`. `origins`: those that get the client certificate. Raises UsageError."""
     found: dict[str, Any] = {

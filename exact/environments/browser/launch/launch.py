@@ -9,14 +9,16 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from exact.child import kill
 from exact.config import BrowserConfig
-from exact.environments.browser.launch.context import context_options, grant_permissions
+from exact.environments.browser.launch.context import context_options, grant_permissions, no_sandbox
+from exact.environments.browser.launch.device import Devices, device_options
 from exact.environments.browser.launch.driver import start_driver
 from exact.environments.browser.launch.find import find_browser
 from exact.environments.browser.launch.profile import find_profile, remove_profile
+from exact.environments.browser.launch.user_profile import UserProfile
 from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.dial import Dialler
 from exact.environments.browser.network.interceptor import RequestInterceptor
@@ -65,7 +67,8 @@ _FLAGS = (
     f"--disable-features={','.join(_DISABLED)}",
 )
 
-
+UserState = Callable[[Iterable[str]], Awaitable[dict[str, Any]]]
+"""Returns cookies and storage for some origins, in the form of Playwright's `storage_state`."""
 _CLOSE_SECONDS = 10.0
 """Seconds that a context, or the browser, may take to close."""
 
@@ -80,8 +83,16 @@ class Browser:
         store: DownloadStore,
         cdp: CDPSession | CdpConnection,
         make_wall: Callable[[BrowserConfig], Wall] | None = None,
+        *,
+        devices: Devices | None = None,
+        user_state: UserState | None = None,
     ) -> None:
-        """Wrap a browser of Playwright's. `cdp`: the browser's own session. `make_wall` makes the wall of a new context."""
+        """Wrap a browser of Playwright's.
+
+        `cdp`: the browser's own session. `make_wall` makes the wall of a new context. `devices`: those that can be emulated. `user_state`
+        returns the log-in of the person whose browser or profile it is.
+        """
+        self.devices, self.user_state = devices or {}, user_state
         self.playwright, self.interceptor, self.store, self._cdp = playwright, interceptor, store, cdp
         self._make_wall = make_wall
         self._walls: dict[BrowserContext, Wall] = {}
@@ -95,6 +106,7 @@ class Browser:
         UsageError for invalid options.
         """
         options, wall = context_options(config, origins), self._make_wall(config) if self._make_wall else None
+        options |= device_options(config, self.devices)
         if wall:
             options["proxy"] = {"server": wall.address}
         making = asyncio.ensure_future(self.playwright.new_context(**options))
@@ -200,6 +212,12 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
     """
     from playwright.async_api import Error
 
+    if config.cdp_url:
+        from exact.environments.browser.launch.connect import connect
+
+        async with connect(config, hosts or {}) as connected:
+            yield connected
+        return
     if config.headed and sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise EnvironmentFailure("a browser window needs a screen, and DISPLAY is not set: leave --watch out, or use xvfb-run")
     executable, hosts = find_browser(config.headed), hosts or {}
@@ -235,7 +253,9 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
             interceptor = RequestInterceptor(cdp, recording_of(config.recording))
             await interceptor.start()
             try:
-                made = Browser(browser, interceptor, LocalDownloadStore(str(downloads), cdp), cdp, make_wall)
+                store = LocalDownloadStore(str(downloads), cdp)
+                user = UserProfile(playwright, executable, config.profile, folder / "profile", nowhere.address) if config.profile else None
+                made = Browser(browser, interceptor, store, cdp, make_wall, devices=playwright.devices, user_state=user)
                 last.callback(made.close_walls)
                 yield made
             finally:
@@ -252,9 +272,7 @@ def pin_arguments(pins: Iterable[str]) -> list[str]:
 
 def chromium_arguments(hosts: Mapping[str, str]) -> list[str]:
     """Return Chromium's arguments, besides Playwright's own."""
-    found = list(_FLAGS)
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        found.append("--no-sandbox")
+    found = [*_FLAGS, *no_sandbox()]
     if hosts:
         rules = [f"MAP {name} {address}" for given, address in hosts.items() for name in spellings(given)]
         found.append(f"--host-resolver-rules={','.join(rules)}")

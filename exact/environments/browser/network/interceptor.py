@@ -53,8 +53,13 @@ _POLL = 0.02
 class RequestInterceptor:
     """The interceptor of a browser's requests, which the request policy of their context allows or refuses."""
 
-    def __init__(self, cdp: CDPSession | CdpConnection, recording: Recording | None = None) -> None:
-        """Create an interceptor on the browser's own session. `recording`: where answers are recorded, or replayed from."""
+    def __init__(self, cdp: CDPSession | CdpConnection, recording: Recording | None = None, *, shared: bool = False) -> None:
+        """Create an interceptor on the browser's own session.
+
+        `recording`: where answers are recorded, or replayed from. `shared`: the browser is also somebody else's, so that requests of
+        contexts that never had a policy pass untouched.
+        """
+        self._shared, self._own = shared, set[str]()
         self._cdp, self._recording, self._bodies = cdp, recording, Bodies(cdp)
         self._policies: dict[str, RequestPolicy] = {}
         """Policies by the CDP id of their browser context."""
@@ -111,6 +116,7 @@ class RequestInterceptor:
     def register(self, context: str, policy: RequestPolicy) -> None:
         """Set the policy of a browser context, by its CDP id."""
         self._policies[context] = policy
+        self._own.add(context)
 
     def unregister(self, context: str) -> None:
         """Refuse all further requests of a context."""
@@ -150,6 +156,9 @@ class RequestInterceptor:
     async def _request(self, event: Event) -> None:
         request, kind = event["request"], event["resourceType"]
         policy = await self._policy_of(event["frameId"])
+        if policy is None and self._is_foreign(event["frameId"]):
+            await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+            return
         asked = page_request(event)
         if asked.is_report and request["url"] == SOCKET_REPORTS:
             await self._take_report(event, policy)
@@ -316,6 +325,15 @@ class RequestInterceptor:
             if not await self._query_frames(frame):
                 await asyncio.sleep(_POLL)
         return self._policies.get(context)
+
+    def _is_foreign(self, frame: str) -> bool:
+        """Return whether a frame is known to belong to somebody else: its context never had a policy, or no page of ours has it."""
+        if not self._shared:
+            return False
+        context = self._contexts.get(frame)
+        if context is None and not self._frame_queries:  # all our pages have answered, and none has the frame
+            context = self._contexts[frame] = ""
+        return context is not None and context not in self._own
 
     def _context_of(self, frame: str) -> str | None:
         """Return the context of a frame or worker; None where it is unknown."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from exact import __version__
 from exact.agents.roles import model_for
 from exact.config import Config
+from exact.errors import UsageError
 from exact.models.providers import provider_name
 from exact.runs.journal import events as ev
 
@@ -82,13 +83,7 @@ class AttemptTelemetry:
         self._root.end()
 
     def _called(self, event: ev.Called) -> None:
-        usage, settings = event.usage, model_for(self._config, event.role)
-        common = {
-            "gen_ai.operation.name": "chat",
-            "gen_ai.provider.name": provider_name(settings),
-            "gen_ai.request.model": settings.model,
-            "gen_ai.response.model": event.model,
-        }
+        usage, common = event.usage, {"gen_ai.operation.name": "chat", **self._model(event), "gen_ai.response.model": event.model}
         counts: dict[str, Any] = {
             "gen_ai.usage.input_tokens": usage.input_tokens,
             "gen_ai.usage.output_tokens": usage.output_tokens,
@@ -102,6 +97,14 @@ class AttemptTelemetry:
         for kind, amount in (("input", usage.input_tokens), ("output", usage.output_tokens)):
             self._tokens.record(amount, {**common, "gen_ai.token.type": kind})
         self._durations.record(event.seconds, common)
+
+    def _model(self, event: ev.Called) -> dict[str, str]:
+        """Return the provider and the model of a call. A program may give an agent models that no configuration names."""
+        try:
+            settings = model_for(self._config, event.role)
+        except UsageError:
+            return {"gen_ai.provider.name": "unknown", "gen_ai.request.model": event.model}
+        return {"gen_ai.provider.name": provider_name(settings), "gen_ai.request.model": settings.model}
 
     def _span(self, name: str, seconds: float, attributes: dict[str, Any], *, client: bool = False) -> Span:
         """Record a span that ends now and took `seconds`."""

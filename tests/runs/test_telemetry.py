@@ -9,7 +9,10 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from exact.runs.telemetry import _verb
+from exact.config import parse
+from exact.models.base import Sampling, Usage
+from exact.runs.journal import events as ev
+from exact.runs.telemetry import AttemptTelemetry, _verb
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra otel is not installed")
 
@@ -105,6 +108,16 @@ def test_a_program_that_has_set_up_tracing_itself_gets_the_spans(tmp_path: Path)
 def test_a_missing_library_is_said_once_and_nothing_fails(tmp_path: Path) -> None:
     done = attempt(tmp_path, "missing", endpoint="http://127.0.0.1:9")
     assert done.stderr.count("pip install 'exact-agent[otel]'") == 1 and done.stdout.endswith("scored\n")
+
+
+@pytest.mark.parametrize("role", ["value", "mine"])
+def test_a_call_of_a_model_that_no_configuration_names_is_recorded_too(role: str) -> None:
+    call = ev.Called(
+        key="k", role=role, node=0, attempt=0, prompt="p", model="m", sampling=Sampling(), request="", answer="", usage=Usage(cost=0.1)
+    )
+    telemetry = AttemptTelemetry(parse({}), "task")
+    telemetry(call)
+    telemetry.close()
 
 
 @pytest.mark.parametrize(("action", "verb"), [("click [3]", "click"), ("fill('a', 'secret')", "fill"), ("stop", "stop"), ("", "unknown")])

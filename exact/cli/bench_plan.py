@@ -15,7 +15,6 @@ from exact.errors import UsageError
 if TYPE_CHECKING:
     from exact.config import Config
     from exact.evaluation.folder import BenchFolder
-    from exact.evaluation.money import money_limit
     from exact.evaluation.plan import BenchSession
     from exact.task import Task
 
@@ -29,6 +28,7 @@ def create(
     from exact.cli.task_files import are_task_files
     from exact.evaluation.agents import agent_config
     from exact.evaluation.folder import BenchFolder
+    from exact.evaluation.money import money_limit
     from exact.evaluation.plan import Plan, at_equal_budgets, budget_of, checked_names, require_equal_judges
     from exact.runs.runner import check_models, refuse_reward
     from exact.runs.sole import new_folder

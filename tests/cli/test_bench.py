@@ -236,3 +236,20 @@ def test_options_fixed_at_the_start_of_a_benchmark_are_refused_with_resume(
 def test_the_old_name_of_environments_says_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", *SMALL, "--worlds", "2"]) == 2
     assert "--worlds is now --environments" in capsys.readouterr().err
+
+
+def test_money_for_all_attempts_needs_a_limit_on_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    error = told(capsys, "bench", "miniwob/click-test", "--agent", "react", "--money", "1", "--out", str(tmp_path / "bench"))
+    assert "agent react has none: add --budget money=0.5" in error and not (tmp_path / "bench").exists()
+
+
+def test_a_benchmark_stops_where_its_money_does_not_suffice_and_goes_on_with_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "bench")
+    assert (
+        main(["bench", "miniwob/click-test", "-a", "react", "--budget", "money=0.5", "--money", "0.4", "--out", out, "--no-reports"]) == 1
+    )
+    assert "1 attempt not started, because --money 0.4 is not enough" in capsys.readouterr().err
+    assert main(["bench", "--resume", "--out", out, "--money", "0.5", "--no-reports"]) == 0
+    assert main(["status", out]) == 0 and capsys.readouterr().out.endswith("complete\n")

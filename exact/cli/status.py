@@ -41,7 +41,8 @@ def status(run: Path, as_json: bool) -> None:
         echo("  ".join(cells).rstrip())
     for each in agents:
         for attempt in each.open:
-            echo(f"{'running' if attempt.running else 'interrupted'}: {each.agent} {attempt.task}, {duration(attempt.seconds)} in")
+            what = " ".join(f"{each.agent} {attempt.task}".split())
+            echo(f"{'running' if attempt.running else 'interrupted'}: {what}, {duration(attempt.seconds)} in")
     echo(_outlook(agents, left, an_hour, run))
 
 

@@ -123,9 +123,11 @@ class BenchFolder:
     def plan(self) -> Plan:
         """The plan in bench.json. Raises JournalError where it cannot be read."""
         try:
-            return msgspec.json.decode((self.path / "bench.json").read_bytes(), type=Plan)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            plan = msgspec.json.decode((self.path / "bench.json").read_bytes(), type=Plan)
+            checked_names(plan.agents)  # they are names of folders, which a stranger's benchmark may place anywhere
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, UsageError) as error:
             raise JournalError(f"{self.path / 'bench.json'} does not read: {error}") from error
+        return plan
 
     def agent_path(self, agent: str) -> Path:
         """Return the path of one agent's run folder."""

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from exact.cli.status import duration, status
 from exact.environments.toy.factory import ToyFactory
-from exact.errors import UsageError
+from exact.errors import JournalError, UsageError
 from exact.evaluation.status import AgentStatus, OpenAttempt, money_an_hour, seconds_left, status_of
 from exact.runs.journal.costs import CallCost
 from exact.runs.journal.store import ResultLine
@@ -84,6 +84,15 @@ def test_json_says_what_the_table_says(tmp_path: Path) -> None:
     asyncio.run(run(toy_bench(tmp_path)))
     found = msgspec.json.decode(CliRunner().invoke(status, [str(tmp_path), "--json"]).output)
     assert [each["waiting"] for each in found["agents"]] == [0, 0] and found["seconds_left"] is None
+
+
+@pytest.mark.parametrize("name", ["../../elsewhere", "..", "/tmp"])
+def test_an_agent_whose_name_leads_out_of_the_benchmark_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "bench.json").write_text(
+        toy_bench(tmp_path / "bench").path.joinpath("bench.json").read_text().replace('"react"', f'"{name}"')
+    )
+    with pytest.raises(JournalError, match="invalid agent name"):
+        status_of(tmp_path)
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ async def by_us(environment: BrowserEnvironment) -> tuple[float, int]:
         environment.observer.ids,
         CONFIG,
         str,
-        await asyncio.gather(*capture.capture_commands(environment.tabs.present)),
+        await asyncio.gather(*capture.capture_commands(environment.tabs.present, environment.tabs.config)),
     )
     describe.elements_text(page.elements)
     describe.fingerprint(page.url, page.elements)

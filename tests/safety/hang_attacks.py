@@ -53,8 +53,7 @@ ATTACKS: tuple[Attack, ...] = (
     loaded("reloads", "setTimeout(() => location.reload(), 0)"),
     loaded("goes_round", "setTimeout(() => { location = '?' + Math.random() }, 0)"),
     plain("redirects_for_ever", "<iframe src=hop></iframe>", files={"hop": Answer(b"", "text/html", 302, (("Location", "hop"),))}),
-    loaded("fills_the_history", "setInterval(() => { for (let n = 0; n < 99; n++) history.pushState(n, '', '#' + Math.random()) }, 0)",
-           hole="a page that changes its address without end keeps the browser from answering a page beside it in time"),
+    loaded("fills_the_history", "setInterval(() => { for (let n = 0; n < 99; n++) history.pushState(n, '', '#' + Math.random()) }, 0)"),
     pressed("popups", "for (let n = 0; n < 60; n++) open('about:blank', 'w' + n)"),
     plain("frames_in_frames", "<script>for (let n = 0; n < 2; n++) document.write(`<iframe src='?${Math.random()}'></iframe>`)</script>"),
     pressed("downloads", "for (let n = 0; n < 60; n++) { const a = document.createElement('a');"
@@ -70,6 +69,11 @@ ATTACKS: tuple[Attack, ...] = (
     loaded("huge_title", "document.title = 'T'.repeat(2 ** 24)"),
     loaded("huge_name", "document.querySelector('button').ariaLabel = 'Go'.repeat(2 ** 23)"),
     loaded("huge_text", "document.body.append('word '.repeat(4e6))"),
+    loaded("huge_hidden_text", "const e = document.createElement('p'); e.hidden = true; e.append('word '.repeat(12e6));"
+           "document.body.append(e)"),
+    loaded("huge_attribute", "document.body.dataset.x = 'v'.repeat(6e7)"),
+    loaded("names_that_repeat", "document.body.insertAdjacentHTML('beforeend', '<p id=s>' + 'name '.repeat(3e4) +"
+           "'<button aria-labelledby=s></button>'.repeat(500))"),
     loaded("huge_value", "const i = document.createElement('input'); i.value = 'v'.repeat(2 ** 24); document.body.append(i)"),
     loaded("huge_address", "history.replaceState(0, '', '#' + 'u'.repeat(1.9e6))"),
     loaded("many_options", "const s = document.createElement('select'); s.innerHTML = '<option>o</option>'.repeat(60000);"

@@ -76,7 +76,7 @@ class Observer:
         async def is_over() -> bool:
             return bool(terminated) and bool(await tab.evaluate(f"Boolean({terminated})", in_page=True))
 
-        commands, screenshot = capture.capture_commands(tab), None
+        commands, screenshot = capture.capture_commands(tab, config), None
         if config.screenshots:  # the browser may answer later commands before it takes one
             *answers, screenshot = await asyncio.gather(*commands, tab.screenshot())
             over = await is_over()

@@ -239,6 +239,7 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
                 executable_path=executable,
                 headless=not config.headed,
                 args=[*chromium_arguments({}), f"--proxy-server={nowhere.address}", *WALLED, *pin_arguments(pins)],
+                ignore_default_args=["--disable-ipc-flooding-protection"],  # a page that changes its address without end holds up others
                 env=_environment(temporary),
                 artifacts_dir=artifacts,
                 handle_sigint=False,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
 from exact.config import BrowserConfig
+from exact.environments.browser.observe.cut import is_too_large, read_beginning
 from exact.environments.browser.observe.dom import STYLES, Document, read_documents
 from exact.environments.browser.observe.html import page_html
 from exact.environments.browser.observe.media import MediaStates
@@ -28,16 +30,23 @@ class Capture(NamedTuple):
     """The shortened HTML; empty where the configuration does not ask for it."""
 
 
-def capture_commands(tab: Tab) -> list[Awaitable[Any]]:
+def capture_commands(tab: Tab, config: BrowserConfig) -> list[Awaitable[Any]]:
     """Send the CDP commands for a capture of a tab's page, and return their pending answers.
 
-    An answer raises Playwright's Error where a document goes away meanwhile.
+    Of a page that is too large, only the beginning is read. An answer raises Playwright's Error where a document goes away meanwhile.
     """
+    if is_too_large(tab, config):
+        beginning = asyncio.ensure_future(read_beginning(tab, config))
+        return [_part(beginning, 0), _part(beginning, 1)]
     send = raw_send(tab.cdp)
     return [
         send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)}),
         *(send("Accessibility.getFullAXTree", {"frameId": frame}) for frame in list(tab.frames)),
     ]
+
+
+async def _part(answers: Awaitable[tuple[Any, Any]], index: int) -> Any:
+    return (await answers)[index]
 
 
 def build_capture(

@@ -31,17 +31,17 @@ def implied_nodes(document: Document, accessible: Mapping[int, Accessible]) -> d
     for node in [each for each in document.nodes if each.name in _PLACED]:
         if node.name in _GENERATED:
             if _says(node, document) and _is_drawn(node, document) and not _is_below(node, hidden):
-                found[node.backend] = _accessible(node, document)
+                found[node.backend] = accessible_node(node, document)
         elif _is_left_to_label(node) and (label := _drawn_label(node, document)) is not None:
             node.box, node.shown, node.styles = label.box, label.shown, label.styles
             if not _is_listed(node, accessible):
-                found[node.backend] = _accessible(node, document)
+                found[node.backend] = accessible_node(node, document)
     covered = any(_is_modal(node, accessible) for node in document.nodes)
     for root in hidden:
         if covered and "inert" not in root.attributes:
             continue
         for node in _revealed(root, hidden, document, accessible):
-            found.setdefault(node.backend, _accessible(node, document, inert="inert" in root.attributes))
+            found.setdefault(node.backend, accessible_node(node, document, inert="inert" in root.attributes))
     return found
 
 
@@ -133,7 +133,7 @@ def _drawn_label(node: DomNode, document: Document) -> DomNode | None:
     return None
 
 
-def _accessible(node: DomNode, document: Document, *, inert: bool = False) -> Accessible:
+def accessible_node(node: DomNode, document: Document, *, inert: bool = False) -> Accessible:
     """Return the accessibility node that the browser would make of a DOM node."""
     if node.kind == 3 or node.name in _GENERATED:
         return {"role": {"value": "StaticText"}, "name": {"value": flat(node.text)}}

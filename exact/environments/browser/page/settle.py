@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 
 from exact.environments.browser.page.tab import Tab
@@ -82,11 +82,12 @@ async def quiet(tab: Tab, patience: Patience) -> bool:
             continue
         if traffic.is_arriving or not traffic.is_idle or traffic.started != begun:
             continue
-        if partial and not any(painted for _, painted, _ in found):  # a style sheet that does not come keeps it from being drawn
+        _note_size(tab, [size for *_, size in found])
+        if partial and not any(painted for _, painted, *_ in found):  # a style sheet that does not come keeps it from being drawn
             await tab.stop_loading()
             continue
-        if not (read := traffic.unfinished_reads([url for _, _, urls in found for url in urls])):
-            return any(restless for restless, _, _ in found)
+        if not (read := traffic.unfinished_reads([url for _, _, urls, _ in found for url in urls])):
+            return any(restless for restless, *_ in found)
         await traffic.any_ended(read)
 
 
@@ -105,22 +106,29 @@ async def give_up(tab: Tab, seconds: float, documents: int) -> None:
             await tab.stop_loading()
     tab.traffic.give_up(seconds)
     try:
-        await asyncio.gather(*(tab.evaluate_in(frame, "globalThis.exact?.giveUp()") for frame in list(tab.frames)))
+        sizes = await asyncio.gather(*(tab.evaluate_in(frame, "globalThis.exact?.giveUp()") for frame in list(tab.frames)))
+        _note_size(tab, sizes)
     except Error as error:
         if not (tab.is_navigation_error(error) or tab.is_closing_error(error)):
             raise
 
 
-async def _frame_quiet(tab: Tab, frame: str, partial: bool) -> tuple[bool, bool, list[str]]:
+async def _frame_quiet(tab: Tab, frame: str, partial: bool) -> tuple[bool, bool, list[str], object]:
     """Wait until a frame is quiet.
 
-    Return whether parts of it change without end, whether it was drawn, and the addresses of answers whose body it does not read.
+    Return whether parts of it change without end, whether it was drawn, the addresses of answers whose body it does not read, and its size.
     """
     found = await tab.evaluate_in(frame, f"globalThis.exact?.quiet({_CALM}, {json.dumps(partial)})")
     if found is None:  # a frame that was never loaded, which does not change
-        return False, False, []
-    restless, painted, unread = found
-    return restless, painted, _addresses(unread)
+        return False, False, [], None
+    restless, painted, unread, size = found
+    return restless, painted, _addresses(unread), size
+
+
+def _note_size(tab: Tab, sizes: Iterable[object]) -> None:
+    """Note the size of a page, given the answers of `exact.size` of its frames; None for a frame that was never loaded."""
+    counted = [(int(each[0]), int(each[1])) for each in sizes if isinstance(each, list)]
+    tab.size = sum(elements for elements, _ in counted), sum(characters for _, characters in counted)
 
 
 def _addresses(answer: object) -> list[str]:

@@ -9,7 +9,7 @@ function shadows(masked) {
     const cover = () => {
       if (sheet && !root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
     };
-    new MutationObserver(() => { cover(); this.dispatchEvent(new CustomEvent('exact-mutation', {bubbles: true, composed: true})); })
+    new MutationObserver(() => { cover(); this.dispatchEvent(new CustomEvent('exact-mutation', {bubbles: true, composed: true, detail: root.textContent.length})); })
       .observe(root, {subtree: true, childList: true, attributes: true, characterData: true});
     cover();
     queueMicrotask(cover);

@@ -73,6 +73,10 @@ class Tab:
         self.traffic = Traffic(cdp, background)
         self.frames: dict[str, str] = {}
         """The parent of each frame by the frame's CDP id; empty for the main frame."""
+        self.size = (0, 0)
+        """Elements of the page and, roughly, characters of its texts, names and fields, when it was quiet last."""
+        self._unreadable = -1
+        """Number of the document whose state the browser could not hand over; -1 for none."""
         self.unanswered = ""
         """The last address that did not answer in time. The reader empties it."""
         self.file_chooser: asyncio.Future[dict[str, Any]] | None = None
@@ -189,6 +193,24 @@ class Tab:
             "awaitPromise": True,
         }
         return _value(await self.cdp.send("Runtime.callFunctionOn", options), function)
+
+    async def backends(self, frame: str, expression: str) -> list[int]:
+        """Return the backend ids of a list of nodes, which an expression in our own execution context of a frame gives."""
+        options = {"expression": expression, "contextId": await self.execution_context(frame)}
+        listed = (await self.cdp.send("Runtime.evaluate", options))["result"]
+        found = await self.cdp.send("Runtime.getProperties", {"objectId": listed["objectId"], "ownProperties": True})
+        nodes = [each["value"]["objectId"] for each in found["result"] if each["name"].isdigit()]
+        described = await asyncio.gather(*(self.cdp.send("DOM.describeNode", {"objectId": each}) for each in nodes))
+        return [int(each["node"]["backendNodeId"]) for each in described]
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether the browser could not hand over the present document as a whole."""
+        return self._unreadable == self.traffic.documents
+
+    def mark_unreadable(self) -> None:
+        """Note that the browser could not hand over the present document as a whole: it is too large."""
+        self._unreadable = self.traffic.documents
 
     async def screenshot(self) -> bytes:
         """Return a PNG of the viewport."""

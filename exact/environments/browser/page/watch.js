@@ -6,6 +6,7 @@ function watch(hidden, masked) {
   if (globalThis.exact) return;
   //= act/listen
   const state = globalThis.exact = {mutations: 0, timers: 0};
+  //= size
   const rules = hidden ? `:is(${hidden}), :is(${hidden}) * { visibility: hidden !important; pointer-events: none !important }` : '';
   if (rules + masked) {
     const sheet = new CSSStyleSheet();
@@ -52,7 +53,7 @@ function watch(hidden, masked) {
   // A timer of our own comes after all of the page's that were due before it, also where the machine is slow.
   const pause = calm => new Promise(next => setTimeout(next, calm));
   // `partial`: whether the document need not be complete. Resolves to whether parts of it change without end, whether it was painted, and
-  // the addresses of answers whose body the page does not read, as JSON.
+  // the addresses of answers whose body the page does not read, as JSON, and the document's size.
   state.quiet = async (calm, partial) => {
     for (const [node, last] of restless) if (!recent(last)) restless.delete(node);
     const busy = () => state.timers > 0 || !(partial || unfinished || document.readyState === 'complete') || moving();
@@ -65,12 +66,13 @@ function watch(hidden, masked) {
     } finally { waiting--; }
     state.unread = '[]';
     document.dispatchEvent(new CustomEvent('exact-unread?'));
-    return [restless.size > 0 || [...moved.keys()].some(element => carousels.has(element)), painted, state.unread];
+    return [restless.size > 0 || [...moved.keys()].some(element => carousels.has(element)), painted, state.unread, state.size()];
   };
   state.giveUp = () => {
     for (const [node, {times, last}] of counts) if (times >= OFTEN && recent(last)) restless.set(node, last);
     for (const [element, last] of moved) if (recent(last)) carousels.add(element);
     [unfinished, state.timers] = [document.readyState !== 'complete', 0];
+    return state.size();
   };
   state.change = async limit => {
     const before = state.mutations, end = performance.now() + limit;

@@ -87,8 +87,10 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", '"'
 class ActionSpace:
     """The verbs of an environment, and their parser."""
 
-    def __init__(self, verbs: Sequence[Verb]) -> None:
-        self.verbs = {verb.name: verb for verb in verbs}
+    def __init__(self, verbs: Sequence[Verb | str]) -> None:
+        """Create a space from verbs. A name alone is a verb without arguments."""
+        made = [Verb(name=verb) if isinstance(verb, str) else verb for verb in verbs]
+        self.verbs = {verb.name: verb for verb in made}
 
     @property
     def code(self) -> Verb | None:

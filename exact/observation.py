@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import msgspec
 
 
@@ -38,8 +40,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     text: str
     """The accessibility tree, one element a line, indented: `[4] button "Submit" focused`."""
-    fingerprint: str
-    """Hex digest of the state's identity (URL, tree, form values), without volatile parts and ids."""
+    fingerprint: str = ""
+    """Hex digest of the state's identity (URL, tree, form values), without volatile parts and ids. Empty: that of the text and the URL."""
     volatile: str = ""
     """Hex digest of the same including the volatile parts, if there are any: see environments.restore.verify."""
     url: str = ""
@@ -58,6 +60,12 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """The page as HTML, shortened, if requested. `exact="12"` is the id of an element."""
     screenshot: bytes | None = None
     """PNG of the viewport, if requested. Journals store it as a blob."""
+
+    def __post_init__(self) -> None:
+        """Derive a fingerprint that was not given."""
+        if not self.fingerprint:
+            digest = hashlib.blake2b(f"{self.url}\0{self.text}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+            msgspec.structs.force_setattr(self, "fingerprint", digest)
 
     def element(self, id: str) -> Element | None:
         """Return the element with that id, or None."""

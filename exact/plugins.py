@@ -45,6 +45,18 @@ def is_attribute(text: str) -> bool:
     return _ATTRIBUTE.fullmatch(text) is not None
 
 
+def plugin_in(id: str) -> str:
+    """Return the `module:attribute` or `file.py:attribute` with which a task's id or pattern begins. Empty where it begins with none."""
+    found = _ATTRIBUTE.match(id)
+    return found[0] if found and id[found.end() :][:1] in ("", "/", "?") else ""
+
+
+def located(kind: str) -> str:
+    """Return the name of a plug-in with the absolute path of its file, if it is named by file."""
+    place, _, name = kind.rpartition(":")
+    return f"{Path(place).absolute()}:{name}" if place.endswith(".py") else kind
+
+
 def is_registered(name: str, group: str) -> bool:
     """Return whether an installed package registers a name in a group of entry points."""
     return any(entry.name == name for entry in entry_points(group=group))

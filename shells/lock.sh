@@ -41,6 +41,8 @@ compile constraints/openenv.txt pyproject.toml constraints/build.in --extra mini
 compile constraints/train.txt pyproject.toml constraints/build.in --extra miniwob --extra train --overrides constraints/train-without.in "$@"
 compile constraints/llamacpp.txt --no-deps constraints/llamacpp.in "$@"
 compile constraints/inspect.txt pyproject.toml --extra miniwob constraints/inspect.in "$@"
+# Without torch, which only agents on models of one's own machine need.
+compile constraints/agentlab.txt --overrides constraints/train-without.in constraints/agentlab.in "$@"
 compile constraints/webarena-verified.txt constraints/webarena-verified.in "$@"
 compile constraints/weights.txt --no-deps --group pyproject.toml:weights
 compile constraints/openai2.txt --group pyproject.toml:openai2

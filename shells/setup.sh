@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make .venv, install exact into it, and find a browser. Running it again changes nothing that is up to date.
-# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--openenv] [--train] [--docs] [--types] [--inspect]
+# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--openenv] [--train] [--docs] [--types] [--inspect] [--agentlab]
 #   --no-test     omit the packages that only tests need
 #   --sandbox     find or fetch gVisor's runsc, which forkable environments need
 #   --webarena    install WebArena's and VisualWebArena's task files and evaluators in .bench/venvs/webarena (500 MB)
@@ -11,6 +11,7 @@
 #   --desktop     install the packages of the desktop and its five tasks with apt-get
 #   --browsergym  install BrowserGym and WebArena's environment (300 MB) in $XDG_CACHE_HOME/exact/browsergym
 #                 (~/.cache/exact/browsergym); EXACT_BROWSERGYM names the Python of another virtual environment
+#   --agentlab    install AgentLab in .bench/venvs/agentlab (1.5 GB; Python 3.11 or 3.12), for the test of its studies
 #   --inspect     install inspect_ai and exact's dependencies in .bench/venvs/inspect (330 MB), for the tests of its solver
 #   --llamacpp    install llama.cpp's server and the weights of a small model in .bench/venvs/llamacpp (230 MB)
 #   --openenv     install exact with OpenEnv's server and client in .bench/venvs/openenv (500 MB), for `exact serve`
@@ -32,7 +33,7 @@ has_all() {
   for name in "$@"; do has "$name" || return 1; done
 }
 
-wanted="test" sandbox="" webarena="" verified="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp="" openenv="" train="" docs="" types="" inspect=""
+wanted="test" sandbox="" webarena="" verified="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp="" openenv="" train="" docs="" types="" inspect="" agentlab=""
 for option in "$@"; do
   case "$option" in
     --no-test) wanted="run" ;;
@@ -50,8 +51,9 @@ for option in "$@"; do
     --docs) docs="yes" ;;
     --types) types="yes" ;;
     --inspect) inspect="yes" ;;
+    --agentlab) agentlab="yes" ;;
     *)
-      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--openenv] [--train] [--docs] [--types] [--inspect]" >&2
+      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--openenv] [--train] [--docs] [--types] [--inspect] [--agentlab]" >&2
       exit 2
       ;;
   esac
@@ -167,6 +169,7 @@ apart() { # a separate virtual environment for constraints/NAME.txt, which lists
 [ -z "$docs" ] || apart docs "mkdocs-material and mkdocstrings"
 [ -z "$types" ] || apart types "Pyright"
 [ -z "$inspect" ] || apart inspect "inspect_ai"
+[ -z "$agentlab" ] || apart agentlab "AgentLab"
 [ -z "$llamacpp" ] || apart llamacpp "llama.cpp's server and a small model"
 own() { # installs exact into a separate virtual environment; further packages come before it, as arguments of `pip install`
   local python=".bench/venvs/$1/bin/python" here=(install --no-deps --no-build-isolation -e .)

@@ -12,6 +12,7 @@ import msgspec
 
 from exact.config import Config
 from exact.environments.base import EnvironmentFactory
+from exact.environments.own import check_own, own_environment, own_environments
 from exact.errors import EnvironmentFailure, UsageError
 from exact.task import Task
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from exact.environments.browser.page.setup import PageSetup
     from exact.environments.sites.site import Outside
 
-DECLARED = ("services", "hosts", "outside", "browser", "evaluate", "geolocation")
+DECLARED = ("services", "hosts", "outside", "browser", "evaluate", "geolocation", "environment", "suite")
 """The fields of a task's metadata and private part that its environments depend on."""
 
 _IN_BROWSER = frozenset({"miniwob", "webarena", "webarena_verified", "visualwebarena", "trac", "wagtail"})
@@ -42,7 +43,7 @@ def environment_kind(task: Task, *, benchmark: bool = True) -> str:
     from exact.benchmarks import registry
     from exact.benchmarks.base import MixedSuite
 
-    suite = registry.suite(task.id)
+    suite = registry.suite_of(task)
     return json.dumps([suite.name, suite.kind(task) if isinstance(suite, MixedSuite) else "", *declared])
 
 
@@ -53,14 +54,15 @@ def check_environments(tasks: Iterable[Task], config: Config, *, benchmark: bool
     """
     from exact.environments.browser.launch.find import find_browser
 
-    needs_browser = not benchmark
+    needs_browser = False
     for task in {environment_kind(each, benchmark=benchmark): each for each in tasks}.values():
         if not benchmark:
-            break
+            needs_browser = needs_browser or not check_own(task)
+            continue
         from exact.benchmarks import registry
         from exact.benchmarks.base import EquippedSuite
 
-        suite = registry.suite(task.id)
+        suite = registry.suite_of(task)
         if isinstance(suite, EquippedSuite):
             suite.check(task)
         needs_browser = needs_browser or suite.name in _IN_BROWSER
@@ -88,12 +90,14 @@ def open_environments(
     """
     from exact.environments.sandbox.service import declared_services
 
+    if not benchmark and (own := own_environment(task)):
+        return own_environments(*own)
     if not benchmark:
         return _own_site(task, config, notify)
     from exact.benchmarks import registry
     from exact.benchmarks.base import ServedSuite, environments_for
 
-    suite = registry.suite_with_models(task.id, config.models)
+    suite = registry.suite_with_models(task, config.models)
     if not declared_services(task) or not isinstance(suite, ServedSuite):
         return environments_for(suite, task, config.browser)
     setup, evaluator = suite.page(task)

@@ -1,23 +1,30 @@
 """The table of suites, and the tasks that ids and patterns name.
 
 A suite's module is imported when its name is first looked up. A package adds a suite by an entry point of the group `exact.suites`,
-whose object is a callable without arguments that returns a Suite: `mysuite = "mypackage:MySuite"`.
+whose object is a callable without arguments that returns a Suite: `mysuite = "mypackage:MySuite"`. A user names one of their own as
+`mine.py:MySuite`: see `own_suites`.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import functools
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 
+import msgspec
+
 from exact.benchmarks.base import ModelEvaluatedSuite, Suite
 from exact.benchmarks.ids import join, split_pattern
-from exact.config import ModelsConfig
+from exact.config import Config, ModelsConfig
 from exact.errors import UsageError, unknown
+from exact.plugins import attribute, located, plugin_in
 from exact.task import Task
 
 GROUP = "exact.suites"
+OWN = "suite"
+"""Key of a task's private part: the `module:attribute` of its suite, where that is the user's own."""
 BUILTIN = {
     "miniwob": "exact.benchmarks.miniwob:MiniWob",
     "webarena": "exact.benchmarks.webarena:WebArena",
@@ -42,6 +49,19 @@ class _Suites(Mapping[str, Suite]):
                 raise UsageError(f"two suites are named {entry.name!r}: uninstall the package of {entry.value}")
             self._entries[entry.name] = entry
         self._suites: dict[str, Suite] = {}
+        self.brought: dict[str, str] = {}
+        """Where suites of the user's own come from, by name."""
+
+    def bring(self, kind: str) -> str:
+        """Add the suite of a `module:attribute`, and return its name. Raises UsageError."""
+        known = next((name for name, found in self.brought.items() if found == kind), None)
+        if known is not None:
+            return known
+        suite = _made(kind)
+        if suite.name in self._entries or suite.name in self.brought:
+            raise UsageError(f"{kind} is named {suite.name!r}, as another suite is: give it another name")
+        self._suites[suite.name], self.brought[suite.name] = suite, kind
+        return suite.name
 
     def __getitem__(self, name: str) -> Suite:
         if name not in self._suites:
@@ -49,20 +69,60 @@ class _Suites(Mapping[str, Suite]):
         return self._suites[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return name in self._entries or name in self.brought
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
+        return iter((*self._entries, *self.brought))
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._entries) + len(self.brought)
 
 
 @functools.cache
-def suites() -> Mapping[str, Suite]:
+def suites() -> _Suites:
     """Return every suite by name: those of this package, then those of installed packages. Raises UsageError where two share a name."""
     own = [EntryPoint(name, target, GROUP) for name, target in BUILTIN.items()]
     return _Suites([*own, *entry_points(group=GROUP)])
+
+
+def own_suites(patterns: Iterable[str]) -> list[str]:
+    """Return patterns in which a suite of the user's own has its short name: `mine.py:MySuite/one` becomes `mysuite/one`.
+
+    The suites are made on the way, so call this for what the user wrote, and never for names that a stranger gave. Raises UsageError.
+    """
+    return [_short(each) for each in patterns]
+
+
+def use(config: Config) -> None:
+    """Add the suites that a configuration of the user's names. Raises UsageError."""
+    own_suites(config.suites)
+
+
+def _short(pattern: str) -> str:
+    kind = plugin_in(pattern)
+    return f"{suites().bring(located(kind))}{pattern[len(kind) :]}" if kind else pattern
+
+
+def _made(kind: str) -> Suite:
+    """Return the suite that a `module:attribute` makes. Raises UsageError where it makes none."""
+    make = attribute("suite", kind, GROUP)
+    try:
+        made = make()
+    except Exception as error:
+        raise UsageError(f"suite: {kind} cannot be called without arguments: {type(error).__name__}: {error}") from error
+    missing = [name for name in ("name", "ids", "lists", "task", "environments") if not hasattr(made, name)]
+    if missing:
+        what = type(made).__name__
+        raise UsageError(f"suite: {kind} {'is' if inspect.isclass(make) else 'gives'} {what}, which has no {', '.join(missing)}")
+    found: Suite = made
+    return found
+
+
+def suite_of(task: Task) -> Suite:
+    """Return the suite of a task, which may be the user's own. Raises UsageError as `suite` does."""
+    if kind := task.private.get(OWN):
+        suites().bring(str(kind))
+    return suite(task.id)
 
 
 def suite(id: str) -> Suite:
@@ -73,15 +133,15 @@ def suite(id: str) -> Suite:
     return suites()[name]
 
 
-def suite_with_models(id: str, models: ModelsConfig) -> Suite:
-    """Return the suite of a task id, with these models where its evaluators ask some. Raises UsageError as `suite` does."""
-    plain = suite(id)
+def suite_with_models(task: Task, models: ModelsConfig) -> Suite:
+    """Return the suite of a task, with these models where its evaluators ask some. Raises UsageError as `suite` does."""
+    plain = suite_of(task)
     return plain.with_models(models) if isinstance(plain, ModelEvaluatedSuite) else plain
 
 
 def task(id: str) -> Task:
     """Return the task of an id. Raises UsageError that names the nearest suite or task."""
-    return suite(id).task(id)
+    return _task(suite(id), id)
 
 
 def expand(patterns: Iterable[str]) -> list[Task]:
@@ -96,6 +156,13 @@ def expand(patterns: Iterable[str]) -> list[Task]:
         for id in _names(suite(pattern), name):
             tasks.update((found.id, found) for found in (task(join(id, seed)) for seed in seeds))
     return list(tasks.values())
+
+
+def _task(suite: Suite, id: str) -> Task:
+    """Return a task of a suite. That of a suite of the user's own records where the suite comes from, for whoever resumes the run."""
+    found = suite.task(id)
+    kind = suites().brought.get(suite.name)
+    return msgspec.structs.replace(found, private={**found.private, OWN: kind}) if kind else found
 
 
 def _names(suite: Suite, pattern: str) -> list[str]:

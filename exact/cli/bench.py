@@ -241,5 +241,6 @@ def rewards_of(folder: BenchFolder) -> Mapping[str, Reward]:
     from exact.benchmarks.base import RewardedSuite
 
     suites = {task.id.partition("/")[0] for task in folder.plan.tasks} if not folder.plan.own else set()
-    suite = registry.suite(suites.pop()) if len(suites) == 1 else None
+    name = suites.pop() if len(suites) == 1 else ""
+    suite = registry.suite(name) if name in registry.suites() else None  # a suite of the user's own may not be here any more
     return suite.rewards() if isinstance(suite, RewardedSuite) else {}

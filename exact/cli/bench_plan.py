@@ -24,6 +24,7 @@ def create(
     reruns: int, same_task: bool, out: Path | None, money: float | None,
 ) -> BenchFolder:  # fmt: skip
     """Create a benchmark. Every wrong argument is reported before anything is written."""
+    from exact.benchmarks import registry
     from exact.benchmarks.open import check_environments
     from exact.cli.task_files import are_task_files
     from exact.evaluation.agents import agent_config
@@ -36,8 +37,10 @@ def create(
 
     if not suite or not agents:
         raise UsageError("no suite or no agent given: exact bench miniwob/@browsergym --agent react --agent mcts --seeds 0..4")
-    tasks = _tasks(suite, seeds)
     configs = [agent_config(each, overrides) for each in agents]
+    for config in configs:
+        registry.use(config)
+    tasks = _tasks(suite, seeds)
     names = checked_names([config.name for config in configs])
     configs, caps = at_equal_budgets(configs, budget_of(budget), own=unequal)
     if money is not None:
@@ -112,7 +115,7 @@ def _asks_models(tasks: tuple[Task, ...], own: bool) -> bool:
     from exact.benchmarks.base import ModelEvaluatedSuite
     from exact.benchmarks.own import by_rules
 
-    return any(by_rules(task) if own else isinstance(registry.suite(task.id), ModelEvaluatedSuite) for task in tasks)
+    return any(by_rules(task) if own else isinstance(registry.suite_of(task), ModelEvaluatedSuite) for task in tasks)
 
 
 def _own_tasks(files: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
@@ -141,7 +144,7 @@ def _tasks(suite: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
     if are_task_files(suite):
         return _own_tasks(suite, seeds)
     patterns = []
-    for each in suite:
+    for each in registry.own_suites(suite):
         name, found, query = each.partition("?")
         name = name if "/" in name else f"{name}/*"
         patterns.append(f"{name}?{query}" if found else f"{name}?seed={seeds or 0}")

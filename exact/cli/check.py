@@ -16,6 +16,7 @@ import click
 from exact.cli.completion import complete_tasks
 from exact.cli.terminal import echo
 from exact.errors import UsageError
+from exact.plugins import plugin_in
 
 if TYPE_CHECKING:
     from exact.environments.base import EnvironmentFactory
@@ -56,6 +57,10 @@ def check(
     EnvironmentFactory, an async context manager of one, or an object with reset, step and actions. With --python or --sandbox it is a
     guest as exact/environments/process/guest.py describes.
     """
+    if plugin_in(environment) not in ("", environment):  # a task of a suite of the user's own
+        from exact.benchmarks import registry
+
+        [environment] = registry.own_suites([environment])
     if python and ":" not in environment:
         raise UsageError(f"{environment!r} is no factory, which --python requires: write module:factory or file.py:factory")
     if cdp_url and not environment.partition("#")[0].endswith((".yaml", ".yml")):
@@ -122,7 +127,7 @@ def _current_folder() -> Iterator[None]:
 
 def _task(environment: str, task_id: str | None, goal: str) -> Task:
     from exact.benchmarks import registry
-    from exact.library.own import is_own
+    from exact.environments.own import is_own
     from exact.task import Task
 
     name = environment.rpartition(":")[2]
@@ -167,7 +172,7 @@ def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsync
 
 
 def _opened(environment: str, task_id: str | None, sandbox: bool) -> AbstractAsyncContextManager[EnvironmentFactory]:
-    from exact.library.own import is_own, own_environments
+    from exact.environments.own import is_own, own_environments
 
     if is_own(environment):
         module, _, name = environment.rpartition(":")

@@ -75,7 +75,7 @@ def run(
     elif site:
         selected = _on_site(site, url, goal, tasks)
     else:
-        selected = _own_site(url, goal, services, tasks) if url or goal or services else _tasks(tasks)
+        selected = _own_site(url, goal, services, tasks) if url or goal or services else _tasks(tasks, config)
     own_site = bool(url or site or own) or any(is_task_file(each) for each in tasks)
     if config.value.kind == "reward":
         from exact.runs.runner import refuse_reward
@@ -112,14 +112,15 @@ def _config(path: Path | None, overrides: tuple[str, ...], origins: tuple[str, .
     return msgspec.structs.replace(config, browser=browser)
 
 
-def _tasks(patterns: tuple[str, ...]) -> tuple[Task, ...]:
+def _tasks(patterns: tuple[str, ...], config: Config) -> tuple[Task, ...]:
     if not patterns:
         raise UsageError("no task given: name one, e.g. `exact run miniwob/click-test`, or give --url and --goal")
     if are_task_files(patterns):
         return read_task_files(patterns)
     from exact.benchmarks import registry
 
-    return tuple(registry.expand(patterns))
+    registry.use(config)
+    return tuple(registry.expand(registry.own_suites(patterns)))
 
 
 def _on_site(path: Path, url: str | None, goal: str | None, tasks: tuple[str, ...]) -> tuple[Task, ...]:

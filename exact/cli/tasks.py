@@ -45,7 +45,7 @@ def show(id: str, as_json: bool) -> None:
     """Print the fields of the task ID, which may be a task of a file: tasks.yaml#name."""
     from exact.benchmarks import registry
 
-    fields = msgspec.to_builtins(_own(id) if is_task_file(id) else registry.task(id))
+    fields = msgspec.to_builtins(_own(id) if is_task_file(id) else registry.task(*registry.own_suites([id])))
     if as_json:
         echo(json.dumps(fields))
         return
@@ -58,6 +58,7 @@ def _ids(suite: str | None) -> list[str]:
 
     if suite is not None and is_task_file(suite):
         return [task.id for task in read_task_files([suite])]
+    [suite] = registry.own_suites([suite]) if suite else [None]
     if suite is None:
         return [id for each in registry.suites().values() for id in each.ids()]
     if "/" in suite:

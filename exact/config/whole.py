@@ -34,6 +34,8 @@ class Config(Strict, frozen=True, kw_only=True):
     value: ValueConfig = ValueConfig()
     reflection: ReflectionConfig = ReflectionConfig()
     models: ModelsConfig = ModelsConfig()
+    suites: tuple[str, ...] = ()
+    """Benchmarks of your own, each as `module:attribute` or `file.py:attribute`: what is called without arguments and gives a Suite."""
     limits: Limits = Limits()
     browser: BrowserConfig = BrowserConfig()
     sandbox: SandboxConfig = SandboxConfig()
@@ -43,14 +45,15 @@ class Config(Strict, frozen=True, kw_only=True):
 
     @property
     def own_parts(self) -> tuple[str, ...]:
-        """Names of the policies, value functions, algorithm, models and memory, of which some may be the user's own code."""
+        """Names of the policies, value functions, algorithm, models, suites and memory, of which some may be the user's own code."""
         values = [self.value]
         for value in values:
             values += value.members
         models = [self.models.policy, self.models.value, self.models.reflection, *self.models.parts.values()]
         return (
             self.search.algorithm, *(each.kind for each in (self.policy, *self.arms)), *(each.kind for each in values),
-            *(each.provider for each in models if each is not None), self.reflection.memory if _names_code(self.reflection.memory) else "",
+            *(each.provider for each in models if each is not None), *self.suites,
+            self.reflection.memory if _names_code(self.reflection.memory) else "",
         )  # fmt: skip
 
     @classmethod

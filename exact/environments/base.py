@@ -6,6 +6,7 @@ whole environments can be copied, implement `ForkableFactory` too. `exact check`
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import ClassVar, Literal, Protocol, runtime_checkable
@@ -14,7 +15,7 @@ import msgspec
 
 from exact.action import Action, ActionSpace
 from exact.deprecated import RenamedFields
-from exact.errors import InfrastructureError
+from exact.errors import EnvironmentFailure, InfrastructureError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
@@ -128,20 +129,24 @@ class Capabilities(msgspec.Struct, metaclass=RenamedFields, frozen=True, kw_only
 class Environment(Protocol):
     """One environment in which an agent acts.
 
+    A class that is derived from it needs `actions`, `reset` and `step`; the rest has defaults, for an environment without snapshots.
+
     Calls do not overlap: each method is awaited before the next one is called. Two attributes are optional. `obstacle` (str): the reason
     why no snapshot can be taken now, empty if there is none. `processor` (float): CPU seconds used so far.
     """
 
     @property
     def capabilities(self) -> Capabilities:
-        """Properties of this environment."""
-        ...
+        """Properties of this environment. Default: no snapshots, not isolated, and evaluated where the class has an evaluator."""
+        return Capabilities(fidelity="replay", isolated=False, evaluates=type(self).evaluate is not Environment.evaluate)
 
     @property
+    @abstractmethod
     def actions(self) -> ActionSpace:
         """Grammar of this environment's actions."""
         ...
 
+    @abstractmethod
     async def reset(self, task: Task) -> Observation:
         """Bring the environment to the start of a task and return the first observation.
 
@@ -149,6 +154,7 @@ class Environment(Protocol):
         """
         ...
 
+    @abstractmethod
     async def step(self, action: Action) -> Transition:
         """Carry out one action, wait until the environment has settled, and return the result.
 
@@ -163,25 +169,25 @@ class Environment(Protocol):
 
         Raises EnvironmentFailure where the fidelity is `replay`, or where no snapshot can be taken now.
         """
-        ...
+        raise EnvironmentFailure(f"{type(self).__name__} takes no snapshots")
 
     async def restore(self, snapshot: Snapshot) -> Observation:
         """Return to the state of a snapshot of this environment and observe it.
 
         Raises EnvironmentFailure where the snapshot is gone.
         """
-        ...
+        raise EnvironmentFailure(f"{type(self).__name__} takes no snapshots")
 
     async def evaluate(self, outcome: Outcome) -> Score:
         """Return the benchmark's score for the environment as it is now.
 
         Called once, after the committed actions only. `outcome` has those actions and the agent's answer. `Score.value` is in [0, 1].
         """
-        ...
+        raise EnvironmentFailure(f"{type(self).__name__} has no evaluator")
 
     async def close(self) -> None:
-        """Release all resources. Never raises, and may be called twice."""
-        ...
+        """Release all resources. Never raises, and may be called twice. Default: there are none."""
+        return
 
 
 @runtime_checkable

@@ -51,12 +51,15 @@ class ExactAgent(_Agent):  # type: ignore[misc]
         self._end = weakref.finalize(self, _end, self._peer)
 
     def obs_preprocessor(self, obs: dict[str, Any]) -> dict[str, Any]:
-        """Return an observation of BrowserGym's as plain data: what the policy may see, and the error of the last action."""
+        """Return an observation of BrowserGym's as plain data: what the policy may see, and the error of the last action.
+
+        All is below one key: AgentLab counts the tokens of each text at the top, of a picture's too.
+        """
         found = seen(obs, elements_of(obs))
         error, pixels = str(obs.get("last_action_error") or ""), obs.get("screenshot")
         picture = base64.b64encode(png(pixels)).decode() if self._screenshots and pixels is not None else None
         size = obs["screenshot"].shape[0] if pixels is not None else 720
-        return {"observation": found, "picture": picture, "error": error, "height": float(size)}
+        return {"exact": {"observation": found, "picture": picture, "error": error, "height": float(size)}}
 
     def get_action(self, obs: dict[str, Any]) -> tuple[str, Any]:
         """Return the next action in BrowserGym's form, and what the agent thought. `obs`: what `obs_preprocessor` returned.
@@ -65,7 +68,7 @@ class ExactAgent(_Agent):  # type: ignore[misc]
         """
         assert self._peer.stdin is not None and self._peer.stdout is not None
         try:
-            self._peer.stdin.write(json.dumps(obs).encode() + b"\n")
+            self._peer.stdin.write(json.dumps(obs["exact"]).encode() + b"\n")
             self._peer.stdin.flush()
             line = self._peer.stdout.readline()
         except OSError as error:

@@ -89,7 +89,7 @@ def tasks(*patterns: str) -> MemoryDataset:
 
     found = [
         Sample(id=task.id, input=task.instruction or f"(the page of {task.id} says what to do)", metadata={"task": task.id})
-        for task in registry.expand(patterns)
+        for task in registry.expand(registry.own_suites(patterns))
     ]
     return MemoryDataset(found, name=", ".join(patterns))
 

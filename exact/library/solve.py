@@ -12,11 +12,11 @@ from typing import Any
 from exact.benchmarks.open import check_environments, open_environments
 from exact.config import Config
 from exact.environments.base import EnvironmentFactory
+from exact.environments.made import AnyEnvironment, is_environment, opened_factory
 from exact.errors import UsageError
 from exact.library.agents import AnyAgent, configured, with_seed
 from exact.library.run import Run
 from exact.library.runner import Runner
-from exact.library.search import AnyEnvironment, is_environment, opened_factory
 from exact.library.tasks import AnyTask, is_of_suite, task_of
 from exact.runs.journal.store import ResultLine
 from exact.runs.runner import OpenEnvironments, check_models, create, refuse_reward

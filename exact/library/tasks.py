@@ -12,15 +12,20 @@ AnyTask = Task | str
 """A task, or the id of a benchmark's task."""
 
 
-def task_of(given: AnyTask) -> Task:
-    """Return the task that an argument stands for. Raises UsageError for an id that no suite has, or that stands for several tasks."""
+def task_of(given: AnyTask, *, own: bool = True) -> Task:
+    """Return the task that an argument stands for.
+
+    `own`: whether an id may name a suite of the user's own, which is code.
+
+    Raises UsageError for an id that no suite has, or that stands for several tasks.
+    """
     from exact.benchmarks import registry
 
     if isinstance(given, Task):
         return given
     if not isinstance(given, str):
         raise UsageError(f"task is of type {type(given).__name__}: give a Task, or the id of a benchmark's task")
-    found = list(registry.expand((given,)))
+    found = list(registry.expand(registry.own_suites((given,)) if own else (given,)))
     if len(found) != 1:
         raise UsageError(
             f"{given!r} stands for {len(found)} tasks: name one of them, such as {found[0].id!r}" if found else f"no task {given!r}"
@@ -39,10 +44,10 @@ def page_task(url: str, instruction: str) -> Task:
 
 
 def is_of_suite(task: Task) -> bool:
-    """Return whether a registered suite has the task."""
+    """Return whether a suite has the task: a registered one, or one of the user's own."""
     from exact.benchmarks import registry
 
-    return task.id.partition("?")[0].partition("/")[0] in registry.suites()
+    return registry.OWN in task.private or task.id.partition("?")[0].partition("/")[0] in registry.suites()
 
 
 def named(tasks: tuple[Task, ...], id: str | None) -> Task:

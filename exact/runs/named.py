@@ -29,7 +29,7 @@ _METADATA = {"template", "masks", "tabs", "geolocation", "site", "difficulty"}
 _LOCAL = {"localhost", "local", "internal", "intranet", "lan", "home", "corp", "private", "arpa", "test", "onion"}
 """Ends of names that are no names of the public internet."""
 _VERBS = (
-    (("evaluate", "kind", "algorithm", "providers"), "runs the code"),
+    (("evaluate", "environment", "suite", "suites", "kind", "algorithm", "providers"), "runs the code"),
     (("services", "outside", "desktop"), "runs the programs"),
     (("base_url",), "sends a key to"),
     (("api_key_env",), "sends the key"),

@@ -319,6 +319,8 @@ def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = F
         task=task.id,
         seed=task.seed,
         agent=config.name,
+        policy=config.policy.kind,
+        value_function=config.value.kind,
         status=finished.status,
         score=state.scored.score.value if state.scored and finished.status == "scored" else None,
         value=judged,

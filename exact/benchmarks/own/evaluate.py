@@ -36,6 +36,7 @@ from exact.config import ModelsConfig
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.page.load import bounded_loads
 from exact.environments.browser.page.setup import geolocation_of
+from exact.environments.own import ENVIRONMENT, OwnEnvironment
 from exact.environments.process.thread import run_in_thread
 from exact.environments.sandbox.service import Service
 from exact.environments.sites.site import Outside, Site
@@ -60,7 +61,9 @@ class OwnTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     id: str
     goal: str
-    url: str
+    url: str = ""
+    environment: str | dict[str, Any] = ""
+    """Environment of the user's own in place of `url`: see exact/environments/own.py."""
     seed: int = 0
     origins: tuple[str, ...] = ()
     """Origins that may be navigated to, besides that of `url`."""
@@ -124,6 +127,8 @@ def _task(path: Path, number: int, item: object) -> Task:
         own = msgspec.convert(item, OwnTask)
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: task {name}: {error}") from error
+    if own.environment:
+        return in_environment(path, own)
     if not is_web(own.url):
         raise UsageError(f"{path}: task {name}: url {own.url!r} is no web address: write http://host/path")
     for number, tab in enumerate(own.tabs):
@@ -144,6 +149,19 @@ def _task(path: Path, number: int, item: object) -> Task:
     with at(str(path)):
         geolocation_of(made)
     return made
+
+
+def in_environment(path: Path, own: OwnTask) -> Task:
+    """Return a task in an environment of the user's own, which evaluates it. Raises UsageError that names file, task and field."""
+    extra = [name for name in ("url", "origins", "services", "tabs", "geolocation", "evaluate") if getattr(own, name)]
+    try:
+        if extra:
+            raise UsageError(f"{extra[0]} is for browsers, and its environment is {own.environment!r}: leave one of them out")
+        place = OwnEnvironment.read(own.environment, path.parent)
+    except UsageError as error:
+        raise UsageError(f"{path}: task {own.id}: {error}") from error
+    private: dict[str, Scalar] = {ENVIRONMENT: msgspec.json.encode(place).decode()}
+    return Task(id=f"own/{own.id}?seed={own.seed}", instruction=own.goal, seed=own.seed, images=own.images, private=private)
 
 
 def _webarena_task(path: Path, item: dict[str, Any]) -> Task:

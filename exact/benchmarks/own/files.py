@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 
 import msgspec
 
-from exact.benchmarks.own.evaluate import EVALUATE, distinct, kept, read_list
+from exact.benchmarks.own.evaluate import EVALUATE, OwnTask, distinct, in_environment, kept, read_list
 from exact.config import BrowserConfig, Strict
 from exact.config.aliases import current
 from exact.environments.browser.task_config import browser_config_of
@@ -63,6 +63,13 @@ class TaskEntry(Strict, frozen=True, kw_only=True):
     browser: dict[str, Any] = {}
 
 
+class _EnvironmentFile(Strict, frozen=True, kw_only=True):
+    """Tasks in an environment of the user's own."""
+
+    environment: str | dict[str, Any]
+    tasks: tuple[TaskEntry, ...]
+
+
 class _TaskFile(Strict, frozen=True, kw_only=True):
     site: str | SiteFile
     tasks: tuple[TaskEntry, ...]
@@ -92,6 +99,8 @@ def read(path: Path, pattern: str = "*") -> tuple[Task, ...]:
     data = _yaml(path)
     if not isinstance(data, dict) or "tasks" not in data:
         return _fitting([(task.id.removeprefix("own/").partition("?")[0], task) for task in read_list(path)], pattern, path)
+    if "environment" in data:
+        return _fitting(_in_environment(path, data), pattern, path)
     if isinstance(data.get("site"), dict):
         data = {**data, "site": _with_hooks(path, data["site"])}
     file = _convert(path, data, _TaskFile)
@@ -100,6 +109,16 @@ def read(path: Path, pattern: str = "*") -> tuple[Task, ...]:
     site = file.site if isinstance(file.site, SiteFile) else read_site(folder / file.site)
     made = distinct(path, [own_task(site, each, where.absolute(), folder.absolute()) for each in file.tasks])
     return _fitting(list(zip((each.id for each in file.tasks), made, strict=True)), pattern, path)
+
+
+def _in_environment(path: Path, data: dict[str, Any]) -> list[tuple[str, Task]]:
+    file = _convert(path, data, _EnvironmentFile)
+    for task in file.tasks:
+        if extra := next((name for name in ("start", "evaluate", "files", "browser") if getattr(task, name)), None):
+            raise UsageError(f"{path}: task {task.id}: {extra} is for sites, and the file names an environment: leave one of them out")
+    own = [OwnTask(id=each.id, goal=each.instruction, seed=each.seed, environment=file.environment) for each in file.tasks]
+    made = distinct(path, [in_environment(path, each) for each in own])
+    return list(zip((each.id for each in file.tasks), made, strict=True))
 
 
 def _fitting(tasks: Sequence[tuple[str, Task]], pattern: str, path: Path) -> tuple[Task, ...]:

@@ -10,9 +10,9 @@ from exact.action import Action
 from exact.benchmarks.ids import join, split
 from exact.config import Config
 from exact.environments.base import Environment, Transition
+from exact.environments.made import AnyEnvironment, opened_factory
 from exact.environments.reward import reward_of, with_rewards
 from exact.errors import EnvironmentFailure
-from exact.library.search import AnyEnvironment, opened_factory
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
@@ -69,7 +69,8 @@ class GymnasiumSession:
             return msgspec.structs.replace(self._task, id=join(split(self._task.id)[0], seed), seed=seed)
         if self._task.startswith(TOY):
             return msgspec.structs.replace(toy_task(split(self._task)[0].removeprefix(TOY), seed), id=join(split(self._task)[0], seed))
-        return registry.task(join(split(self._task)[0], seed))
+        [task] = registry.own_suites([self._task])
+        return registry.task(join(split(task)[0], seed))
 
     async def _open(self) -> Environment:
         toy = isinstance(self._task, str) and self._task.startswith(TOY)

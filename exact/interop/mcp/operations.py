@@ -155,7 +155,7 @@ class Operations:
 
     def _task(self, task: str, url: str, instruction: str) -> Task:
         if task and not (url or instruction):
-            return task_of(task)
+            return task_of(task, own=False)  # a client names no code
         if task or not (url and instruction):
             raise UsageError("give either task (an id that list_tasks shows), or url and instruction")
         found = page_task(url, instruction)

@@ -132,7 +132,7 @@ def _toy(environment: str) -> Catalogue:
 
 
 def _own_factory(environment: str) -> Catalogue:
-    from exact.library.own import own_environments
+    from exact.environments.own import own_environments
 
     name = environment.rpartition(":")[2]
 

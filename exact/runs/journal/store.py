@@ -35,6 +35,10 @@ class ResultLine(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     """Seed of the task, which is also in its id where a suite draws problems by it. The seed of the run is in config.yaml."""
     agent: str
+    policy: str = ""
+    """Kind of the policy: a built-in one, or the name of a part of the user's own. Empty where it was not recorded."""
+    value_function: str = ""
+    """Kind of the value function, likewise."""
     status: str
     """Kind of the end. `scored`: by the benchmark. `judged`: by the agent alone, as there is no evaluator. `failed`: the infrastructure
     failed. `stopped`: interrupted, or nothing left to do. `needs_user`: the page wants what only a person can do, such as a captcha."""

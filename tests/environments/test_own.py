@@ -5,8 +5,8 @@ import pytest
 
 from exact.cli.main import main
 from exact.environments.check import check, leaks
+from exact.environments.own import is_own, own_environments
 from exact.errors import UsageError
-from exact.library.own import is_own, own_environments
 from exact.task import Task
 
 MINE = """

@@ -1,0 +1,169 @@
+"""Environments of one's own by name: `module:factory`, `file.py:factory`, or an entry point of the group `exact.environments`."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from exact.action import ActionSpace
+from exact.config import Strict
+from exact.environments.base import Environment, EnvironmentFactory
+from exact.environments.made import factory_of
+from exact.errors import ExactError, UsageError
+from exact.plugins import attribute, is_plugin
+from exact.task import Task
+
+GROUP = "exact.environments"
+"""Group of entry points. The object is a callable without arguments, as for `module:factory`."""
+
+
+ENVIRONMENT = "environment"
+"""Key of a task's private part: the environment of the user's own in which it is attempted, as JSON of an OwnEnvironment."""
+
+
+class OwnEnvironment(Strict, frozen=True, kw_only=True):
+    """Environment that a task names: `environment: {kind: mine.py:Make, options: {size: 3}}`."""
+
+    kind: str
+    """`module:factory`, `file.py:factory`, or the name of an entry point."""
+    options: dict[str, Any] = {}
+    """Keyword arguments with which it is called."""
+
+    @classmethod
+    def read(cls, given: object, folder: Path) -> OwnEnvironment:
+        """Return what a file says, with an absolute path. Raises UsageError.
+
+        Args:
+            given: The name alone, or a mapping of `kind` and `options`.
+            folder: Folder that the path is relative to.
+        """
+        try:
+            found = msgspec.convert({"kind": given} if isinstance(given, str) else given, cls)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"environment: {error}: write {{kind: mine.py:Make}}") from error
+        place, _, name = found.kind.rpartition(":")
+        found = msgspec.structs.replace(found, kind=f"{(folder / place).resolve()}:{name}") if place.endswith(".py") else found
+        attribute(ENVIRONMENT, found.kind, GROUP)
+        return found
+
+
+def own_environment(task: Task) -> tuple[str, str, dict[str, Any]] | None:
+    """Return the arguments of `own_environments` for a task that names its environment; None for any other. Raises UsageError."""
+    if not (text := task.private.get(ENVIRONMENT)):
+        return None
+    try:
+        found = msgspec.json.decode(str(text), type=OwnEnvironment)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"invalid environment in task {task.id}: {error}") from error
+    return ENVIRONMENT, found.kind, found.options
+
+
+def check_own(task: Task) -> bool:
+    """Return whether a task names an environment of the user's own. Raises UsageError where it is not there."""
+    if found := own_environment(task):
+        attribute(found[0], found[1], GROUP)
+    return found is not None
+
+
+def is_own(name: str) -> bool:
+    """Return whether a name stands for an environment of one's own, and not for a suite's task."""
+    return is_plugin(name) or name in {entry.name for entry in entry_points(group=GROUP)}
+
+
+@asynccontextmanager
+async def own_environments(key: str, name: str, options: Mapping[str, Any] | None = None) -> AsyncIterator[EnvironmentFactory]:
+    """Open the factory that a name stands for.
+
+    The named object is a class or function, which is called with `options`. It gives an EnvironmentFactory or an async context manager of
+    one, an Environment, or a plain object with `reset`, `step` and `actions`, which then runs in a process of its own. A function may be
+    `async def`.
+
+    Args:
+        key: What named it, for errors.
+        name: `module:factory`, found in the current folder too, `file.py:factory`, or the name of an entry point.
+        options: Keyword arguments. None: there are none.
+
+    Raises UsageError where there is no such object, or it makes something else.
+    """
+    given = dict(options or {})
+    make = partial(attribute(key, name, GROUP), **given)
+    made = await _called(name, make)
+    if isinstance(made, AbstractAsyncContextManager) and not hasattr(made, "open"):
+        async with made as environments:
+            yield environments
+    elif callable(getattr(made, "open", None)):
+        yield made
+    elif _is_environment(made):
+        await _closed(made)
+        yield _MadeAnew(name, make)
+    elif all(hasattr(made, method) for method in ("reset", "step", "actions")):
+        yield _guests(name, given)
+    else:
+        what = f"is {type(made).__name__}, and not" if inspect.isclass(make.func) else f"gives {_article(made)}, and not"
+        raise UsageError(
+            f"{key}: {name} {what} an EnvironmentFactory, an Environment, or an object with reset, step and actions: "
+            "see docs/environments.md"
+        )
+
+
+def _article(made: object) -> str:
+    kind = type(made).__name__
+    return "nothing" if made is None else f"an {kind}" if kind[0].lower() in "aeiou" else f"a {kind}"
+
+
+def _is_environment(made: object) -> bool:
+    return isinstance(getattr(made, "actions", None), ActionSpace) and inspect.iscoroutinefunction(getattr(made, "step", None))
+
+
+async def _called(name: str, make: partial[Any]) -> Any:
+    """Return what a function gives. Whatever it raises becomes a UsageError, unless it is one of ours."""
+    try:
+        made = make()
+        return await made if inspect.isawaitable(made) else made
+    except ExactError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{name} cannot be called{_with(make)}: {type(error).__name__}: {error}") from error
+
+
+def _with(make: partial[Any]) -> str:
+    return f" with {', '.join(make.keywords)}" if make.keywords else " without arguments"
+
+
+async def _closed(made: Environment) -> None:
+    if callable(getattr(made, "close", None)):
+        await made.close()
+
+
+class _MadeAnew:
+    """Factory that makes each environment by a function that may be `async def`."""
+
+    def __init__(self, name: str, make: partial[Any]) -> None:
+        self._name, self._make = name, make
+
+    @asynccontextmanager
+    async def open(self, *, simulation: bool) -> AsyncIterator[Environment]:
+        made = await _called(self._name, self._make)
+        async with factory_of(lambda: made).open(simulation=simulation) as environment:
+            yield environment
+
+
+def _guests(name: str, options: dict[str, Any]) -> EnvironmentFactory:
+    """Return a factory of plain objects, each in a process of its own."""
+    from exact.environments.process.worker import EnvironmentSpec, WorkerFactory
+
+    target = next((entry.value for entry in entry_points(group=GROUP) if entry.name == name), name)
+    place, _, attribute = target.rpartition(":")
+    if place.endswith(".py"):
+        target = f"{Path(place).absolute()}:{attribute}"
+    return WorkerFactory(
+        EnvironmentSpec(target, options, python=Path(sys.executable), paths=(Path.cwd(), *map(Path, filter(None, sys.path))))
+    )

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from exact.config import ModelConfig, ModelsConfig
 from exact.models.base import ChatModel
-from exact.models.cache import AnswerCache, CachedModel
-from exact.models.embedding import EmbeddingModel, OpenAIEmbedding
-from exact.models.openai import OpenAIModel, rate_limiter
 from exact.models.providers import Endpoint, Provider, api_of, providers, serving
-from exact.models.rate_limiter import RateLimiter
 from exact.models.roles import model_for
 from exact.plugins import is_plugin, is_registered, make_plugin
+
+if TYPE_CHECKING:  # the clients are imported when a model is opened, which a run of the built-in agent does not do
+    from exact.models.cache import AnswerCache
+    from exact.models.embedding import EmbeddingModel
+    from exact.models.rate_limiter import RateLimiter
 
 MODEL_GROUP = "exact.models"
 """Group of entry points. The object is called with `model` and the fields of `extra`, and gives a ChatModel."""
@@ -32,6 +33,8 @@ class RateLimiters:
 
     def __call__(self, provider: Provider, endpoint: Endpoint) -> RateLimiter:
         """Return the rate limiter of an endpoint, made on first use."""
+        from exact.models.openai import rate_limiter
+
         key = (endpoint.base_url, endpoint.api_key_env or provider.api_key_env)
         return self.made.setdefault(key, rate_limiter(provider, share=self._share))
 
@@ -47,7 +50,11 @@ class Models:
         self._config, self._known = config, providers(config.providers)
         self._opened: dict[bytes, Any] = {}
         self._limiters = limiters or RateLimiters()
-        self._cache = AnswerCache(self._path(folder)) if config.cache.mode != "none" else None
+        self._cache: AnswerCache | None = None
+        if config.cache.mode != "none":
+            from exact.models.cache import AnswerCache
+
+            self._cache = AnswerCache(self._path(folder))
 
     def chat(self, role: str) -> ChatModel:
         """Return the chat model of a role, or of a part of one such as `value.judge`. Raises UsageError."""
@@ -58,6 +65,8 @@ class Models:
             made: ChatModel = make_plugin(f"the provider of the model for {role}", config.provider, MODEL_GROUP, options)
             self._opened[key] = self._cached(made, config, "own")
         elif key not in self._opened:
+            from exact.models.openai import OpenAIModel
+
             provider = serving(config, self._known)
             api = api_of(config, provider)
             self._opened[key] = self._cached(OpenAIModel(config, provider=provider, limiters=self._limiters), config, api)
@@ -66,6 +75,8 @@ class Models:
 
     def embedding(self) -> EmbeddingModel:
         """Return the embedding model. Raises UsageError where none is configured."""
+        from exact.models.embedding import OpenAIEmbedding
+
         config = model_for(self._config, "embedding")
         key = b"embedding" + _key(config)
         if key not in self._opened:
@@ -85,6 +96,8 @@ class Models:
         mode = self._config.cache.mode
         if self._cache is None or mode == "none":
             return model
+        from exact.models.cache import CachedModel
+
         about = msgspec.json.encode(config.extra, order="deterministic").decode()
         about += f" {api}" if api in ("messages", "responses") else ""
         about += f" {config.structured}" if config.structured != "auto" else ""

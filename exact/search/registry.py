@@ -13,19 +13,9 @@ from typing import Any
 from exact.config import SearchConfig
 from exact.errors import UsageError, unknown
 from exact.plugins import attribute, is_plugin
-from exact.search.algorithms.abmcts import ABMCTS
-from exact.search.algorithms.beam import Beam
-from exact.search.algorithms.best_first import BestFirst
-from exact.search.algorithms.best_of_n import BestOfN
-from exact.search.algorithms.flat_halving import FlatHalving
-from exact.search.algorithms.greedy import Greedy
-from exact.search.algorithms.gumbel import Gumbel
-from exact.search.algorithms.react import React
-from exact.search.algorithms.tot import TotBFS, TotDFS
 from exact.search.base import Algorithm
 from exact.search.mcts import MCTS
 from exact.search.rules import backup, candidates, final, first_play, normalise, schedule, select
-from exact.search.rules.improve import by_noise, by_visits
 from exact.search.rules.posterior import Beta, Gaussian
 
 Build = Callable[[SearchConfig], Algorithm]
@@ -106,6 +96,9 @@ def _walks(config: SearchConfig) -> dict[str, Any]:
 
 
 def _gumbel(config: SearchConfig) -> Algorithm:
+    from exact.search.algorithms.gumbel import Gumbel
+    from exact.search.rules.improve import by_noise, by_visits
+
     _known(config, "considered", "scale", "halving", "sigma", "noise")
     options = {**{"sigma": "noise", "halving": "phases", "noise": 0.1, "scale": 0.0}, **config.options}
     sigma, halving = _word(config, options, "sigma", "noise", "visits"), _word(config, options, "halving", "phases", "visits")
@@ -121,11 +114,15 @@ def _gumbel(config: SearchConfig) -> Algorithm:
 
 
 def _flat_halving(config: SearchConfig) -> Algorithm:
+    from exact.search.algorithms.flat_halving import FlatHalving
+
     _known(config, "considered")
     return FlatHalving(most=_count(config, "considered"), iterations=config.iterations, **common(config))
 
 
 def _abmcts(config: SearchConfig) -> Algorithm:
+    from exact.search.algorithms.abmcts import ABMCTS
+
     _known(config, "belief", "policies", "patience")
     belief = _word(config, {"belief": "beta", **config.options}, "belief", "beta", "gaussian")
     more = {name: count for name in ("policies", "patience") if (count := _count(config, name)) is not None}
@@ -275,20 +272,61 @@ BATCHING = ("beam", "tot_bfs")
 PLAIN = ("react", "greedy", "mcts", "best_first", "best_of_n")
 """Algorithms without options."""
 
+
+def _react(config: SearchConfig) -> Algorithm:
+    from exact.search.algorithms.react import React
+
+    return React(retries=config.retries)
+
+
+def _greedy(config: SearchConfig) -> Algorithm:
+    from exact.search.algorithms.greedy import Greedy
+
+    return Greedy(k=config.k, retries=config.retries, merging=config.merging)
+
+
+def _best_first(config: SearchConfig) -> Algorithm:
+    from exact.search.algorithms.best_first import BestFirst
+
+    return BestFirst(**_lookahead(config))
+
+
+def _best_of_n(config: SearchConfig) -> Algorithm:
+    from exact.search.algorithms.best_of_n import BestOfN
+
+    return BestOfN(n=config.breadth, **_lookahead(config))
+
+
+def _beam(config: SearchConfig) -> Algorithm:
+    from exact.search.algorithms.beam import Beam
+
+    score = _choice(config, "score", "state", "cumulative")
+    return Beam(breadth=config.breadth, batch=config.batch, score=score, **_lookahead(config))
+
+
+def _tot_bfs(config: SearchConfig) -> Algorithm:
+    from exact.search.algorithms.tot import TotBFS
+
+    rating = _choice(config, "rating", "value", "vote")
+    return TotBFS(breadth=config.breadth, batch=config.batch, rating=rating, **_lookahead(config))
+
+
+def _tot_dfs(config: SearchConfig) -> Algorithm:
+    from exact.search.algorithms.tot import TotDFS
+
+    return TotDFS(threshold=_share(config, "threshold", 0.2), **_lookahead(config))
+
+
 BUILTIN: dict[str, Build] = {
-    "react": lambda config: React(retries=config.retries),
-    "greedy": lambda config: Greedy(k=config.k, retries=config.retries, merging=config.merging),
+    "react": _react,
+    "greedy": _greedy,
     "mcts": _mcts,
-    "best_first": lambda config: BestFirst(**_lookahead(config)),
-    "best_of_n": lambda config: BestOfN(n=config.breadth, **_lookahead(config)),
-    "beam": lambda config: Beam(
-        breadth=config.breadth, batch=config.batch, score=_choice(config, "score", "state", "cumulative"), **_lookahead(config)
-    ),
-    "tot_bfs": lambda config: TotBFS(
-        breadth=config.breadth, batch=config.batch, rating=_choice(config, "rating", "value", "vote"), **_lookahead(config)
-    ),
+    "best_first": _best_first,
+    "best_of_n": _best_of_n,
+    "beam": _beam,
+    "tot_bfs": _tot_bfs,
     "gumbel": _gumbel,
     "flat_halving": _flat_halving,
     "abmcts": _abmcts,
-    "tot_dfs": lambda config: TotDFS(threshold=_share(config, "threshold", 0.2), **_lookahead(config)),
+    "tot_dfs": _tot_dfs,
 }

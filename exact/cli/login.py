@@ -42,7 +42,10 @@ _POLL = 0.1
 @click.option("--until", metavar="REGEX", help="Save as soon as the address matches. Default: save when you press Enter.")
 @click.option("--seconds", default=600.0, show_default=True, help="Seconds to wait for the proof, or for a matching address.")
 @click.option("--headless", is_flag=True, help="Show no window, for sites that log in without input.")
-def login(site: str, out: Path | None, proof: str | None, until: str | None, seconds: float, headless: bool) -> int:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with the file. What to do in the window is told on stderr.")
+def login(
+    site: str, out: Path | None, proof: str | None, until: str | None, seconds: float, headless: bool, as_json: bool
+) -> int:  # fmt: skip
     """Log in to SITE by hand and save its cookies and storage.
 
     SITE is an address or a site file, whose log-in page (login.url) is opened. Requests are neither restricted nor recorded, so that single
@@ -56,7 +59,10 @@ def login(site: str, out: Path | None, proof: str | None, until: str | None, sec
     sign = LoginSign(proof or ("" if pattern else config.proof), pattern, _compiled(config.expired or None), seconds)
     if not sign.waits and not sys.stdin.isatty():
         raise UsageError("no terminal to press Enter in: give what a logged-in page shows with --proof, or its address with --until")
-    asyncio.run(_login(urljoin(url, config.url), path, sign, hosts=hosts, headless=headless))
+    asyncio.run(_login(urljoin(url, config.url), path, sign, hosts=hosts, headless=headless, quiet=as_json))
+    if as_json:
+        echo(json.dumps({"state": str(path)}))
+        return 0
     echo(f"saved to {path}\nrefer to it in the site file: browser: {{login: {{state: {path}}}}}")
     return 0
 
@@ -129,7 +135,7 @@ def _refuse_run(path: Path) -> None:
             raise UsageError(f"{path} is in the run {folder}: save log-ins elsewhere")
 
 
-async def _login(url: str, path: Path, sign: LoginSign, *, hosts: dict[str, str], headless: bool) -> None:
+async def _login(url: str, path: Path, sign: LoginSign, *, hosts: dict[str, str], headless: bool, quiet: bool) -> None:
     from playwright.async_api import Error
 
     from exact.environments.browser.launch.driver import start_driver
@@ -147,7 +153,7 @@ async def _login(url: str, path: Path, sign: LoginSign, *, hosts: dict[str, str]
             )
             context = await browser.new_context(no_viewport=not headless)
             await (await context.new_page()).goto(url)
-            state = await _state_after(browser, context, sign)
+            state = await _state_after(browser, context, sign, quiet)
             await browser.close()
         except Error as error:
             raise EnvironmentFailure(f"the browser was closed, or could not open {url}: {str(error).splitlines()[0]}") from error
@@ -158,11 +164,11 @@ async def _login(url: str, path: Path, sign: LoginSign, *, hosts: dict[str, str]
     write_private(path, json.dumps(state))
 
 
-async def _state_after(browser: Browser, context: BrowserContext, sign: LoginSign) -> StorageState:
+async def _state_after(browser: Browser, context: BrowserContext, sign: LoginSign, quiet: bool) -> StorageState:
     """Return cookies and storage once the log-in is done. Raises EnvironmentFailure where it is not."""
     if sign.waits:
-        return await _wait_for(sign, browser, context)
-    echo("Log in in the window, then press Enter here.")
+        return await _wait_for(sign, browser, context, quiet)
+    echo("Log in in the window, then press Enter here.", err=quiet)
     await asyncio.to_thread(sys.stdin.readline)
     pages = context.pages
     if not pages:
@@ -172,9 +178,9 @@ async def _state_after(browser: Browser, context: BrowserContext, sign: LoginSig
     return await context.storage_state()
 
 
-async def _wait_for(sign: LoginSign, browser: Browser, context: BrowserContext) -> StorageState:
+async def _wait_for(sign: LoginSign, browser: Browser, context: BrowserContext, quiet: bool) -> StorageState:
     """Wait until a page shows the sign and something is to be saved, which a page may store a moment later."""
-    echo("Log in in the window. It is closed, and the log-in saved, as soon as that is done.")
+    echo("Log in in the window. It is closed, and the log-in saved, as soon as that is done.", err=quiet)
     state: StorageState = {}
     try:
         async with asyncio.timeout(sign.seconds):

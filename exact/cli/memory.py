@@ -152,42 +152,44 @@ def export(where: str, out: Path | None) -> None:
 @_WHERE
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @_CONFIG
-def import_(where: str, files: tuple[Path, ...], config: Path | None) -> None:
+@_JSON
+def import_(where: str, files: tuple[Path, ...], config: Path | None, as_json: bool) -> None:
     """Add reflections from JSON lines to MEMORY.
 
     MEMORY is created where it does not exist. Each reflection is checked again: one that tries to give instructions is quarantined.
     """
     found = [reflection for file in files for reflection in _read(file)]
 
-    def work(opened: StoredMemory) -> str:
+    def work(opened: StoredMemory) -> dict[str, int]:
         before = len(opened.entries("quarantined"))
         new = opened.add_all(found)
-        quarantined = len(opened.entries("quarantined")) - before
-        return f"{new} of {len(found)} are new" + (
-            f"; {quarantined} quarantined, see `exact memory list --quarantined`" if quarantined else ""
-        )
+        return {"read": len(found), "new": new, "quarantined": len(opened.entries("quarantined")) - before}
 
-    echo(_worked(where, config, work, new=True))
+    done = _worked(where, config, work, new=True)
+    more = f"; {done['quarantined']} quarantined, see `exact memory list --quarantined`" if done["quarantined"] else ""
+    echo(json.dumps(done) if as_json else f"{done['new']} of {done['read']} are new{more}")
 
 
 @memory.command()
 @_WHERE
 @click.argument("others", nargs=-1, metavar="[OTHER...]")
 @_CONFIG
-def merge(where: str, others: tuple[str, ...], config: Path | None) -> None:
+@_JSON
+def merge(where: str, others: tuple[str, ...], config: Path | None, as_json: bool) -> None:
     """Add the reflections of OTHER memories to MEMORY.
 
     Reflections that say the same of the same situation are merged.
     """
 
-    def work(opened: StoredMemory) -> str:
+    def work(opened: StoredMemory) -> dict[str, int]:
         new = 0
         for other in others:
             with _opened(other) as source:
                 new += opened.add_all(source.reflections())
-        return f"{new} added, {opened.merge()} merged"
+        return {"added": new, "merged": opened.merge()}
 
-    echo(_worked(where, config, work, new=bool(others)))
+    done = _worked(where, config, work, new=bool(others))
+    echo(json.dumps(done) if as_json else f"{done['added']} added, {done['merged']} merged")
 
 
 @memory.command()
@@ -238,7 +240,7 @@ def _location(where: str) -> str:
     return str(path / "memory.sqlite")
 
 
-def _worked(where: str, path: Path | None, work: Callable[[StoredMemory], str], *, new: bool) -> str:
+def _worked(where: str, path: Path | None, work: Callable[[StoredMemory], dict[str, int]], *, new: bool) -> dict[str, int]:
     """Return the result of work on a memory. With a configuration, its model makes the embeddings."""
     if path is None:
         with _opened(where, new=new) as opened:
@@ -250,7 +252,7 @@ def _worked(where: str, path: Path | None, work: Callable[[StoredMemory], str], 
     return asyncio.run(_worked_by_model(msgspec.structs.replace(config, reflection=reflection), work))
 
 
-async def _worked_by_model(config: Config, work: Callable[[StoredMemory], str]) -> str:
+async def _worked_by_model(config: Config, work: Callable[[StoredMemory], dict[str, int]]) -> dict[str, int]:
     from exact.models.open import Models
     from exact.runs.attempt.memory import open_run_memory
 

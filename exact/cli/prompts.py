@@ -57,12 +57,19 @@ def list_(folder: str, as_json: bool) -> None:
 @prompts.command()
 @click.argument("name")
 @_folder
-def show(name: str, folder: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def show(name: str, folder: str, as_json: bool) -> None:
     """Print the template NAME as in its file."""
+    import json
+
     from exact.prompts.library import use_folder
 
     with use_folder(folder) as library:
-        echo(library.text(name), nl=False)
+        text = library.text(name)
+    if as_json:
+        echo(json.dumps({"name": name, "template": text}))
+    else:
+        echo(text, nl=False)
 
 
 @prompts.command()
@@ -70,8 +77,11 @@ def show(name: str, folder: str) -> None:
 @_folder
 @click.option("--example", is_flag=True, help="Render for an invented state. Required.")
 @click.option("--out", "-o", type=NewFile(), help="File to write to. Default: standard output.")
-def render(name: str, folder: str, example: bool, out: Path | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print or write one JSON object.")
+def render(name: str, folder: str, example: bool, out: Path | None, as_json: bool) -> None:
     """Print the messages that the prompt NAME renders to."""
+    import json
+
     from exact.errors import UsageError
     from exact.prompts.example import example_inputs
     from exact.prompts.library import use_folder
@@ -80,7 +90,10 @@ def render(name: str, folder: str, example: bool, out: Path | None) -> None:
         raise UsageError(f"no state to render {name} for: add --example; the prompts of a run are in its report")
     with use_folder(folder) as library:
         rendered = library.render(name, **example_inputs(library.prompt(name)))
-    text = f"=== {rendered.id}\n=== system\n{rendered.system}\n\n=== user\n{rendered.user}\n"
+    if as_json:
+        text = json.dumps({"name": rendered.id, "system": rendered.system, "user": rendered.user}) + "\n"
+    else:
+        text = f"=== {rendered.id}\n=== system\n{rendered.system}\n\n=== user\n{rendered.user}\n"
     if out is None:
         echo(text, nl=False)
     else:

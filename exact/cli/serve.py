@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ _PIP_TRAIN = "pip install 'exact-agent[train]' in a virtual environment of its o
 @click.option(
     "--config", "path", type=click.Path(path_type=Path), help="Configuration of browser and sandbox: a file, or the name of a shipped one."
 )
+@click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")
 def serve(
     environment: str,
     folder: str | None,
@@ -47,6 +49,7 @@ def serve(
     screenshots: bool,
     html: bool,
     path: Path | None,
+    as_json: bool,
 ) -> None:
     """Serve the tasks of ENV as an OpenEnv server, for TRL, verifiers and others. Stop it with Ctrl-C.
 
@@ -61,7 +64,7 @@ def serve(
     from exact.interop.openenv.catalogue import catalogue
 
     if environment == "model":
-        _listen(_chat(folder), host, port, f"the model {folder}")
+        _listen(_chat(folder), host, port, f"the model {folder}", as_json)
         return
     if folder is not None:
         raise UsageError(f"unexpected {folder!r}: only `exact serve model` takes a second argument")
@@ -77,7 +80,7 @@ def serve(
     app = application(
         found, sessions=sessions, idle=idle or None, most=max_steps, screenshot=screenshots, name=environment.partition("/")[0]
     )
-    _listen(app, host, port, f"{counted(len(found.names), 'task')}, at most {counted(sessions, 'session')}")
+    _listen(app, host, port, f"{counted(len(found.names), 'task')}, at most {counted(sessions, 'session')}", as_json)
 
 
 def _chat(folder: str | None) -> ASGI:
@@ -97,7 +100,7 @@ def _chat(folder: str | None) -> ASGI:
     return chat_application(load_model(folder), Path(folder).name)
 
 
-def _listen(app: ASGI, host: str, port: int, what: str) -> None:
+def _listen(app: ASGI, host: str, port: int, what: str, as_json: bool) -> None:
     """Serve an application until Ctrl-C. Raises UsageError where the address is taken."""
     import uvicorn
 
@@ -107,7 +110,8 @@ def _listen(app: ASGI, host: str, port: int, what: str) -> None:
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}: choose another --port or --host") from error
     with listening:
         shown = f"[{host}]" if ":" in host else host
-        echo(f"http://{shown}:{listening.getsockname()[1]}: {what}")
+        address = f"http://{shown}:{listening.getsockname()[1]}"
+        echo(json.dumps({"url": address, "serves": what}) if as_json else f"{address}: {what}")
         server = uvicorn.Config(
             app, log_level="error", timeout_graceful_shutdown=1, access_log=False, server_header=False, ws_max_size=2**24
         )

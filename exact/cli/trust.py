@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +25,8 @@ _SHOWN = 3
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def trust(run: Path, yes: bool) -> int:
+@click.option("--json", "as_json", is_flag=True, help="Print the list as one JSON array; ask nothing, and trust nothing without --yes.")
+def trust(run: Path, yes: bool, as_json: bool) -> int:
     """Show what RUN names beyond its folder, and trust it once you say yes.
 
     RUN is a folder of `exact run` or of `exact bench` that somebody else made, that was made on another machine, or whose tasks or
@@ -34,16 +36,22 @@ def trust(run: Path, yes: bool) -> int:
     from exact.runs.strange import check_folder
 
     check_folder(run)
-    for folder in (folders := _folders(run)):
-        for each in _named(folder):
-            echo(f"{folder.name}: {each}")
+    folders = _folders(run)
+    found = [(folder.name, each) for folder in folders for each in _named(folder)]
+    if as_json:
+        echo(json.dumps([{"folder": name, "key": each.key, "value": each.value} for name, each in found]))
+    else:
+        for name, each in found:
+            echo(f"{name}: {each}")
+    if as_json and not yes:
+        return 0
     if not yes:
         if not sys.stdin.isatty():
             raise UsageError(f"nobody can be asked here: look at the list, and if you trust it: exact trust {run} --yes")
         click.confirm("Trust it?", abort=True, err=True)
     for folder in folders:
         sign(folder)
-    echo(f"trusted: {run}")
+    echo(f"trusted: {run}", err=as_json)
     return 0
 
 

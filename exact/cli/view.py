@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import socket
 from pathlib import Path
@@ -23,7 +24,10 @@ from exact.cli.terminal import echo
 )
 @click.option("--look-only", is_flag=True, help="Accept no commands that pause or steer a search.")
 @click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
-def view(path: Path, host: str, port: int, hosts: tuple[str, ...], token: str | None, look_only: bool, show: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")
+def view(
+    path: Path, host: str, port: int, hosts: tuple[str, ...], token: str | None, look_only: bool, show: bool, as_json: bool
+) -> None:  # fmt: skip
     """Show running searches in a browser, and steer them.
 
     The command serves the reports of RUN, or of all runs in DIR (default: runs), and updates them. Stop it with Ctrl-C; searches continue.
@@ -54,7 +58,7 @@ def view(path: Path, host: str, port: int, hosts: tuple[str, ...], token: str | 
         known = {*hosts, *(() if local else (host, socket.gethostname(), *_addresses(host)))}
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listening.getsockname()[1]}/{f'?token={token}' if token else ''}"
-        echo(address)
+        echo(json.dumps({"url": address}) if as_json else address)
         if show:
             click.launch(address)
         config = uvicorn.Config(

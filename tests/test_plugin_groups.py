@@ -123,6 +123,7 @@ def mine(tmp_path, monkeypatch):
     monkeypatch.setattr(plugins, "_trusted", set())
     monkeypatch.setattr(plugins, "_recorded", set())
     monkeypatch.delitem(sys.modules, "mine", raising=False)
+    monkeypatch.setattr(registry, "_brought", {})
     registry.suites.cache_clear()
     yield
     sys.modules.pop("mine", None)
@@ -190,6 +191,7 @@ def test_a_run_is_resumed_from_another_folder(named, tmp_path, monkeypatch):
     (tmp_path / "run" / "results.jsonl").unlink()
     for journal in (tmp_path / "run" / "tasks").rglob("journal.jsonl"):
         journal.unlink()
+    registry._brought.clear()
     registry.suites.cache_clear()
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -207,6 +209,7 @@ def test_code_that_the_tasks_of_a_strange_run_name_is_not_run(named, tmp_path, c
     capsys.readouterr()
     (tmp_path / "mine.py").write_text("open('ran', 'w')\n")
     monkeypatch.setattr(plugins, "_loaded", {})
+    registry._brought.clear()
     registry.suites.cache_clear()
     for command in ("resume", "rescore", "show", "report"):
         main([command, "run"])

@@ -39,6 +39,10 @@ BUILTIN = {
 """The `module:attribute` of each suite of this package; the attribute is called without arguments."""
 
 
+_brought: dict[str, str] = {}
+"""Where suites of the user's own come from, by name."""
+
+
 class _Suites(Mapping[str, Suite]):
     """Suites by name. A suite is imported and made when it is first looked up."""
 
@@ -49,18 +53,16 @@ class _Suites(Mapping[str, Suite]):
                 raise UsageError(f"two suites are named {entry.name!r}: uninstall the package of {entry.value}")
             self._entries[entry.name] = entry
         self._suites: dict[str, Suite] = {}
-        self.brought: dict[str, str] = {}
-        """Where suites of the user's own come from, by name."""
 
     def bring(self, kind: str) -> str:
         """Add the suite of a `module:attribute`, and return its name. Raises UsageError."""
-        known = next((name for name, found in self.brought.items() if found == kind), None)
+        known = next((name for name, found in _brought.items() if found == kind), None)
         if known is not None:
             return known
         suite = _made(kind)
-        if suite.name in self._entries or suite.name in self.brought:
+        if suite.name in self._entries or suite.name in _brought:
             raise UsageError(f"{kind} is named {suite.name!r}, as another suite is: give it another name")
-        self._suites[suite.name], self.brought[suite.name] = suite, kind
+        self._suites[suite.name], _brought[suite.name] = suite, kind
         return suite.name
 
     def __getitem__(self, name: str) -> Suite:
@@ -69,13 +71,13 @@ class _Suites(Mapping[str, Suite]):
         return self._suites[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries or name in self.brought
+        return name in self._entries or name in _brought
 
     def __iter__(self) -> Iterator[str]:
-        return iter((*self._entries, *self.brought))
+        return iter((*self._entries, *_brought))
 
     def __len__(self) -> int:
-        return len(self._entries) + len(self.brought)
+        return len(self._entries) + len(_brought)
 
 
 @functools.cache
@@ -161,7 +163,7 @@ def expand(patterns: Iterable[str]) -> list[Task]:
 def _task(suite: Suite, id: str) -> Task:
     """Return a task of a suite. That of a suite of the user's own records where the suite comes from, for whoever resumes the run."""
     found = suite.task(id)
-    kind = suites().brought.get(suite.name)
+    kind = _brought.get(suite.name)
     return msgspec.structs.replace(found, private={**found.private, OWN: kind}) if kind else found
 
 

@@ -1,7 +1,7 @@
 """Precision and recall of the presumption of writes, on steps in Trac, Wagtail, MoinMoin and MiniWoB++.
 
-Each task is walked in the live environment along its reference (MiniWoB++: as the built-in agent acts), with one random click before and
-two after it. Of each step is recorded what was presumed of it before it was carried out, and what it then did. A step wrote if it sent a
+Each task is walked in the live environment along its reference, with two random clicks after it (MiniWoB++: as the built-in agent acts,
+without these). Of each step is recorded what was presumed of it before it was carried out, and what it then did. A step wrote if it sent a
 request whose method writes, or a GET that changes MoinMoin by its source; on MiniWoB++, whose pages send nothing, if it ended the episode.
 
 The same walks are then taken in a simulation under `speculation: observe`, steps that were not presumed to write included.
@@ -21,13 +21,12 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import _common
-import msgspec
 from _guided import meant, references
 from _moin import ways
 
@@ -45,9 +44,11 @@ from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
 
-Next = Callable[[int, Observation], "Action | None"]
+Next = Callable[[int, Observation], "Awaitable[Action | None]"]
 """Returns the next action of a walk: of a step's number, in a state; None at its end."""
 CONFIG = parse({"browser": {"screenshots": False, "sandbox": "never", "speculation": "observe", "settle_seconds": 2.0}})
+MOST_STEPS, MOST_OF_AGENT = 14, 6
+"""Steps of one walk, and those of the built-in agent."""
 SITES = ("trac", "wagtail")
 MINIWOB = [
     "click-button",
@@ -86,35 +87,45 @@ MINIWOB = [
 class Walks:
     """Walks of one application, and the steps that they recorded."""
 
-    def __init__(self, application: str, is_write: Callable[[Sequence[SideEffect], bool], bool]) -> None:
-        self.application, self._is_write = application, is_write
+    def __init__(
+        self, application: str, is_write: Callable[[Sequence[SideEffect], bool], bool], *, received: Callable[[], int] | None = None
+    ) -> None:
+        """`received`: number of writes that the server has received so far; None: those that the steps report are counted."""
+        self.application, self._is_write, self._received = application, is_write, received
         self.rows: list[dict[str, Any]] = []
         self.sent = self.simulated = 0
 
-    async def walk(self, environments: EnvironmentFactory, task: Task, follow: Callable[[Environment], Next]) -> None:
-        """Walk a task live, then in a simulation, with the same random clicks."""
+    async def walk(self, environments: EnvironmentFactory, task: Task, follow: Callable[[Environment], Next], *, clicks: int = 2) -> None:
+        """Walk a task live, then in a simulation, with the same random clicks at its end."""
         for simulation in (False, True):
             async with environments.open(simulation=simulation) as environment:
+                before = self._received() if self._received else 0
                 try:
-                    await self._walk(environment, task, follow(environment), simulation=simulation)
+                    await self._walk(environment, task, follow(environment), simulation=simulation, clicks=clicks)
                 except EnvironmentFailure as error:
                     print(f"{task.id}: {error}", file=sys.stderr)
+                if self._received and simulation:
+                    self.sent += self._received() - before
+        print(f"{task.id}: {len(self.rows)} steps", file=sys.stderr, flush=True)
 
-    async def _walk(self, environment: Environment, task: Task, following: Next, *, simulation: bool) -> None:
+    async def _walk(self, environment: Environment, task: Task, following: Next, *, simulation: bool, clicks: int) -> None:
         seen, dice = await environment.reset(task), random.Random(task.id)
-        inner = cast(BrowserEnvironment, environment)
         presumption, number = WritePresumption(StepHistory()), 0
-        ways_to_go: list[Next] = [following, *[lambda _, seen: clicked(seen, dice, environment)] * 2]
+
+        async def click(_: int, seen: Observation) -> Action | None:
+            return clicked(seen, dice, environment)
+
+        ways_to_go: list[Next] = [following, *[click] * clicks]
         while ways_to_go:
-            action = ways_to_go[0](number, seen)
+            action = await ways_to_go[0](number, seen)
             number += 1
-            if action is None or action.name == "stop" or number > 14:
+            if action is None or action.name == "stop" or number > MOST_STEPS:
                 ways_to_go.pop(0)
                 number = 0 if action is None else number
                 continue
             if ways_to_go[0] is not following:
                 ways_to_go.pop(0)
-            presumption.controls = inner.observer.controls
+            presumption.controls = cast(BrowserEnvironment, environment).observer.controls
             presumed = presumption.of(action, seen)
             try:
                 step = await environment.step(action)
@@ -122,7 +133,7 @@ class Walks:
                 continue
             if simulation:
                 self.simulated += 1
-                self.sent += sum(effect.is_write for effect in step.effects)
+                self.sent += 0 if self._received else sum(effect.is_write for effect in step.effects)
             else:
                 wrote = self._is_write(step.effects, step.terminated)
                 presumption.note(action, seen, wrote=wrote, complete=False)
@@ -165,50 +176,33 @@ async def on_sites(name: str, quick: bool) -> Walks:
             steps = known[task.id.partition("?")[0]]
 
             def follow(environment: Environment, steps: list[Any] = steps) -> Next:
-                return lambda number, seen: meant(steps[number], seen, environment.actions) if number < len(steps) else None
+                async def following(number: int, seen: Observation) -> Action | None:
+                    return meant(steps[number], seen, environment.actions) if number < len(steps) else None
+
+                return following
 
             await walks.walk(environments, task, follow)
-            print(f"{task.id}: {len(walks.rows)} steps", file=sys.stderr, flush=True)
     return walks
 
 
 async def on_miniwob(quick: bool) -> Walks:
-    """Walk tasks of MiniWoB++ as the built-in agent acts."""
+    """Walk tasks of MiniWoB++ as the built-in agent acts, without random clicks."""
     walks = Walks("miniwob", lambda effects, terminated: terminated)
     agent = build_agent(Config(), lambda role: None)  # type: ignore[arg-type,return-value]
     tasks = [registry.task(f"miniwob/{name}?seed=3") for name in (MINIWOB[:5] if quick else MINIWOB)]
     async with registry.suite(tasks[0].id).environments(CONFIG.browser) as environments:
         for task in tasks:
-            for simulation in (False, True):
-                async with environments.open(simulation=simulation) as environment:
-                    await _as_agent(walks, agent, environment, task, simulation=simulation)
+
+            def follow(environment: Environment, task: Task = task) -> Next:
+                async def following(number: int, seen: Observation) -> Action | None:
+                    context = Context(task=task.shown, instruction=seen.instruction or task.instruction, observation=seen)
+                    found = await agent.policy.propose(context, environment.actions, 3)
+                    return max(found, key=lambda each: each.prior).action if found and number < MOST_OF_AGENT else None
+
+                return following
+
+            await walks.walk(environments, task, follow, clicks=0)
     return walks
-
-
-async def _as_agent(walks: Walks, agent: Any, environment: Environment, task: Task, *, simulation: bool) -> None:
-    seen, presumption = await environment.reset(task), WritePresumption(StepHistory())
-    for _ in range(6):
-        context = Context(task=task.shown, instruction=seen.instruction or task.instruction, observation=seen)
-        found = await agent.policy.propose(context, environment.actions, 3)
-        if not found or found[0].action.name == "stop":
-            return
-        action = max(found, key=lambda each: each.prior).action
-        presumption.controls = cast(BrowserEnvironment, environment).observer.controls
-        presumed = presumption.of(action, seen)
-        try:
-            step = await environment.step(action)
-        except ActionError:
-            return
-        if simulation:
-            walks.simulated += 1
-            walks.sent += sum(effect.is_write for effect in step.effects)
-        else:
-            label = next((f'{each.role} "{each.name}"' for each in seen.elements if each.id in action.elements), "")
-            row = {"task": task.id, "action": action.key, "element": label, "presumed": presumed.why if presumed else ""}
-            walks.rows.append({**row, "wrote": step.terminated})
-        if step.terminated or step.observation is None:
-            return
-        seen = step.observation
 
 
 @asynccontextmanager
@@ -226,29 +220,20 @@ async def on_wiki(folder: Path) -> Walks:
     """Walk the tasks of MoinMoin along their ways."""
     from third_party import received
 
-    walks = Walks("moin", on_moin)
-    live = Walks("moin", on_moin)
+    walks = Walks("moin", on_moin, received=lambda: len(received(folder / "wiki")))
     async with moin(folder / "wiki") as tasks:
         for task in tasks:
             way = ways.way(task.instruction)
 
             def follow(environment: Environment, way: list[ways.Step] = way) -> Next:
-                def following(number: int, seen: Observation) -> Action | None:
+                async def following(number: int, seen: Observation) -> Action | None:
                     text = ways.next_step(way, f"URL: {seen.url}\n{seen.text}")[1]
                     return environment.actions.parse(text) if text else None
 
                 return following
 
-            config = msgspec.structs.replace(CONFIG)
-            async with open_environments(task, config, benchmark=False) as environments:
-                async with environments.open(simulation=False) as environment:
-                    await walks._walk(environment, task, follow(environment), simulation=False)
-                before = len(received(folder / "wiki"))
-                async with environments.open(simulation=True) as environment:
-                    await live._walk(environment, task, follow(environment), simulation=True)
-                walks.sent += len(received(folder / "wiki")) - before
-            print(f"{task.id}: {len(walks.rows)} steps", file=sys.stderr, flush=True)
-    walks.simulated = live.simulated
+            async with open_environments(task, CONFIG, benchmark=False) as environments:
+                await walks.walk(environments, task, follow)
     return walks
 
 

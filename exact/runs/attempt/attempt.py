@@ -27,6 +27,7 @@ from exact.runs.attempt.workers import Workers
 from exact.runs.journal import events as ev
 from exact.runs.journal.counts import evaluations_in
 from exact.runs.journal.ledger import SELECTION
+from exact.runs.journal.watch import watched
 from exact.search.base import Done, Selection, Wait
 from exact.search.rules.validate import validate
 from exact.task import Outcome
@@ -89,9 +90,10 @@ class Attempt(AttemptContext):
         self._executor = Executor(self, slots, self._workers, snapshots, tell=self._tell)
         self._committer = Committer(self, slots, snapshots, repeat_uncertain=self.repeat_uncertain)
         try:
-            async with Prefetch(self, slots):
-                yield
-                await self._workers.stop()
+            with watched(self.mailbox.path, self.changed.fire):
+                async with Prefetch(self, slots):
+                    yield
+                    await self._workers.stop()
         finally:
             await self._workers.close()
             await slots.close()
@@ -131,6 +133,7 @@ class Attempt(AttemptContext):
 
     async def _ask_until_done(self) -> str:
         while True:
+            since = self.changed.count
             self._workers.collect()
             await self._workers.take_commands()
             if self.state.stopped:
@@ -147,7 +150,7 @@ class Attempt(AttemptContext):
                 case Done(reason) if not (self._workers.in_rounds and self._workers.busy):
                     return reason
                 case _:
-                    await self._workers.wait()
+                    await self._workers.wait(since)
 
     def _next(self) -> Selection | Wait | Done:
         """Return work for a free worker: what an interrupted run left open, then what the algorithm asks for."""

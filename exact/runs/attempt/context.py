@@ -52,14 +52,14 @@ class AttemptContext:
     moves: int = field(init=False, default=0)
     """Number of events that changed the search from outside. While it stays the same, an algorithm that waits is not asked again."""
     changed: Signal = field(init=False, default_factory=Signal)
-    """Fires with every event but an ask."""
+    """Fires with every event but an ask, and when viewers have sent commands."""
     _recalling: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
         self.mailbox = Mailbox(mailbox(self.journal.path), self.state.commanded)
         self.person = AttemptPerson(
             self.state, self.config.browser, self.record, self.blobs, ask=self.ask, take_commands=self.take_commands,
-            now=lambda: self.journal.now,
+            changed=self.changed, now=lambda: self.journal.now,
         )  # fmt: skip
         self.live = LiveEnvironment(
             self.environments, self.task, self.state, self.record, self.blobs, lambda: self.journal.now, self.person

@@ -17,6 +17,7 @@ from exact.config import BrowserConfig
 from exact.environments.person import PersonQuestion
 from exact.errors import ActionError
 from exact.reflection.record import action_label
+from exact.runs.attempt.signal import Signal
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
@@ -24,8 +25,6 @@ from exact.search.tree import Node
 
 Ask = Callable[[PersonQuestion], Awaitable[str | bool | None]]
 """Asks a person. Returns True or "yes" to allow, a text to answer a question; anything else refuses. It is cancelled when it is late."""
-POLL = 0.2
-"""Seconds between two looks at answers from the live view."""
 _YES = ("yes", "y", "true", "allow")
 
 
@@ -34,11 +33,15 @@ class AttemptPerson:
 
     def __init__(
         self, state: AttemptState, config: BrowserConfig, record: Callable[[ev.AnyEvent], None], blobs: Blobs, *,
-        ask: Ask | None, take_commands: Callable[[], None], now: Callable[[], float],
+        ask: Ask | None, take_commands: Callable[[], None], changed: Signal, now: Callable[[], float],
     ) -> None:  # fmt: skip
-        """Make a person. `ask`: a callback, None where only viewers answer. `take_commands`: journals what viewers have sent."""
+        """Make a person.
+
+        `ask`: a callback, None where only viewers answer. `take_commands`: journals what viewers have sent. `changed`: fires when they have
+        sent something.
+        """
         self._state, self._config, self._record, self._blobs = state, config, record, blobs
-        self._ask, self._take_commands, self._now = ask, take_commands, now
+        self._ask, self._take_commands, self._changed, self._now = ask, take_commands, changed, now
         self._turn = asyncio.Lock()
 
     async def allows(self, question: PersonQuestion) -> str:
@@ -75,6 +78,8 @@ class AttemptPerson:
     async def _first_answer(self, id: str, question: PersonQuestion) -> tuple[str | None, str]:
         """Return the first answer and who gave it; None where none came in time."""
         asking = asyncio.ensure_future(self._ask(question)) if self._ask else None
+        if asking is not None:
+            asking.add_done_callback(lambda _: self._changed.fire())
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._config.person_seconds):
@@ -84,7 +89,7 @@ class AttemptPerson:
                             return ("yes" if sent.command == "allow" else "no" if sent.command == "refuse" else sent.text), sent.by
                         if asking is not None and asking.done():
                             return _as_text(asking.result()), "callback"
-                        await (asyncio.wait({asking}, timeout=POLL) if asking else asyncio.sleep(POLL))
+                        await self._changed.wait()
             return None, ""
         finally:
             if asking is not None and not asking.done():

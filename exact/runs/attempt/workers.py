@@ -14,14 +14,11 @@ from typing import Any
 
 from exact.errors import BudgetExceeded
 from exact.runs.attempt.context import AttemptContext
-from exact.runs.attempt.deadline import is_past_deadline
+from exact.runs.attempt.deadline import deadline
 from exact.runs.journal import events as ev
 from exact.search.base import Done, Selection, Wait
 from exact.search.intervention import PRUNED
 from exact.search.tree import SearchError
-
-POLL = 0.2
-"""Seconds between two looks at viewers' commands while nothing else happens."""
 
 
 class Workers:
@@ -102,20 +99,26 @@ class Workers:
         """Cancel all work in flight and journal nothing, as if the process had ended."""
         await self._cancel(list(self._pieces))
 
-    async def wait(self) -> None:
-        """Wait until something changes or viewers' commands are due. Raises SearchError where nothing is in flight that could change."""
+    async def wait(self, since: int) -> None:
+        """Wait until something has changed since a count of the attempt's signal.
+
+        Raises SearchError where nothing is in flight that could change.
+        """
         if self.exceeded is not None:
             return
         if not self._pieces and not self._state.paused:
             raise SearchError("the search algorithm waits, but no work is in flight: correct its `ask`")
-        await self._wait_for_change()
+        await self._attempt.changed.wait(since)
 
     async def wait_while_paused(self) -> None:
         """Wait until no viewer's pause is in force, or time is used up."""
         self._attempt.take_commands()
-        while self._state.paused and not is_past_deadline(self._attempt):
-            await self._wait_for_change()
-            self._attempt.take_commands()
+        limit = deadline(self._attempt)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None if limit is None else limit.remaining):
+                while self._state.paused:
+                    await self._attempt.changed.wait()
+                    self._attempt.take_commands()
 
     async def take_commands(self) -> None:
         """Take viewers' commands, and cancel the work below what they pruned."""
@@ -134,8 +137,3 @@ class Workers:
         for id in ids:
             if id in self._state.tree.open:
                 self._attempt.record(ev.Released(selection=id))
-
-    async def _wait_for_change(self) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(POLL):
-                await self._attempt.changed.wait()

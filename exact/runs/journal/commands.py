@@ -74,15 +74,15 @@ class Mailbox:
 
     def __init__(self, path: Path, known: Collection[str] = ()) -> None:
         """Read commands from a path. `known`: ids of commands that were taken before."""
-        self._path, self._known = path, set(known)
+        self.path, self._known = path, set(known)
         self._end = 0
 
     def new(self) -> Iterator[Command]:
         """Yield the commands sent since the last call. An invalid line is skipped, since no line in this file may end a search."""
         try:
-            if self._path.stat().st_size <= self._end:
+            if self.path.stat().st_size <= self._end:
                 return
-            with self._path.open("rb") as file:
+            with self.path.open("rb") as file:
                 file.seek(self._end)
                 data = file.read()
         except OSError:

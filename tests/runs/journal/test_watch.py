@@ -1,0 +1,45 @@
+"""A file that other processes append to wakes its reader."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from exact.runs.journal import watch
+from exact.runs.journal.commands import send
+from exact.runs.journal.watch import watched
+
+
+@pytest.mark.parametrize("system", [True, False], ids=["by notices of the system", "by looks at the size"])
+async def test_each_change_of_a_file_wakes_its_reader_also_the_first(system: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not system:
+        monkeypatch.setattr(watch, "_notices", lambda path: None)
+        monkeypatch.setattr(watch, "POLL", 0.01)
+    elif (notices := watch._notices(tmp_path / "x")) is None:
+        pytest.skip("this system tells nothing of files")
+    else:
+        os.close(notices)
+    woken = asyncio.Event()
+    with watched(tmp_path / "commands.jsonl", woken.set):
+        for _ in range(3):
+            await asyncio.to_thread(send, tmp_path / "journal.jsonl", "pause")
+            async with asyncio.timeout(5):
+                await woken.wait()
+            woken.clear()
+    open_before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    with watched(tmp_path / "commands.jsonl", woken.set):
+        pass
+    assert not open_before or len(os.listdir("/proc/self/fd")) == open_before
+
+
+async def test_other_files_of_the_folder_wake_nobody_once_the_file_is_there(tmp_path: Path) -> None:
+    send(tmp_path / "journal.jsonl", "pause")
+    woken = asyncio.Event()
+    (tmp_path / "journal.jsonl").write_bytes(b"")
+    with watched(tmp_path / "commands.jsonl", woken.set):
+        (tmp_path / "journal.jsonl").write_bytes(b"x" * 100)
+        await asyncio.sleep(0.05)
+        assert not woken.is_set()

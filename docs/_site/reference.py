@@ -52,7 +52,8 @@ def api() -> str:
 def cli() -> str:
     """Return the page of the commands, as click knows them."""
     lines = ["# Command line", "", "`exact COMMAND --help` prints the same. `python -m exact` is the same command.", ""]
-    lines += ["Exit codes: 0 done, 1 an infrastructure failure, 2 wrong usage, 3 unsolved with `--fail-unsolved`, 130 interrupted.", ""]
+    codes = "0 done, 1 an infrastructure failure, 2 wrong usage, 3 unsolved with `--fail-unsolved`, 4 a person is needed, 130 interrupted"
+    lines += [f"Exit codes: {codes}.", ""]
     for name, (place, help) in COMMANDS.items():
         module, _, function = place.partition(":")
         lines += [f"## `exact {name}`", "", *_command(getattr(importlib.import_module(module), function), f"exact {name}", help)]

@@ -25,6 +25,8 @@ from exact.task import Task
 
 UNSOLVED = 3
 """Exit code with `--fail-unsolved` where an attempt was not solved."""
+NEEDS_USER = 4
+"""Exit code where an attempt ended at a page that only a person can pass."""
 
 
 def attempt(
@@ -58,6 +60,8 @@ def attempt(
         write_junit(lines, config.name, junit)
     if any(line.status == "failed" for line in lines):
         return 1
+    if any(line.status == "needs_user" for line in lines):
+        return NEEDS_USER
     return UNSOLVED if fail_unsolved and not all(map(is_solved, lines)) else 0
 
 
@@ -108,6 +112,6 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
                 watch=progress.event,
                 finished=finished,
                 repeat_uncertain=repeat_uncertain,
-                ask=terminal_person(config.browser),
+                ask=terminal_person(config.browser, progress.paused),
             )
             return await runner.run()

@@ -1,7 +1,7 @@
 """The command `exact`: finds the subcommand, runs it, and turns errors into one line and an exit code.
 
-Exit codes: 0 done, 1 infrastructure failure, 2 wrong usage, 3 not solved (with `--fail-unsolved`), 130 interrupted. The module of a
-subcommand is imported when the subcommand is called.
+Exit codes: 0 done, 1 infrastructure failure, 2 wrong usage, 3 not solved (with `--fail-unsolved`), 4 a person is needed, 130 interrupted.
+The module of a subcommand is imported when the subcommand is called.
 """
 
 from __future__ import annotations

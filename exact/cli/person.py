@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from exact.cli.terminal import echo
 from exact.config import BrowserConfig
@@ -16,34 +17,53 @@ _LONGEST = 400
 """Characters of one line that is shown."""
 
 
-def terminal_person(config: BrowserConfig) -> Callable[[PersonQuestion], Awaitable[str | bool | None]] | None:
-    """Return a function that asks at the terminal; None where nobody is asked, standard input is no terminal, or on Windows."""
-    wanted = config.confirm != "never" or config.ask_user
-    return ask_at_terminal if wanted and sys.platform != "win32" and sys.stdin.isatty() else None
+def terminal_person(
+    config: BrowserConfig, quiet: Callable[[], AbstractContextManager[None]] = nullcontext
+) -> Callable[[PersonQuestion], Awaitable[str | bool | None]] | None:
+    """Return a function that asks at the terminal; None where nobody is asked, standard input is no terminal, or on Windows.
+
+    `quiet`: a context in which nothing else is drawn on the terminal.
+    """
+    wanted = config.confirm != "never" or config.ask_user or config.confirm_marked
+    if not wanted or sys.platform == "win32" or not sys.stdin.isatty():
+        return None
+
+    async def ask(question: PersonQuestion) -> str | None:
+        with quiet():
+            return await ask_at_terminal(question, config.person_seconds)
+
+    return ask
 
 
-async def ask_at_terminal(question: PersonQuestion) -> str | None:
-    """Print a question and return the line that is typed. What was typed before the question is no answer to it."""
-    for line in shown(question):
+async def ask_at_terminal(question: PersonQuestion, seconds: float) -> str | None:
+    """Print a question and return the line that is typed. What was typed before the question is no answer to it.
+
+    `seconds`: time for an answer, which is printed; whoever calls this cancels it then.
+    """
+    _discard(sys.stdin.fileno())
+    for line in shown(question, seconds):
         echo(inert(line, _LONGEST), err=True)
-    return await _line()
+    try:
+        return await _line()
+    except asyncio.CancelledError:
+        echo("No answer is taken any more.", err=True)
+        raise
 
 
-def shown(question: PersonQuestion) -> list[str]:
-    """Return the lines of a question."""
+def shown(question: PersonQuestion, seconds: float) -> list[str]:
+    """Return the lines of a question that waits `seconds` for an answer."""
     if question.kind == "question":
-        return [f"The agent asks: {question.text}", "Type an answer and press Enter."]
+        return [f"The agent asks: {question.text}", f"Type an answer and press Enter, within {seconds:g} s."]
     lines = [f"Action: {question.text}"] if question.text else []
     if question.kind == "write":
         lines += [f"It sends {question.method} {question.url}", *(f"    {name}: {value}" for name, value in question.fields.items())]
-    return [*lines, "Do it? Type yes and press Enter; anything else refuses."]
+    return [*lines, f"Do it? [y/N] (anything but y or yes refuses, and so does no answer within {seconds:g} s)"]
 
 
 async def _line() -> str | None:
     """Return the next line of standard input; None at its end. A cancelled call reads nothing more."""
     loop, came = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
     file = sys.stdin.fileno()
-    _discard(file)
 
     def read() -> None:
         if not came.done():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -49,6 +50,17 @@ class RunProgress:
             self._live.stop()
         if kind is None:
             self._summary()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Draw no live line, so that a person can type."""
+        if self._live:
+            self._live.stop()
+        try:
+            yield
+        finally:
+            if self._live:
+                self._live.start()
 
     def event(self, task: Task, state: AttemptState, event: AnyEvent) -> None:
         """Show an event of an attempt."""

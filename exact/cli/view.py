@@ -14,13 +14,15 @@ from exact.cli.terminal import echo
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), default=Path("runs"), metavar="[RUN|DIR]")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on. Other machines need a token.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on. Other machines need the token to look too.")
 @click.option("--port", type=click.IntRange(0, 65535), default=7575, show_default=True, help="Port to listen on. 0 chooses a free one.")
 @click.option(
     "--allow-host", "hosts", multiple=True, metavar="NAME", help="Further host name by which browsers may reach the server. Repeatable."
 )
 @click.option(
-    "--token", envvar="EXACT_VIEW_TOKEN", help="Token that browsers must send. Default: none on a loopback address, otherwise a new one."
+    "--token",
+    envvar="EXACT_VIEW_TOKEN",
+    help="Token that browsers must send. Default: a new one, which a loopback address asks for commands only.",
 )
 @click.option("--look-only", is_flag=True, help="Accept no commands that pause or steer a search.")
 @click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
@@ -47,7 +49,8 @@ def view(
     if not path.is_dir():
         raise UsageError(f"no run and no folder of runs at {path}: give one, e.g. `exact view runs`")
     local = is_loopback(host)
-    token = token if token is not None else "" if local else secrets.token_urlsafe(24)
+    look_freely = local and token is None
+    token = token if token is not None else secrets.token_urlsafe(24)
     if not local and len(token) < 16:
         raise UsageError("a token for other machines needs at least 16 characters: omit --token to get a new one")
     try:
@@ -62,7 +65,7 @@ def view(
         if show:
             click.launch(address)
         config = uvicorn.Config(
-            application(path, hosts=known, token=token, orders=not look_only, metrics=exposition),
+            application(path, hosts=known, token=token, look_freely=look_freely, orders=not look_only, metrics=exposition),
             log_level="critical", ws="none", lifespan="off", timeout_graceful_shutdown=1, access_log=False, server_header=False,
         )  # fmt: skip
         uvicorn.Server(config).run(sockets=[listening])

@@ -176,6 +176,8 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     confirm: Literal["never", "writes", "always"] = "never"
     """What a person confirms before it is committed: nothing, each request that writes, or each action and each request that writes.
     Without a yes in `person_seconds` it is not done."""
+    confirm_marked: bool = False
+    """Ask a person before each action that is committed in a state whose observation the detector of injections marked."""
     requests_per_minute: AtLeastOne | None = None
     """Requests a minute to each origin outside the sandbox, of all environments together. Further ones wait. None: any number."""
     pages: AtLeastOne | None = None

@@ -14,16 +14,19 @@ from exact.report.model import data
 from exact.report.model.head import head
 from exact.report.model.model import caps, marks
 from exact.report.model.nodes import reflection_record, remembered, state
+from exact.report.model.people import people
 from exact.report.model.pictures import coded, opened
 from exact.report.model.reading import Reading
 from exact.report.model.steps import outside, steps, trouble
-from exact.report.model.text import Texts
+from exact.report.model.text import Texts, in_words
 from exact.report.page import fragments
 from exact.runs.journal.store import RunFolder
 from exact.task import Task
 
 LONGEST = 200_000
 """Maximum length of one text in the live view, in characters."""
+MOST_CANDIDATES = 20
+"""Maximum number of actions that a person is offered."""
 
 
 class Follower:
@@ -67,6 +70,7 @@ class Follower:
             nodes=tree,
             steps=committed,
             traces=outside(reading, tree),
+            people=people(reading),
             trouble=trouble(reading),
             reflections=tuple(reflection_record(reflected.reflection) for reflected in reading.state.reflected),
             timeline=reading.growth.timeline(),
@@ -112,6 +116,8 @@ class Follower:
             },
             "standing": self._standing(),
             "questions": [{"id": each.id, **msgspec.to_builtins(each.question)} for each in now.questions.values()],
+            "patience": self._reading.config.browser.person_seconds,
+            "candidates": self._candidates(),
             "commands": [{"id": each.id, "name": each.command, "node": each.node, "refused": each.refused} for each in said[-20:]],
         }
 
@@ -124,13 +130,20 @@ class Follower:
         except (JournalError, UnidentifiedImageError, OSError):
             return None
 
+    def _candidates(self) -> list[dict[str, str]]:
+        """Return the actions that the search considers at the present root, in the agent's notation and in words; the best one first."""
+        root = self._reading.state.tree.root
+        seen = self._reading.seen(root)
+        found = sorted((edge for edge in root.edges if not edge.closed), key=lambda edge: (-edge.visits, -edge.prior))
+        return [{"action": edge.action.key, "words": in_words(edge.action, seen)} for edge in found[:MOST_CANDIDATES]]
+
     def _standing(self) -> str:
         now = self._reading.state
         if now.finished is not None:
             return "ended"
         if now.ended is not None:
             return "judging"
-        return "stopping" if now.stopped else "paused" if now.paused else "searching"
+        return "stopping" if now.stopped else "paused" if now.paused else "asking a person" if now.questions else "searching"
 
     def _renew(self) -> None:
         """Rebuild the states that changed."""
@@ -156,7 +169,7 @@ class Follower:
         tree, top = tuple(self._states.values()), head(reading, self.task, committed)
         return data.Report(
             head=top, remembered=remembered(reading, top.headline), nodes=(), steps=committed,
-            traces=outside(reading, tree), trouble=trouble(reading),
+            traces=outside(reading, tree), people=people(reading), trouble=trouble(reading),
             reflections=tuple(reflection_record(reflected.reflection) for reflected in reading.state.reflected),
             timeline=(), limits={}, marks={}, texts=(), pictures={},
         )  # fmt: skip

@@ -38,6 +38,10 @@ READ_PAST = 10_000_000
 """Maximum number of bytes that are read past of an oversized body, so that the client receives the answer."""
 
 
+MAY_COMMAND = "exact.may_command"
+"""Key of a request's scope: whether it came with the token."""
+_WANTS_TOKEN = "this view wants its token: open the address that `exact view` printed"
+
 Metrics = Callable[[Path], tuple[str, str]]
 """Function that returns the metrics of a run, or of a folder of runs, and their media type."""
 
@@ -141,7 +145,9 @@ class View:
             )
         await feed.look()
         async with feed.lock:
-            now = {"epoch": feed.follower.epoch, "version": feed.follower.version, "orders": self.orders, **feed.follower.gauges()}
+            orders, why = self.orders and request.scope[MAY_COMMAND], _WANTS_TOKEN if self.orders else ""
+            epoch, version = feed.follower.epoch, feed.follower.version
+            now = {"epoch": epoch, "version": version, "orders": orders, "why": why, **feed.follower.gauges()}
             text = await asyncio.to_thread(page, feed.follower.report(), live=now)
         return HTMLResponse(text)
 
@@ -224,8 +230,8 @@ def _missing(what: str) -> Response:
 class Guarded:
     """Access control as ASGI middleware; see exact/report/live/access.py."""
 
-    def __init__(self, app: ASGIApp, *, hosts: Collection[str], token: str) -> None:
-        self._app, self._hosts, self._token = app, {host.lower() for host in hosts}, token
+    def __init__(self, app: ASGIApp, *, hosts: Collection[str], token: str, look_freely: bool) -> None:
+        self._app, self._hosts, self._token, self._look_freely = app, {host.lower() for host in hosts}, token, look_freely
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -242,8 +248,9 @@ class Guarded:
             await answer(scope, receive, send)
             return
         bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if not is_let_in(self._token, request.cookies.get(COOKIE) or bearer):
-            await PlainTextResponse("this view wants its token: open the address that `exact view` printed", 401)(scope, receive, send)
+        scope[MAY_COMMAND] = is_let_in(self._token, request.cookies.get(COOKIE) or bearer)
+        if not (scope[MAY_COMMAND] or (self._look_freely and scope["method"] in ("GET", "HEAD"))):
+            await PlainTextResponse(_WANTS_TOKEN, 401)(scope, receive, send)
             return
         await self._app(scope, receive, _sealing(send))
 
@@ -268,14 +275,17 @@ async def _told(request: Request, error: Exception) -> Response:
 
 
 def application(
-    path: Path, *, hosts: Collection[str] = (), token: str = "", orders: bool = True, metrics: Metrics | None = None
-) -> ASGIApp:
+    path: Path, *, hosts: Collection[str] = (), token: str = "", look_freely: bool = False, orders: bool = True,
+    metrics: Metrics | None = None,
+) -> ASGIApp:  # fmt: skip
     """Return the live view of a run, or of a folder of runs, as an ASGI application.
 
-    hosts: names of the view besides loopback. token: what a browser must send; empty: every client on this machine may look. orders:
-    whether the view takes commands. metrics: function behind the address `/metrics`; None: there is none.
+    hosts: names of the view besides loopback. token: what a browser must send; empty: every client on this machine may look and command.
+    look_freely: whether clients without the token may look. orders: whether the view takes commands. metrics: function behind the address
+    `/metrics`; None: there is none.
     """
     handlers: dict[Any, Callable[..., Any]] = {ExactError: _told}
     return Guarded(
-        Starlette(routes=View(path, orders=orders, metrics=metrics).routes(), exception_handlers=handlers), hosts=hosts, token=token
-    )
+        Starlette(routes=View(path, orders=orders, metrics=metrics).routes(), exception_handlers=handlers), hosts=hosts, token=token,
+        look_freely=look_freely,
+    )  # fmt: skip

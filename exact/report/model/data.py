@@ -355,6 +355,20 @@ class Picture(ReportPart, frozen=True, kw_only=True):
     """Height in pixels of the original, in which boxes are given."""
 
 
+class PersonPart(ReportPart, frozen=True, kw_only=True):
+    """One question to a person with its answer, or one command of theirs."""
+
+    seconds: float
+    """Seconds since the attempt began."""
+    by: str
+    """Who it was, in a few words; empty where nobody answered."""
+    words: str
+    outcome: str
+    """The answer, or why it was refused; empty for a command that was done."""
+    touched: bool
+    """Whether it changed what the agent did, so that the attempt has no score."""
+
+
 class Report(ReportPart, frozen=True, kw_only=True):
     """Report of one attempt at one task."""
 
@@ -363,6 +377,8 @@ class Report(ReportPart, frozen=True, kw_only=True):
     steps: tuple[CommittedStep, ...]
     traces: tuple[Trace, ...]
     """Writes that were sent, and everything that was blocked."""
+    people: tuple[PersonPart, ...]
+    """The part that people took, in order."""
     trouble: tuple[tuple[int, str, int], ...]
     """Failures and drifts: node, reason, count."""
     reflections: tuple[ReflectionRecord, ...]

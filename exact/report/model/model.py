@@ -9,6 +9,7 @@ from exact.observation import Box
 from exact.report.model import data
 from exact.report.model.head import head
 from exact.report.model.nodes import nodes, reflection_record, remembered
+from exact.report.model.people import people
 from exact.report.model.pictures import pictures
 from exact.report.model.reading import Reading
 from exact.report.model.steps import outside, steps, trouble
@@ -43,6 +44,7 @@ def report(
         nodes=tree,
         steps=committed,
         traces=outside(reading, tree),
+        people=people(reading),
         trouble=trouble(reading),
         reflections=tuple(reflection_record(reflected.reflection) for reflected in reading.state.reflected),
         remembered=remembered(reading, top.headline),

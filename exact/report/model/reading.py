@@ -55,6 +55,8 @@ class Reading:
         """Asks, tells and commits in order: equal searches have equal moves."""
         self.commands: dict[int, list[ev.Commanded]] = defaultdict(list)
         """Commands of viewers by the state that they concern; -1: the attempt."""
+        self.people: list[ev.Commanded | ev.PersonAsked | ev.PersonAnswered] = []
+        """What people were asked, answered and commanded, in order."""
         self._used: set[int] = set()
         """Selections whose result the search used."""
         self._seen: dict[str, Observation | None] = {}
@@ -119,6 +121,9 @@ class Reading:
                 self._used.add(event.selection)
             case ev.Commanded():
                 self.commands[event.node].append(event)
+                self.people.append(event)
+            case ev.PersonAsked() | ev.PersonAnswered():
+                self.people.append(event)
             case ev.SnapshotTaken():
                 self.kept.append(event)
             case ev.Prepared():

@@ -119,7 +119,7 @@ class Committer:
         """Return True where a fork may become the live environment: it rolls back, and may send all that the live one may."""
         capabilities = (await self._attempt.live.open()).capabilities
         browser = self._attempt.config.browser
-        return capabilities.isolated and not browser.never_writes and browser.confirm == "never"
+        return capabilities.isolated and not browser.never_writes and browser.confirm == "never" and not browser.confirm_marked
 
     async def _bring(self, slot: Slot, child: Node) -> bool:
         """Bring a slot to the committed child. Return True where it arrived and the arrival is verified."""

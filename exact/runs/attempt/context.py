@@ -114,8 +114,12 @@ class AttemptContext:
                 except ActionError as error:
                     return None, str(error)
             case "take":
-                seen = self.config.browser.headed and self.live.shows
-                return (BY_PERSON, "") if seen else (None, "nobody can see this browser: run with --watch")
+                seen = (self.config.browser.headed or self.config.browser.cdp_url) and self.live.shows
+                return (
+                    (BY_PERSON, "")
+                    if seen
+                    else (None, "nobody can see this browser: run with --watch, or in your own browser (browser.cdp_url)")
+                )
         return None, ""
 
     async def context(self, node: Node, kind: Kind, *, selection: int = -1, draw: int = 0, confirms: bool = False) -> Context:

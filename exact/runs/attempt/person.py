@@ -53,9 +53,11 @@ class AttemptPerson:
 
     async def allows_action(self, node: Node, edge: int) -> str:
         """Return why an action is not committed; empty where it is, or where actions need no yes."""
-        if self._config.confirm != "always" or node.edges[edge].action.name in ("stop", "ask_user", "person"):
+        marked = self._state.decided.marks if self._config.confirm_marked and self._state.decided is not None else ()
+        if not (marked or self._config.confirm == "always") or node.edges[edge].action.name in ("stop", "ask_user", "person"):
             return ""
-        return await self.allows(PersonQuestion(kind="action", text=self._label(node, edge)))
+        text = self._label(node, edge)
+        return await self.allows(PersonQuestion(kind="action", text=f"{text}, on a page that {' and '.join(marked)}" if marked else text))
 
     async def answer(self, question: PersonQuestion) -> str | None:
         """Return the answer to an agent's question; None where none came in time."""

@@ -331,6 +331,11 @@ class Commanded(Event, frozen=True, kw_only=True, tag="commanded"):
     refused: str = ""
     """Reason why it was not carried out; empty where it was."""
 
+    @property
+    def touches(self) -> bool:
+        """Whether it changes what the agent does, so that the attempt has no benchmark score."""
+        return not self.refused and self.command in ("expand", "prune", "instruct", "act", "take")
+
 
 class PersonAsked(Event, frozen=True, kw_only=True, tag="person_asked"):
     """`person_asked`: a person was asked whether a write or an action may be done, or a question of the agent."""

@@ -358,7 +358,7 @@ class AttemptState:
         self.commanded[event.id] = event
         if event.refused:
             return
-        self.touched += event.command in ("expand", "prune", "instruct", "act", "take")
+        self.touched += event.touches
         match event.command:
             case "pause" | "resume":
                 self.paused = event.command == "pause"

@@ -41,10 +41,17 @@ def form_of(node: DomNode, document: Document) -> DomNode | None:
 
 
 def _owner(node: DomNode, forms: Sequence[DomNode]) -> DomNode | None:
-    """Return the form of a control: the one that its attribute names, otherwise the innermost one around it."""
+    """Return the form of a control: the one that its attribute names, otherwise the innermost one around it.
+
+    A button whose `type` says that it submits may belong to a form that is not around it: a tag that was closed too early ended the form's
+    element, and the parser went on to give controls to the form. Then the last form before it is taken.
+    """
     if name := node.attributes.get("form"):
         return next((form for form in forms if form.attributes.get("id") == name), None)
-    return next((form for form in reversed(forms) if form.index < node.index < form.end), None)
+    around = next((form for form in reversed(forms) if form.index < node.index < form.end), None)
+    if around is None and node.attributes.get("type", "").lower() in _BUTTONS:
+        return next((form for form in reversed(forms) if form.index < node.index), None)
+    return around
 
 
 def _writes(node: DomNode, form: DomNode, kind: str) -> bool:

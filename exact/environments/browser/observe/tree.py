@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from exact.environments.browser.observe.captcha import captcha
 from exact.environments.browser.observe.colour import colour_word
 from exact.environments.browser.observe.dom import Document, DomNode
 from exact.environments.browser.observe.implied import implied_nodes
@@ -115,6 +116,8 @@ class _Tree:
     def _draft(self, node: DomNode, document: Document, holder: int, few: bool) -> _Draft | None:
         around = self.drafts[holder] if holder >= 0 else None
         depth = around.depth + 1 if around else 0
+        if asks := captcha(node, document):
+            return _Draft(node, document, "Iframe", flat(asks), holder, depth)
         found = self.accessible.get(node.backend)
         if found and not found.get("ignored"):
             role = str(found.get("role", {}).get("value", ""))

@@ -43,3 +43,15 @@ async def test_a_page_without_such_a_form_says_nothing_of_it(visit: Visit) -> No
     async with visit("<form><button>Go</button></form><button>On</button>") as (env, seen):
         assert seen.senders == ()
         assert (await do(env, f"click [{find(seen, 'On').id}]")).observation is not None
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<div><form method=post action=/p><div>Text</div></div><input type=submit value=OK></form>",
+        "<section><form method=post action=/p><p>Text</section><p><button type=submit>OK</button></form>",
+    ],
+)
+async def test_a_button_that_the_parser_gave_to_a_form_not_around_it_sends_that_form(page: str, visit: Visit) -> None:
+    async with visit(page) as (_, seen):
+        assert seen.senders == (find(seen, "OK").id,)

@@ -377,8 +377,6 @@ class Report(ReportPart, frozen=True, kw_only=True):
     steps: tuple[CommittedStep, ...]
     traces: tuple[Trace, ...]
     """Writes that were sent, and everything that was blocked."""
-    people: tuple[PersonPart, ...]
-    """The part that people took, in order."""
     trouble: tuple[tuple[int, str, int], ...]
     """Failures and drifts: node, reason, count."""
     reflections: tuple[ReflectionRecord, ...]
@@ -392,3 +390,5 @@ class Report(ReportPart, frozen=True, kw_only=True):
     """Elements with a box, by the number of a state's observation."""
     texts: tuple[str, ...]
     pictures: dict[str, Picture]
+    people: tuple[PersonPart, ...] = ()
+    """The part that people took, in order."""

@@ -14,15 +14,15 @@ from exact.config import BrowserConfig
 from exact.environments.browser.fork.init_process import DOWNLOADS
 from exact.environments.browser.fork.relay import Relay
 from exact.environments.browser.launch.context import context_options, grant_permissions, user_agent
-from exact.environments.browser.launch.launch import Browser, chromium_arguments
+from exact.environments.browser.launch.launch import Browser, chromium_arguments, target_of
 from exact.environments.browser.network.destinations import Destinations
 from exact.environments.browser.network.dial import Dialler
 from exact.environments.browser.network.interceptor import RequestInterceptor
 from exact.environments.browser.network.recording import Recording
 from exact.environments.browser.page.cdp import Cdp, CdpSession
 from exact.environments.browser.page.clipboard import Clipboard
-from exact.environments.browser.page.connection import CdpConnection, CdpState
 from exact.environments.browser.page.downloads import DownloadedFile
+from exact.environments.browser.page.websocket import CdpState, WebSocketConnection
 from exact.environments.sandbox import Sandbox
 from exact.environments.sandbox.idle import IdleTimer
 from exact.errors import EnvironmentFailure
@@ -109,7 +109,7 @@ class ForkedBrowser(Browser):
         playwright: PlaywrightBrowser,
         interceptor: RequestInterceptor,
         relay: Relay,
-        talk: CdpConnection,
+        talk: WebSocketConnection,
         context_id: str,
         *,
         targets: Sequence[str],
@@ -147,7 +147,7 @@ class ForkedBrowser(Browser):
         return self.playwright.contexts[0]
 
     async def attach(self, page: Page) -> CdpSession:
-        return await self._talk.attach(self._only[1] if self._only and self._only[0] is page else await _target(page))
+        return await self._talk.attach(self._only[1] if self._only and self._only[0] is page else await target_of(page))
 
     async def accept_downloads(self, context: str) -> None:
         """Do nothing: `open_context` did it."""
@@ -188,14 +188,6 @@ class ForkedBrowser(Browser):
         with suppress(Error):
             await self.playwright.close()
         await asyncio.to_thread(shutil.rmtree, self._artifacts, ignore_errors=True)
-
-
-async def _target(page: Page) -> str:
-    """Return the CDP id of a page's target, which Playwright does not expose."""
-    cdp = await page.context.new_cdp_session(page)
-    found = await cdp.send("Target.getTargetInfo")
-    await cdp.detach()
-    return str(found["targetInfo"]["targetId"])
 
 
 async def _reduce_motion(page: Page) -> None:

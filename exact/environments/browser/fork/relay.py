@@ -22,7 +22,7 @@ from exact.environments.browser.network.destinations import Destinations
 from exact.environments.browser.network.dial import Dialler
 from exact.environments.browser.network.interceptor import EVENTS
 from exact.environments.browser.network.port import LoopbackPort
-from exact.environments.browser.page.connection import CdpConnection, CdpState
+from exact.environments.browser.page.websocket import CdpState, WebSocketConnection
 from exact.environments.sandbox import Sandbox
 from exact.errors import EnvironmentFailure
 
@@ -49,7 +49,7 @@ class Relay:
         """
         self.sandbox = sandbox
         self.egress = Egress(self._pass, self._say, destinations or Destinations(), dialler or Dialler())
-        self.line = CdpConnection(self._tell_line, line or CdpState(), EVENTS)
+        self.line = WebSocketConnection(self._tell_line, line or CdpState(), EVENTS)
         self.lost = ""
         """The reason why the environment is gone or unusable; empty while it works."""
         self._ended = asyncio.Event()
@@ -64,7 +64,7 @@ class Relay:
         self._held = asyncio.Event()
         self._digests: dict[str, asyncio.Future[tuple[int, str]]] = {}
         self._writers: dict[int, asyncio.StreamWriter] = {}
-        self._lines: dict[int, CdpConnection] = {}
+        self._lines: dict[int, WebSocketConnection] = {}
         self._open = asyncio.Event()
         self._open.set()
         self._sending, self._telling = asyncio.Lock(), asyncio.Lock()
@@ -93,7 +93,7 @@ class Relay:
         except TimeoutError as error:
             raise EnvironmentFailure(f"the environment was not ready within {seconds:g} s") from error
 
-    async def speak(self, seconds: float = 30.0) -> CdpConnection:
+    async def speak(self, seconds: float = 30.0) -> WebSocketConnection:
         """Open the CDP connection that outlives a restore. Call `connect` first. Raises EnvironmentFailure."""
         try:
             async with asyncio.timeout(seconds):
@@ -102,10 +102,10 @@ class Relay:
             raise EnvironmentFailure(f"the browser did not answer within {seconds:g} s") from error
         return self.line
 
-    async def talk(self, seconds: float = 30.0) -> CdpConnection:
+    async def talk(self, seconds: float = 30.0) -> WebSocketConnection:
         """Open a further CDP connection, which ends with a restore. Call `connect` first. Raises EnvironmentFailure."""
         ident = next(_NUMBERS)
-        line = self._lines[ident] = CdpConnection(partial(self._tell, ident), CdpState())
+        line = self._lines[ident] = WebSocketConnection(partial(self._tell, ident), CdpState())
         try:
             async with asyncio.timeout(seconds):
                 await line.begin(self.path)

@@ -17,6 +17,7 @@ from exact.environments.browser.launch.context import context_options, grant_per
 from exact.environments.browser.launch.device import Devices, device_options
 from exact.environments.browser.launch.driver import start_driver
 from exact.environments.browser.launch.find import find_browser
+from exact.environments.browser.launch.pipe import shared_pipe
 from exact.environments.browser.launch.profile import find_profile, remove_profile
 from exact.environments.browser.launch.user_profile import UserProfile
 from exact.environments.browser.network.deny import DenyList
@@ -84,17 +85,19 @@ class Browser:
         cdp: CDPSession | CdpConnection,
         make_wall: Callable[[BrowserConfig], Wall] | None = None,
         *,
+        pipe: CdpConnection | None = None,
         devices: Devices | None = None,
         user_state: UserState | None = None,
     ) -> None:
         """Wrap a browser of Playwright's.
 
-        `cdp`: the browser's own session. `make_wall` makes the wall of a new context. `devices`: those that can be emulated. `user_state`
+        `cdp`: the browser's own session. `pipe`: a connection for sessions with pages that do without Playwright's driver. `make_wall`
+        makes the wall of a new context. `devices`: those that can be emulated. `user_state`
         returns the log-in of the person whose browser or profile it is.
         """
         self.devices, self.user_state = devices or {}, user_state
         self.playwright, self.interceptor, self.store, self._cdp = playwright, interceptor, store, cdp
-        self._make_wall = make_wall
+        self._make_wall, self._pipe = make_wall, pipe
         self._walls: dict[BrowserContext, Wall] = {}
         self._clipboard = SharedClipboard(playwright)
         self._closing: set[asyncio.Task[None]] = set()
@@ -140,7 +143,7 @@ class Browser:
 
     async def attach(self, page: Page) -> Cdp:
         """Return a new session with a page. Raises Playwright's Error."""
-        return await page.context.new_cdp_session(page)
+        return await self._pipe.attach(await target_of(page)) if self._pipe else await page.context.new_cdp_session(page)
 
     async def prepare_page(self, cdp: Cdp, config: BrowserConfig) -> None:
         """Set what a page needs besides the options of its context."""
@@ -170,7 +173,15 @@ class Browser:
         return self.playwright.version
 
 
-async def _process(cdp: CDPSession) -> int:
+async def target_of(page: Page) -> str:
+    """Return the CDP id of a page's target, which Playwright does not expose. Raises Playwright's Error."""
+    cdp = await page.context.new_cdp_session(page)
+    found = await cdp.send("Target.getTargetInfo")
+    await cdp.detach()
+    return str(found["targetInfo"]["targetId"])
+
+
+async def _process(cdp: CDPSession | CdpConnection) -> int:
     """Return the process id of a browser; 0 where it does not tell."""
     found = (await cdp.send("SystemInfo.getProcessInfo"))["processInfo"]
     return next((int(each["id"]) for each in found if each["type"] == "browser"), 0)
@@ -234,9 +245,10 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
         playwright = await last.enter_async_context(start_driver())
         nowhere = make_wall(config)
         last.callback(nowhere.close)
+        program, pipe = await last.enter_async_context(shared_pipe(str(executable), folder))
         try:
             browser = await playwright.chromium.launch(
-                executable_path=executable,
+                executable_path=program,
                 headless=not config.headed,
                 args=[*chromium_arguments({}), f"--proxy-server={nowhere.address}", *WALLED, *pin_arguments(pins)],
                 ignore_default_args=["--disable-ipc-flooding-protection"],  # a page that changes its address without end holds up others
@@ -248,7 +260,9 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
             raise EnvironmentFailure(f"{executable} does not start: {_first_line(error)}: try `{executable} --version`") from error
         process = 0
         try:
-            cdp = await browser.new_browser_cdp_session()
+            if pipe:
+                await pipe.begin()
+            cdp = pipe or await browser.new_browser_cdp_session()
             process = await _process(cdp)
             last.push_async_callback(remove_profile, await find_profile(cdp))
             interceptor = RequestInterceptor(cdp, recording_of(config.recording))
@@ -256,7 +270,7 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
             try:
                 store = LocalDownloadStore(str(downloads), cdp)
                 user = UserProfile(playwright, executable, config.profile, folder / "profile", nowhere.address) if config.profile else None
-                made = Browser(browser, interceptor, store, cdp, make_wall, devices=playwright.devices, user_state=user)
+                made = Browser(browser, interceptor, store, cdp, make_wall, pipe=pipe, devices=playwright.devices, user_state=user)
                 last.callback(made.close_walls)
                 yield made
             finally:

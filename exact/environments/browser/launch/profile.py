@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession
 
+    from exact.environments.browser.page.connection import CdpConnection
+
 _ARGUMENT = re.compile(r"--user-data-dir=(.*?playwright_chromiumdev_profile-\w+)")
 _REMOVAL_TIMEOUT = 2.0
 """Seconds within which remaining processes of a killed browser may still write into its profile."""
 
 
-async def find_profile(cdp: CDPSession) -> Path | None:
+async def find_profile(cdp: CDPSession | CdpConnection) -> Path | None:
     """Return the folder of the profile; None where it is not Playwright's. `cdp`: the browser's own session. Raises Playwright's Error."""
     found = _ARGUMENT.search((await cdp.send("SystemInfo.getInfo"))["commandLine"])
     return Path(found[1]) if found else None

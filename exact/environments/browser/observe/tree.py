@@ -311,7 +311,11 @@ def _in_svg(node: DomNode, document: Document) -> bool:
 
 def replace_surrogates(text: str) -> str:
     """Replace the halves of surrogate pairs in a text: scripts can make such strings, but files and models cannot hold them."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    try:
+        text.encode()  # the quickest way to tell that there are none
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def takes_typing(element: Element) -> bool:

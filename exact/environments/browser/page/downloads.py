@@ -15,6 +15,8 @@ from exact.errors import EnvironmentFailure
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession
 
+    from exact.environments.browser.page.connection import CdpConnection
+
 Event = dict[str, Any]
 
 
@@ -45,7 +47,7 @@ class DownloadStore(Protocol):
 class LocalDownloadStore:
     """A download folder on this machine."""
 
-    def __init__(self, folder: str, cdp: CDPSession) -> None:
+    def __init__(self, folder: str, cdp: CDPSession | CdpConnection) -> None:
         self.folder, self._cdp = folder, cdp
 
     async def take(self, id: str) -> DownloadedFile:

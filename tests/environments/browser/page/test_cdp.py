@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import Error
 
 from exact.environments.browser.page.cdp import CdpSession
-from exact.environments.browser.page.connection import CdpConnection, CdpState
+from exact.environments.browser.page.websocket import CdpState, WebSocketConnection
 
 
 class Browser:
@@ -19,7 +19,7 @@ class Browser:
 
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
-        self.line = CdpConnection(self.take, CdpState(b"", 0, True))
+        self.line = WebSocketConnection(self.take, CdpState(b"", 0, True))
 
     async def take(self, data: bytes) -> None:
         self.asked.append(json.loads(data[8 if data[1] & 127 == 126 else 6 :]))
@@ -101,3 +101,13 @@ async def test_a_browser_that_goes_takes_its_pages_along() -> None:
     for asking in (waiting, session.send("Page.disable")):
         with pytest.raises(Error, match="has been closed: the browser is gone"):
             await asking
+
+
+async def test_halves_of_surrogate_pairs_arrive_as_they_are() -> None:
+    browser = Browser()
+    session = await browser.attach("one")
+    asking = asyncio.ensure_future(session.send("Runtime.evaluate", {"expression": "'\ud83d'"}))
+    await asyncio.sleep(0)
+    browser.say(id=browser.asked[-1]["id"], result={"value": "\ud83d"}, sessionId="session of one")
+    assert await asking == {"value": "\ud83d"}
+    assert browser.asked[-1]["params"] == {"expression": "'\ud83d'"}

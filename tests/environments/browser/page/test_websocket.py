@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.environments.browser.page.connection import CdpConnection, CdpState
+from exact.environments.browser.page.websocket import CdpState, WebSocketConnection
 from exact.errors import EnvironmentFailure
 
 HEAD = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\n\r\n"
@@ -33,14 +33,14 @@ def test_a_connection_cut_anywhere_continues_in_another(sizes: list[int], cuts: 
     async def heard() -> list[int]:
         stream = HEAD + b"".join(framed({"method": "Said", "params": {"text": "x" * size}}) for size in sizes)
         found: list[int] = []
-        line, at = CdpConnection(nobody, CdpState()), 0
+        line, at = WebSocketConnection(nobody, CdpState()), 0
         line.on("Said", lambda event: found.append(len(event["text"])))
         for cut in [*cuts, len(stream)]:
             if piece := stream[at : at + cut]:
                 line.feed(piece)
             at += cut
             if at > switch:
-                line = CdpConnection(nobody, line.state)
+                line = WebSocketConnection(nobody, line.state)
                 line.on("Said", lambda event: found.append(len(event["text"])))
         return found
 
@@ -53,7 +53,7 @@ async def test_answers_reach_their_caller_and_answers_to_earlier_commands_are_dr
     async def send(data: bytes) -> None:
         sent.append(data)
 
-    line = CdpConnection(send, CdpState(b"", 5, True))
+    line = WebSocketConnection(send, CdpState(b"", 5, True))
     asking = asyncio.ensure_future(line.send("Fetch.enable", {"text": "y" * 200}))
     await asyncio.sleep(0)
     number = json.loads(sent[0][8:])["id"]
@@ -67,7 +67,7 @@ async def test_answers_reach_their_caller_and_answers_to_earlier_commands_are_dr
 
 
 async def test_events_wait_until_they_are_requested() -> None:
-    line, found = CdpConnection(nobody, CdpState(b"", 0, True), ("Said", "Other")), list[Any]()
+    line, found = WebSocketConnection(nobody, CdpState(b"", 0, True), ("Said", "Other")), list[Any]()
     line.feed(framed({"method": "Said", "params": {"n": 1}}) + framed({"method": "Changed", "params": {"n": 2}}))
     assert len(line._unhandled) == 1, "what nobody will ask about is not kept"
     line.on("Other", found.append)
@@ -77,7 +77,7 @@ async def test_events_wait_until_they_are_requested() -> None:
 
 @pytest.mark.parametrize("end", [b"", b"\x88\x00"])
 async def test_a_closed_browser_is_reported_to_waiting_and_to_later_callers(end: bytes) -> None:
-    line = CdpConnection(nobody, CdpState(b"", 0, True))
+    line = WebSocketConnection(nobody, CdpState(b"", 0, True))
     asking = asyncio.ensure_future(line.send("Fetch.enable"))
     await asyncio.sleep(0)
     line.feed(end)
@@ -87,7 +87,7 @@ async def test_a_closed_browser_is_reported_to_waiting_and_to_later_callers(end:
 
 
 async def test_a_browser_that_refuses_is_named() -> None:
-    line = CdpConnection(nobody, CdpState())
+    line = WebSocketConnection(nobody, CdpState())
     beginning = asyncio.ensure_future(line.begin("/devtools/browser/1"))
     await asyncio.sleep(0)
     line.feed(b"HTTP/1.1 404 Not Found\r\n\r\n")

@@ -1,0 +1,217 @@
+"""The pipe of a launched browser, which Playwright's driver and this process share.
+
+Playwright launches the browser and talks to it over a pipe. The program that it launches hands that pipe to this process and becomes the
+browser on another one. Messages of the driver are passed on as they are. Commands of our own go the same way with numbers and sessions that
+the driver does not use, so they do without its relay, and no port is opened for them.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import os
+import shlex
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from exact.environments.browser.launch import hand_over
+from exact.environments.browser.page.connection import CdpConnection, decoded
+from exact.errors import EnvironmentFailure
+
+_FIRST_NUMBER = 1 << 30
+"""Numbers of our own commands are above this one, those of the driver below it."""
+_MESSAGE = 512 << 20
+"""Most bytes of one message of the browser."""
+_PIPE = 1 << 20
+"""Bytes that a pipe holds, where the system allows it."""
+_AHEAD = 4 << 20
+"""Bytes that wait for one side, after which no more is read from the other."""
+_SECONDS = 10.0
+"""Seconds that the exchange of the pipes may take."""
+_GONE = "the browser is gone"
+
+
+class SharedPipe(CdpConnection):
+    """The two pipes, and our own commands between the messages of the driver. Made by `shared_pipe`."""
+
+    def __init__(self) -> None:
+        super().__init__(_FIRST_NUMBER)
+        self._driver, self._browser = _Side(self._from_driver, self._ended), _Side(self._from_browser, self._ended)
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Take the driver's pipe from the program that it launched, and give the browser its own."""
+        loop = asyncio.get_running_loop()
+        while True:
+            line, _ = await loop.sock_accept(listener)
+            with line:
+                if line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8] != os.getuid().to_bytes(4, sys.byteorder):
+                    continue  # another user of this machine
+                line.settimeout(_SECONDS)
+                ends = await asyncio.to_thread(_exchange, line)
+                break
+        self._driver.slow, self._browser.slow = self._browser.pause, self._driver.pause
+        await self._browser.open(ends[2], ends[3])
+        await self._driver.open(ends[0], ends[1])  # last, for it has something to say at once
+
+    async def begin(self) -> None:
+        """Open a session of our own with the browser, once it has started. Raises EnvironmentFailure."""
+        self._root = str((await self.send("Target.attachToBrowserTarget"))["sessionId"])
+
+    def close(self) -> None:
+        """Close the pipes: a browser that still runs ends. Later commands fail."""
+        self.fail(_GONE)
+        self._driver.close()
+        self._browser.close()
+
+    async def _write(self, text: bytes) -> None:
+        self._browser.write(text + b"\0")
+
+    def _from_driver(self, messages: list[bytes]) -> None:
+        self._browser.write(b"\0".join((*messages, b"")))
+
+    def _from_browser(self, messages: list[bytes]) -> None:
+        own = [self._is_own(message) for message in messages]
+        others = [message for message, ours in zip(messages, own, strict=True) if not ours]
+        if others:
+            self._driver.write(b"\0".join((*others, b"")))
+        for message, ours in zip(messages, own, strict=True):
+            if ours:  # each in a turn of its own, so that a handler that fails keeps no other from its message
+                asyncio.get_running_loop().call_soon(self._take, message)
+
+    def _take(self, message: bytes) -> None:
+        try:
+            found = decoded(message)
+        except (ValueError, RecursionError):
+            self.fail("the browser sent a message that cannot be read")
+        else:
+            self._receive(found)
+
+    def _is_own(self, message: bytes) -> bool:
+        """Return whether a message answers a command of ours, or is an event of one of our sessions. The session stands at its end."""
+        if message.startswith(b'{"id":'):
+            number = message[6 : message.find(b",", 6)]
+            return number.isdigit() and int(number) > _FIRST_NUMBER
+        head, _, session = message.rpartition(b',"sessionId":"')
+        name = session[:-2].decode("utf-8", "replace")
+        return bool(head) and session.endswith(b'"}') and (name == self._root or name in self._sessions)
+
+    def _ended(self) -> None:
+        self.close()
+
+
+class _Side(asyncio.Protocol):
+    """One of the two programs that this process is between."""
+
+    def __init__(self, take: Callable[[list[bytes]], None], ended: Callable[[], None]) -> None:
+        self._take, self._ended = take, ended
+        self._reading: asyncio.ReadTransport | None = None
+        self._writing: asyncio.WriteTransport | None = None
+        self._received = bytearray()
+        self.slow: Callable[[bool], None] = lambda _: None
+        """Is told whether more waits to be written than is good."""
+
+    async def open(self, reading: int, writing: int) -> None:
+        """Begin to read from one descriptor and to write to the other."""
+        loop = asyncio.get_running_loop()
+        self._writing, _ = await loop.connect_write_pipe(lambda: _Writing(self), os.fdopen(writing, "wb", 0))
+        self._writing.set_write_buffer_limits(_AHEAD)
+        self._reading, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(reading, "rb", 0))
+
+    def write(self, data: bytes) -> None:
+        """Send messages. Those for a side that is closed are dropped."""
+        if self._writing and not self._writing.is_closing():
+            self._writing.write(data)
+
+    def pause(self, paused: bool) -> None:
+        """Read no more until this is called again with False."""
+        if self._reading and not self._reading.is_closing():
+            (self._reading.pause_reading if paused else self._reading.resume_reading)()
+
+    def close(self) -> None:
+        """Close both descriptors."""
+        for each in (self._reading, self._writing):
+            if each and not each.is_closing():
+                each.close()
+
+    def data_received(self, data: bytes) -> None:
+        *whole, rest = data.split(b"\0")
+        if whole:
+            whole[0] = bytes(self._received) + whole[0]
+            self._received = bytearray(rest)
+            self._take(whole)
+        else:
+            self._received += rest
+        if len(self._received) > _MESSAGE:
+            self._ended()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._ended()
+
+
+class _Writing(asyncio.BaseProtocol):
+    """Tells how much waits to be written to a side."""
+
+    def __init__(self, side: _Side) -> None:
+        self._side = side
+
+    def pause_writing(self) -> None:
+        self._side.slow(True)
+
+    def resume_writing(self) -> None:
+        self._side.slow(False)
+
+
+@asynccontextmanager
+async def shared_pipe(executable: str, folder: Path) -> AsyncIterator[tuple[str, SharedPipe | None]]:
+    """Yield the program to launch in place of a browser, and the pipe to it.
+
+    The browser itself and None where the system cannot hand pipes over, or runs no programs of `folder`.
+    """
+    program = folder / "browser.sh"
+    if sys.platform != "linux" or not await asyncio.to_thread(_is_runnable, program, executable, name := os.urandom(16).hex()):
+        yield executable, None
+        return
+    pipe = SharedPipe()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.setblocking(False)
+        listener.bind("\0" + name)
+        listener.listen(1)
+        serving = asyncio.ensure_future(pipe.serve(listener))
+        try:
+            yield str(program), pipe
+        finally:
+            serving.cancel()
+            with suppress(asyncio.CancelledError, OSError, EnvironmentFailure):
+                await serving
+            pipe.close()
+
+
+def _is_runnable(program: Path, executable: str, name: str) -> bool:
+    """Write the program that is launched. Return whether it may run: folders for temporary files need not allow it."""
+    command = shlex.join((sys.executable, "-I", "-S", hand_over.__file__, name, executable))
+    program.write_text(f'#!/bin/sh\nexec {command} "$@"\n', "utf-8")
+    program.chmod(0o700)
+    return bool(sys.executable) and os.access(program, os.X_OK)
+
+
+def _exchange(line: socket.socket) -> tuple[int, int, int, int]:
+    """Return the descriptors of the driver and of the browser, each to read from and to write to. Raises OSError."""
+    import fcntl  # which Windows does not have
+
+    _, ancillary, _, _ = line.recvmsg(1, socket.CMSG_SPACE(8), socket.MSG_CMSG_CLOEXEC)
+    driver = array.array("i")
+    for _, _, data in ancillary:
+        driver.frombytes(data)
+    (commands, sent), (answered, answers) = os.pipe(), os.pipe()
+    try:
+        for each in (commands, answered):
+            with suppress(OSError):
+                fcntl.fcntl(each, fcntl.F_SETPIPE_SZ, _PIPE)
+        line.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [commands, answers]))])
+    finally:
+        os.close(commands)
+        os.close(answers)
+    return driver[0], driver[1], answered, sent

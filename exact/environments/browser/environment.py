@@ -400,6 +400,6 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             except Error as error:
                 self._terminated = True
                 why = timeouts.broken or first_line(error)
-                if not self.tabs.browser.playwright.is_connected():
+                if self.tabs.browser.is_gone:
                     why = "the browser is gone: launch it again"
                 raise EnvironmentFailure(f"{what}: {why}") from error

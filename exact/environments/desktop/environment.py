@@ -12,6 +12,7 @@ from exact.action import Action
 from exact.environments.desktop.accessibility import Accessibility, Silent
 from exact.environments.desktop.act import act
 from exact.environments.desktop.grammar import SPACES, Space
+from exact.environments.desktop.pyautogui import read_pyautogui
 from exact.environments.desktop.reach import DesktopContext
 from exact.environments.desktop.rest import changes, settle
 from exact.environments.desktop.roles import SHOWING
@@ -88,17 +89,26 @@ class Desktop:
         if self._over:
             raise ActionError("the episode is over: reset first")
         chosen = self._space.action(action["name"], *action["args"])
-        if self._space.is_final(chosen):
+        events = self._events(chosen)
+        if any(event.name in ("stop", "fail") for event in events):
             self._over = True
             return {"observation": None, "terminated": True}
         self._session.check()
         try:
-            act(DesktopContext(self._screen, self._bus, self._seen, self._rest, self._wait), chosen)
+            for number, event in enumerate(events):
+                if number:
+                    self._rest()
+                    self._seen = self._look() if event.name == "type" else self._seen  # where the text goes
+                act(DesktopContext(self._screen, self._bus, self._seen, self._rest, self._wait), event)
             observation = self.observe()
         except Silent as silent:
             raise self._hung(silent, chosen) from None
         info = {} if self._rested else {"unsettled": f"still changing after {self._settle_seconds:g} s"}
         return {"observation": observation, "info": info}
+
+    def _events(self, action: Action) -> tuple[Action, ...]:
+        """Return the input events of an action: those of a program, else itself. Raises ActionError."""
+        return read_pyautogui(str(action.args[0]), self._size, self._screen.pointer()) if action.name == "python" else (action,)
 
     def observe(self) -> dict[str, Any]:
         """Return the desktop's observation once it is idle."""

@@ -1,4 +1,4 @@
-"""The actions of a desktop: on elements, as in a browser, or by coordinates, as in OSWorld's `computer_13`."""
+"""The actions of a desktop: on elements, as in a browser, by coordinates, as in OSWorld's `computer_13`, or as programs of `pyautogui`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Literal
 
 from exact.action import ActionSpace, Parameter, Verb
 from exact.environments.browser.act.grammar import CHORD_GRAMMAR, chord
+from exact.environments.code import python
 from exact.errors import ActionError
 
 Args = tuple[str | float, ...]
 
-Space = Literal["elements", "computer_13"]
+Space = Literal["elements", "computer_13", "pyautogui"]
 
 _FURTHEST, _MOST = 9_999, 9
 _BUTTONS = "left|middle|right"
@@ -54,6 +55,7 @@ _TYPE = Verb(name="type", form=(_TEXT,), help="type a text where the focus is")
 _POINT = (_NUMBER, _NUMBER)
 _CLICK_AT = Verb(name="click_at", form=_POINT, normalise=_point, help="click a point, in pixels from the top left of the screen")
 _WAIT = Verb(name="wait", help="wait until the screen changes, at most a second")
+_FAIL = Verb(name="fail", final=True, help="end the task: it cannot be done")
 _STOP = Verb(name="stop", form=(_TEXT,), final=True, help="end the task, with the answer if one was asked for")
 
 ELEMENT_ACTIONS = ActionSpace(
@@ -103,10 +105,20 @@ COMPUTER_13 = ActionSpace(
         Verb(name="key_down", form=(_TEXT,), normalise=_key, grammar=CHORD_GRAMMAR, help="press a key and hold it"),
         Verb(name="key_up", form=(_TEXT,), normalise=_key, grammar=CHORD_GRAMMAR, help="let a key go"),
         _WAIT,
-        Verb(name="fail", final=True, help="end the task: it cannot be done"),
+        _FAIL,
         _STOP,
     )
 )
 """Actions by points of the screen. `computer13.read_computer13` reads OSWorld's own form of an action."""
 
-SPACES: dict[Space, ActionSpace] = {"elements": ELEMENT_ACTIONS, "computer_13": COMPUTER_13}
+PYAUTOGUI = ActionSpace(
+    (
+        python("moves mouse and keyboard by pyautogui, which is imported, as is time; calls, numbers, texts and for loops over them only"),
+        _WAIT,
+        _FAIL,
+        _STOP,
+    )
+)
+"""Programs. `pyautogui.read_pyautogui` reads them as input events."""
+
+SPACES: dict[Space, ActionSpace] = {"elements": ELEMENT_ACTIONS, "computer_13": COMPUTER_13, "pyautogui": PYAUTOGUI}

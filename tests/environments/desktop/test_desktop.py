@@ -191,6 +191,23 @@ async def test_the_thirteen_actions_of_osworld_move_the_real_pointer_and_keys(ha
         assert (await environment.step(computer13("FAIL")[0])).terminated
 
 
+async def test_a_program_of_pyautogui_moves_the_real_pointer_and_keys(has_desktop: None) -> None:
+    async with desktop_factory(actions="pyautogui") as environments, environments.open(simulation=True) as environment:
+        seen = await environment.reset(desktop_task(EDITOR))
+        box = next(each.box for each in seen.elements if each.role == "textbox")
+        assert box is not None
+        program = (
+            f"import pyautogui, time\npyautogui.click({box.x + 5}, {box.y + 5})\npyautogui.hotkey('ctrl', 'a')\n"
+            "for word in ['a<b', 'ä']:\n    pyautogui.write(word + '\\n')\n    time.sleep(0.1)"
+        )
+        with pytest.raises(ActionError, match="import os"):
+            await environment.step(environment.actions.action("python", program + "\nimport os"))
+        transition = await environment.step(environment.actions.action("python", program))
+        assert value_of(transition.observation) == "a<b\nä\n"
+        assert (await environment.step(environment.actions.action("python", "pyautogui.press('esc')"))).observation is not None
+        assert (await environment.step(environment.actions.action("fail"))).terminated
+
+
 async def test_dragging_takes_what_lies_between_two_points(has_desktop: None) -> None:
     async with desktop_factory(actions="computer_13") as environments, environments.open(simulation=True) as environment:
         seen = await environment.reset(desktop_task(EDITOR))

@@ -168,6 +168,11 @@ class Browser:
             self._walls.popitem()[1].close()
 
     @property
+    def is_gone(self) -> bool:
+        """Return whether the browser has ended. Playwright hears of it later than the pipe."""
+        return not self.playwright.is_connected() or (self._pipe is not None and self._pipe.is_lost)
+
+    @property
     def version(self) -> str:
         """The version that the browser reports: `156.0.7000.0`."""
         return self.playwright.version

@@ -66,6 +66,11 @@ class CdpConnection(ABC):
         session = self._sessions[id] = CdpSession(partial(self._ask, id))
         return session
 
+    @property
+    def is_lost(self) -> bool:
+        """Return whether the browser is gone."""
+        return bool(self._lost)
+
     def fail(self, why: str) -> None:
         """Fail all pending and later commands: the connection is lost. `why` is the reason."""
         self._lost = self._lost or why

@@ -11,6 +11,7 @@ from exact.environments.browser.act.act import act
 from exact.environments.browser.act.context import ActionContext
 from exact.environments.browser.act.partial import PartialAction
 from exact.environments.browser.observer import Observer
+from exact.environments.browser.page.cdp import TOO_LARGE, PageTooLarge
 from exact.environments.browser.page.clipboard import Clipboard
 from exact.environments.browser.page.tab import Tab
 from exact.environments.browser.secrets import SecretMasking
@@ -92,7 +93,13 @@ class Interaction:
             tab = tabs.present
             try:
                 observation, over = await self.observer.observe_page(tabs.config, tabs.downloads, tabs.setup.terminated)
+            except PageTooLarge:
+                tab.mark_unreadable()
+                continue
             except Error as error:
+                if TOO_LARGE in str(error) and not tab.is_unreadable:
+                    tab.mark_unreadable()
+                    continue
                 if not (tab.is_navigation_error(error) or await tabs.window.recovers_from(tab, error)):
                     raise
                 if asyncio.get_running_loop().time() > last:

@@ -18,13 +18,14 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from exact.environments.browser.launch import hand_over
-from exact.environments.browser.page.connection import CdpConnection, decoded
+from exact.environments.browser.page.cdp import MOST_BYTES
+from exact.environments.browser.page.connection import KEPT, CdpConnection, decoded, refused
 from exact.errors import EnvironmentFailure
 
 _FIRST_NUMBER = 1 << 30
 """Numbers of our own commands are above this one, those of the driver below it."""
 _MESSAGE = 512 << 20
-"""Most bytes of one message of the browser."""
+"""Most bytes of one message of the driver."""
 _PIPE = 1 << 20
 """Bytes that a pipe holds, where the system allows it."""
 _AHEAD = 4 << 20
@@ -39,7 +40,8 @@ class SharedPipe(CdpConnection):
 
     def __init__(self) -> None:
         super().__init__(_FIRST_NUMBER)
-        self._driver, self._browser = _Side(self._from_driver, self._ended), _Side(self._from_browser, self._ended)
+        self._driver = _Side(self._from_driver, self._ended)
+        self._browser = _Side(self._from_browser, self._ended, MOST_BYTES)
 
     async def serve(self, listener: socket.socket) -> None:
         """Take the driver's pipe from the program that it launched, and give the browser its own."""
@@ -105,8 +107,11 @@ class SharedPipe(CdpConnection):
 class _Side(asyncio.Protocol):
     """One of the two programs that this process is between."""
 
-    def __init__(self, take: Callable[[list[bytes]], None], ended: Callable[[], None]) -> None:
-        self._take, self._ended = take, ended
+    def __init__(self, take: Callable[[list[bytes]], None], ended: Callable[[], None], most: int = 0) -> None:
+        """Take both handlers. `most`: bytes of a message above which it is replaced by an error, or dropped; 0: none is."""
+        self._take, self._ended, self._most = take, ended, most
+        self._dropped = 0
+        """Bytes of the present message that were dropped: it is too large."""
         self._reading: asyncio.ReadTransport | None = None
         self._writing: asyncio.WriteTransport | None = None
         self._received = bytearray()
@@ -139,12 +144,28 @@ class _Side(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         *whole, rest = data.split(b"\0")
         if whole:
-            whole[0] = bytes(self._received) + whole[0]
+            self._received += whole[0]
+            whole[0] = self._message()
             self._received = bytearray(rest)
-            self._take(whole)
+            self._take([each for each in whole if each])
         else:
             self._received += rest
-        if len(self._received) > _MESSAGE:
+            self._bound()
+
+    def _message(self) -> bytes:
+        """Return the message that has come, or the error in its place; empty for an event that is too large."""
+        dropped, self._dropped = self._dropped, 0
+        if not dropped:
+            return bytes(self._received)
+        return refused(bytes(self._received[:KEPT]), bytes(self._received[-KEPT:]), len(self._received) + dropped)
+
+    def _bound(self) -> None:
+        """Keep no more than the ends of a message that is too large."""
+        size = len(self._received)
+        if self._most and size > (2 * _AHEAD if self._dropped else self._most):
+            del self._received[KEPT:-KEPT]
+            self._dropped += size - len(self._received)
+        elif size > _MESSAGE:
             self._ended()
 
     def connection_lost(self, exc: Exception | None) -> None:

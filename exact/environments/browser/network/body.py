@@ -10,6 +10,7 @@ import base64
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from exact.environments.browser.page.cdp import MOST_BYTES
 from exact.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ _BLOCKS = (4096, 64, 1)
 request reads what the one before has read at once."""
 _WHOLE = 1 << 20
 """Size in bytes of the blocks in which a body is read that comes in time."""
+_AT_ONCE = MOST_BYTES // 2
+"""Bytes of the largest body that comes in one message."""
 _STALL = 1.0
 """Seconds without a block after which a slow body has come as far as it will."""
 
@@ -65,10 +68,10 @@ class Bodies:
     async def whole(self, event: dict[str, Any], most: int) -> bytes:
         """Return a body once it is complete. `most`: bytes. Raises BodyTooLarge; may raise Playwright's Error."""
         id, length = event["requestId"], _length(event)
-        if length is not None and length <= most:
+        if length is not None and length <= min(most, _AT_ONCE):
             found = await self._cdp.send("Fetch.getResponseBody", {"requestId": id})
             return base64.b64decode(found["body"]) if found["base64Encoded"] else found["body"].encode()
-        if length is not None:
+        if length is not None and length > most:
             raise BodyTooLarge
         stream, body = (await self._cdp.send("Fetch.takeResponseBodyAsStream", {"requestId": id}))["stream"], bytearray()
         while True:

@@ -13,7 +13,7 @@ from exact.environments.browser.observe.html import page_html
 from exact.environments.browser.observe.media import MediaStates
 from exact.environments.browser.observe.redaction import Redaction
 from exact.environments.browser.observe.tree import build_elements, replace_surrogates
-from exact.environments.browser.page.cdp import raw_send
+from exact.environments.browser.page.cdp import PageTooLarge, raw_send
 from exact.environments.browser.page.ids import Ids
 from exact.environments.browser.page.tab import Tab
 from exact.observation import Box, Element
@@ -54,13 +54,16 @@ def build_capture(
 ) -> Capture:
     """Build the capture from the answers to `capture_commands`. New elements get new ids.
 
-    `hide` removes from a text of the HTML what an agent may not read. `media`: what `read_media` returned for the page.
+    `hide` removes from a text of the HTML what an agent may not read. `media`: what `read_media` returned for the page. Raises PageTooLarge
+    for elements with too much to say, of a page that is not cut yet.
     """
     snapshot, *trees = answers
     documents = read_documents(snapshot, Box(0, 0, config.width, config.height))
     nodes = [node for tree in trees for node in tree["nodes"]]
     redaction = Redaction.for_page(documents, nodes) if config.mask else None
     elements = build_elements(documents, nodes, ids, tab.index, tab.traffic.documents, redaction, media or {})
+    if sum(len(each.name) + len(each.value or "") for each in elements) > config.page_characters and not is_too_large(tab, config):
+        raise PageTooLarge
     title = replace_surrogates(documents[0].title)
     text = ""
     if config.html:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection
@@ -16,8 +17,22 @@ from typing import Any
 
 import msgspec
 
-from exact.environments.browser.page.cdp import NO_SESSION, CdpSession
+from exact.environments.browser.page.cdp import MOST_BYTES, NO_SESSION, TOO_LARGE, CdpSession
 from exact.errors import EnvironmentFailure
+
+KEPT = 4096
+"""Bytes of both ends of a message that is too large, which tell what it answers."""
+_ANSWER, _SESSION = re.compile(rb'\{"id":\s?(\d+),'), re.compile(rb'"sessionId":"(\w+)"\}$')
+
+
+def refused(head: bytes, tail: bytes, size: int) -> bytes:
+    """Return the error in the place of an answer that is too large, by its ends and its size in bytes; empty for an event."""
+    answer, session = _ANSWER.match(head), _SESSION.search(tail)
+    if not answer:
+        return b""
+    text = f"{TOO_LARGE}: {size:,} bytes, of which at most {MOST_BYTES:,} are read"
+    of = {"sessionId": session[1].decode()} if session else {}
+    return json.dumps({"id": int(answer[1]), "error": {"code": -32000, "message": text}, **of}, separators=(",", ":")).encode()
 
 
 def decoded(message: bytes) -> dict[str, Any]:

@@ -13,12 +13,13 @@ import struct
 from collections.abc import Awaitable, Callable, Collection
 from typing import NamedTuple
 
-from exact.environments.browser.page.connection import CdpConnection, decoded
+from exact.environments.browser.page.cdp import MOST_BYTES
+from exact.environments.browser.page.connection import KEPT, CdpConnection, decoded, refused
 
 _NUMBER_STEP = 1 << 20
 """Added to the numbers of commands at a restore, so that answers to earlier commands are ignored."""
 MESSAGE = 128 << 20
-"""Most bytes of one message of a browser. A document of 20 MB comes as 27 MB."""
+"""Bytes of a message above which a browser counts as broken. Below, one above MOST_BYTES is dropped."""
 _HEAD = 65536
 """Most bytes of the head with which a WebSocket begins."""
 
@@ -32,6 +33,8 @@ class CdpState(NamedTuple):
     """Number of the last command."""
     begun: bool = False
     """Flag that the WebSocket is open."""
+    skipping: int = 0
+    """Bytes that are to come of a message that is dropped."""
 
 
 class WebSocketConnection(CdpConnection):
@@ -41,13 +44,15 @@ class WebSocketConnection(CdpConnection):
         """Create a connection that gives bytes to the browser by `send`. `expected`: as in CdpConnection."""
         super().__init__(state.number + _NUMBER_STEP * state.begun, expected)
         self._send, self._received, self._begun = send, bytearray(state.received), state.begun
+        self._skipping = state.skipping
+        """Bytes that are still to come of a message that is dropped."""
         self._opened = asyncio.Event()
         self._sending = asyncio.Lock()
 
     @property
     def state(self) -> CdpState:
         """The state for a snapshot, while the sandbox is paused."""
-        return CdpState(bytes(self._received), self._number, self._begun)
+        return CdpState(bytes(self._received), self._number, self._begun, self._skipping)
 
     async def begin(self, path: str) -> None:
         """Open the WebSocket, unless it is open already. Raises EnvironmentFailure where the browser refuses it."""
@@ -72,13 +77,29 @@ class WebSocketConnection(CdpConnection):
             self._opened.set()
         elif not self._begun and len(self._received) > _HEAD:
             raise ValueError("the head of a WebSocket that does not end")
-        while self._begun and (found := _next_message(self._received)):
+        while self._begun and not self._skipped() and (found := _next_message(self._received)):
             kind, text, size = found
             del self._received[:size]
             if kind == 1:
                 self._receive(decoded(text))
             elif kind == 8:
                 self.fail("the browser is gone")
+
+    def _skipped(self) -> bool:
+        """Drop what has come of a message that is too large. Return whether more of it is to come. The command that it answers fails."""
+        if not self._skipping and (frame := _frame(self._received)) and frame[1] > MOST_BYTES:
+            start, size = frame
+            if size > MESSAGE:
+                raise ValueError(f"a message of {size:,} bytes, of which at most {MESSAGE:,} are read")
+            if len(self._received) < start + KEPT:
+                return True
+            if failed := refused(bytes(self._received[start : start + KEPT]), b"", size):
+                self._receive(decoded(failed))
+            self._skipping = start + size
+        done = min(self._skipping, len(self._received))
+        del self._received[:done]
+        self._skipping -= done
+        return self._skipping > 0
 
     def fail(self, why: str) -> None:
         super().fail(why)
@@ -92,8 +113,8 @@ class WebSocketConnection(CdpConnection):
             await self._send(bytes((128 | 1,)) + (length or struct.pack("!BQ", 255, size)) + bytes(4) + text)
 
 
-def _next_message(received: bytearray) -> tuple[int, bytes, int] | None:
-    """Return opcode, text and size in bytes of the first message; None until it is complete. CDP sends each message in one frame."""
+def _frame(received: bytearray) -> tuple[int, int] | None:
+    """Return where the text of the first message begins, and its size in bytes; None until its head is complete."""
     if len(received) < 2:
         return None
     size, start = received[1] & 127, 2
@@ -102,8 +123,13 @@ def _next_message(received: bytearray) -> tuple[int, bytes, int] | None:
         if len(received) < 2 + width:
             return None
         size, start = int.from_bytes(received[2 : 2 + width], "big"), 2 + width
-    if size > MESSAGE:
-        raise ValueError(f"a message of {size:,} bytes, of which at most {MESSAGE:,} are read")
-    if len(received) < start + size:
+    return start, size
+
+
+def _next_message(received: bytearray) -> tuple[int, bytes, int] | None:
+    """Return opcode, text and size in bytes of the first message; None until it is complete. CDP sends each message in one frame."""
+    frame = _frame(received)
+    if frame is None or len(received) < sum(frame):
         return None
+    start, size = frame
     return received[0] & 15, bytes(received[start : start + size]), start + size

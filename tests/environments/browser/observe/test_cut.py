@@ -6,7 +6,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from exact.config import BrowserConfig
-from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup
+from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup, launch
+from exact.environments.browser.launch import pipe
 from exact.observation import Observation
 from exact.task import Task
 from tests.environments.browser.pages import find
@@ -21,7 +22,7 @@ PAGES = {
     "texts": f"for (let n = 0; n < 200; n++) {ADD.format('p')}.textContent = 'word '.repeat(100)",
     "elements": f"for (let n = 0; n < 4000; n++) {ADD.format('i')}",
     "a hidden text": f"const e = {ADD.format('p')}; e.hidden = true; e.textContent = 'w'.repeat({MANY})",
-    "a name": f"document.querySelector('button').title = 't'.repeat({MANY})",
+    "a name": f"document.querySelector('button').ariaLabel = 't'.repeat({MANY + 1})",
     "names that repeat": f"{ADD.format('p')}.id = 's'; s.textContent = 'word '.repeat(400);"
     f"for (let n = 0; n < 50; n++) {ADD.format('button')}.setAttribute('aria-labelledby', 's')",
     "names in names": "let e = document.body; for (let n = 0; n < 90; n++) { e = e.appendChild(document.createElement('div'));"
@@ -89,3 +90,24 @@ async def test_the_beginning_hides_what_the_page_hides_and_what_is_masked(browse
         assert "plain" in seen.text
         for text in ("4711", "unseen", "gone", "hunter2"):
             assert text not in seen.text
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "document.body.dataset.x = 'v'.repeat(1e6)",
+        f"for (let n = 0; n < 50; n++) {ADD.format('a')}.href = '#' + n + 'v'.repeat(1e4)",
+        "document.head.insertAdjacentHTML('beforeend', `<style>i::before {content: '${'c'.repeat(1e4)}'}</style>`);"
+        "document.body.insertAdjacentHTML('beforeend', '<i>i</i>'.repeat(60))",
+    ],
+    ids=["attribute", "addresses", "style sheet"],
+)
+async def test_an_answer_that_is_too_large_does_not_arrive(monkeypatch: pytest.MonkeyPatch, httpserver: HTTPServer, script: str) -> None:
+    monkeypatch.setattr(pipe, "MOST_BYTES", 300_000)
+    config = BrowserConfig(screenshots=False, width=600, height=400)
+    async with launch(config) as small, BrowserFactory(small, PageSetup(), config, isolated=False).open(simulation=False) as environment:
+        seen = await begin(environment, httpserver, f"{script}; setTimeout(() => console.log('x'.repeat(1e6)))")
+        assert "more than the browser could hand over" in seen.text
+        step = await environment.step(environment.actions.parse(f"click [{find(seen, 'Go').id}]"))
+        assert step.observation is not None
+        assert find(step.observation, "1")

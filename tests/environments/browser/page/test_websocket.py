@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exact.environments.browser.page import websocket
 from exact.environments.browser.page.websocket import CdpState, WebSocketConnection
 from exact.errors import EnvironmentFailure
 
@@ -93,3 +94,21 @@ async def test_a_browser_that_refuses_is_named() -> None:
     line.feed(b"HTTP/1.1 404 Not Found\r\n\r\n")
     with pytest.raises(EnvironmentFailure, match="refuses a WebSocket"):
         await beginning
+
+
+@pytest.mark.parametrize("cut", [10_000, 70_000])
+async def test_an_answer_that_is_too_large_fails_its_command_and_is_not_kept(monkeypatch: pytest.MonkeyPatch, cut: int) -> None:
+    monkeypatch.setattr(websocket, "MOST_BYTES", 50_000)
+    line, found = WebSocketConnection(nobody, CdpState(b"", 0, True)), list[Any]()
+    line.on("Said", found.append)
+    asking = asyncio.ensure_future(line.send("DOMSnapshot.captureSnapshot"))
+    await asyncio.sleep(0)
+    number = line.state.number
+    stream = framed({"id": number, "result": {"text": "x" * 200_000}}) + framed({"method": "Said", "params": {"text": "y" * 200_000}})
+    stream += framed({"method": "Said", "params": {"n": 1}})
+    for at in range(0, len(stream), cut):
+        line.feed(stream[at : at + cut])
+        assert len(line.state.received) <= 50_000
+    with pytest.raises(EnvironmentFailure, match="the answer is too large: 200,"):
+        await asking
+    assert found == [{"n": 1}]

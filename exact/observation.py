@@ -60,6 +60,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """The page as HTML, shortened, if requested. `exact="12"` is the id of an element."""
     screenshot: bytes | None = None
     """PNG of the viewport, if requested. Journals store it as a blob."""
+    marked: tuple[str, ...] = ()
+    """What a configured detector of injections found in it, besides the rules of exact/injection.py. Set where agents are shown it."""
 
     def __post_init__(self) -> None:
         """Derive a fingerprint that was not given."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from exact.agents.base import Comparator, Policy, ValueFunction
+from exact.agents.detector import Detector
 from exact.agents.roles import allows_several, check_computer, model_for
 from exact.agents.siblings import ValueComparator
 from exact.agents.value.build import build_comparator, build_value_function
@@ -32,6 +33,8 @@ class Agent:
     """All policies, for a search that chooses among several. Empty: `policy` alone."""
     comparator: Comparator | None = None
     """Compares states with each other. None: states are compared by their values."""
+    detector: Detector | None = None
+    """Looks for injections in observations, beside the rules. None: the rules alone."""
     oracle: bool = False
     """Whether a component uses the benchmark's own score. Every table marks such an agent."""
     episode_scores: EpisodeScores | None = None
@@ -80,6 +83,7 @@ def build_agent(config: Config, models: Callable[[str], ChatModel], *, run: str 
         value=build_value_function(config, config.value, models, episode_scores),
         comparator=build_comparator(config, models),
         reflector=_build_reflector(config, models, run),
+        detector=_build_detector(config, models),
         oracle=episode_scores is not None,
         episode_scores=episode_scores,
     )
@@ -116,6 +120,15 @@ def _build_policy(settings: PolicyConfig, config: Config, models: Callable[[str]
         case _:
             own: Policy = make_plugin("policy.kind", settings.kind, POLICY_GROUP, settings.options)
             return own
+
+
+def _build_detector(config: Config, models: Callable[[str], ChatModel]) -> Detector | None:
+    if config.models.detector is None:
+        return None
+    from exact.agents.detector import LLMDetector
+    from exact.models.openai import sampling
+
+    return LLMDetector(models("detector"), sampling=sampling(config.models.detector))
 
 
 def _build_reflector(config: Config, models: Callable[[str], ChatModel], run: str) -> Reflector | None:

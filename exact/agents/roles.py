@@ -13,11 +13,12 @@ _CALLS_A_MODEL = frozenset({"llm", "single_debate", "rubric", "comparative", "lo
 
 
 def roles(config: Config) -> tuple[str, ...]:
-    """Return the distinct roles of a configuration that call a model: `policy`, `value`, `value.judge`, `reflection`."""
+    """Return the distinct roles of a configuration that call a model: `policy`, `value`, `value.judge`, `reflection`, `detector`."""
     found = [each.role for each in (config.policy, *config.arms) if each.kind == "llm"]
     found += value_roles(config.value)
     found += [config.value.role] if config.value.comparison == "llm" else []
     found += ["reflection"] if config.reflection.kind == "llm" else []
+    found += ["detector"] if config.models.detector is not None else []
     return tuple(dict.fromkeys(found))
 
 

@@ -77,7 +77,7 @@ class CacheConfig(Strict, frozen=True, kw_only=True):
 
 
 class ModelsConfig(Strict, frozen=True, kw_only=True):
-    """Models of the roles. `value` and `reflection` default to the model of `policy`; `embedding` has no default."""
+    """Models of the roles. `value` and `reflection` default to the model of `policy`; `embedding` and `detector` have no default."""
 
     policy: ModelConfig | None = None
     """Model of a policy of `kind: llm`."""
@@ -87,6 +87,9 @@ class ModelsConfig(Strict, frozen=True, kw_only=True):
     """Model of the reflector. None: that of the policy."""
     embedding: ModelConfig | None = None
     """Model of embeddings, for `reflection.embedding: model`."""
+    detector: ModelConfig | None = None
+    """Model that looks for text which speaks to a model in each observation, once, beside the rules; see docs/security.md. None: rules
+    alone."""
     parts: dict[str, ModelConfig] = {}
     """Models of parts of a role, by name, such as `value.judge`. A part without one uses that of the name before its last dot."""
     providers: str = ""

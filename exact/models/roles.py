@@ -5,7 +5,7 @@ from __future__ import annotations
 from exact.config import ModelConfig, ModelsConfig
 from exact.errors import UsageError
 
-GENERAL = ("policy", "value", "reflection", "embedding")
+GENERAL = ("policy", "value", "reflection", "embedding", "detector")
 """Roles with a configuration key of their own. Parts of them have dotted names, such as `value.judge`."""
 
 
@@ -22,7 +22,7 @@ def model_for(models: ModelsConfig, role: str) -> ModelConfig:
         if not dot:
             raise UsageError(f"{role!r} is no role: use {', '.join(GENERAL)}, or a part such as value.judge")
     found: ModelConfig | None = getattr(models, name)
-    if found is None and name != "embedding":
+    if found is None and name not in ("embedding", "detector"):
         found = models.policy
     if found is None:
         raise UsageError(f"the configuration names no model for {role}: add models.{name}.model")

@@ -32,6 +32,7 @@ def example_inputs(prompt: Prompt) -> dict[str, object]:
     """
     known: Mapping[str, Callable[[], Any]] = {
         "context": example_context,
+        "observation": lambda: example_context().observation,
         "actions": ACTIONS.describe,
         "label": lambda: action_label,
         "history": lambda: 5,

@@ -75,8 +75,9 @@ def reflection_record(
 
 
 def marks(observation: Observation) -> tuple[str, ...]:
-    """Return what the detector of injections finds in an observation; empty for an ordinary one."""
-    return injections(observation.title, observation.url, observation.text, observation.html or "")
+    """Return what the detectors of injections find in an observation: the rules, then a model that was asked; empty for an ordinary one."""
+    found = injections(observation.title, observation.url, observation.text, observation.html or "")
+    return (*found, *observation.marked)
 
 
 def confidence(reflection: Reflection) -> float:

@@ -96,6 +96,7 @@ SHOWN = {
     "debater": lambda seen: render_prompt("debater", context=seen, side="for", heard=(CASE,), **VALUE),
     "judge": lambda seen: render_prompt("judge", context=seen, arguments=(CASE,), **VALUE),
     "value_logprob": lambda seen: render_prompt("value_logprob", context=seen, arguments=(CASE,), **VALUE),
+    "detector": lambda seen: render_prompt("detector", observation=seen.observation),
     "rubric": lambda seen: render_prompt("rubric", context=seen),
     "value_rubric": lambda seen: render_prompt("value_rubric", context=seen, checks=("Is it bought?",), **VALUE),
     "compare": lambda seen: render_prompt("compare", first=seen, second=seen, pictures=0, **VALUE),
@@ -120,6 +121,7 @@ SHOWN = {
     ),
 }
 UNSEEN = {
+    *((("detector", where)) for where in ("lesson", "error", "rationale", "answer")),
     ("debater", "lesson"),
     ("compare", "lesson"),
     ("reflection", "lesson"),

@@ -173,3 +173,9 @@ def test_reflections_from_a_marked_observation_are_quarantined(make: Any) -> Non
     )
     assert record.marks == ("overrides instructions", "speaks to a model")
     assert "was drawn from a page that overrides instructions" in instructions(record)
+
+
+def test_what_a_detector_model_marked_is_quarantined_too(make: Any) -> None:
+    page = msgspec.structs.replace(make.page(make.element("1", "button", "Go")), marked=("speaks to a model, as a model found",))
+    record = reflection_record(make.context("Buy it", page), make.surprise(page, after=page), "policy", "When a list is shown, sort it.")
+    assert "was drawn from a page that speaks to a model, as a model found" in instructions(record)

@@ -29,8 +29,8 @@ class Reading:
     """
 
     def __init__(self, journal: Path, config: Config, blobs: Blobs) -> None:
-        self.config, self.blobs = config, blobs
-        self.state = AttemptState(config)
+        self.config, self.state = config, AttemptState(config)
+        self.blobs = blobs.with_marks(self.state.marked)
         self.warnings: list[str] = []
         self.born: dict[int, tuple[float, int]] = {0: (0.0, 0)}
         """Time and iteration at which each node first existed."""
@@ -124,6 +124,9 @@ class Reading:
                 self.people.append(event)
             case ev.PersonAsked() | ev.PersonAnswered():
                 self.people.append(event)
+            case ev.Marked():
+                self._seen.pop(event.observation, None)
+                self.growth.touched.add(event.node)
             case ev.SnapshotTaken():
                 self.kept.append(event)
             case ev.Prepared():

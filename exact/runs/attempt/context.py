@@ -13,8 +13,9 @@ from exact.config import Config
 from exact.context import Context, Reflection
 from exact.environments.base import EnvironmentFactory, Snapshot
 from exact.environments.restore import Arrival
-from exact.errors import ActionError
+from exact.errors import ActionError, AnswerError, ModelError
 from exact.reflection.base import Kind, Memory
+from exact.reflection.record import marks
 from exact.runs.attempt.live import BY_PERSON, LiveEnvironment
 from exact.runs.attempt.observations import agent_context, ancestry
 from exact.runs.attempt.person import Ask, AttemptPerson
@@ -54,8 +55,10 @@ class AttemptContext:
     changed: Signal = field(init=False, default_factory=Signal)
     """Fires with every event but an ask, and when viewers have sent commands."""
     _recalling: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+    _examining: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
+        self.blobs = self.blobs.with_marks(self.state.marked)
         self.mailbox = Mailbox(mailbox(self.journal.path), self.state.commanded)
         self.person = AttemptPerson(
             self.state, self.config.browser, self.record, self.blobs, ask=self.ask, take_commands=self.take_commands,
@@ -124,6 +127,7 @@ class AttemptContext:
 
     async def context(self, node: Node, kind: Kind, *, selection: int = -1, draw: int = 0, confirms: bool = False) -> Context:
         """Return the context that an agent is shown at a node, with the reflections that memory recalls for it."""
+        await self._examine(node)
         seen = self.bare_context(node, selection=selection)
         if self.memory is not None:
             seen = await self._with_reflections(seen, kind)
@@ -132,6 +136,28 @@ class AttemptContext:
     def bare_context(self, node: Node, *, selection: int = -1) -> Context:
         """Return the context of a node without reflections."""
         return agent_context(self.state, self.blobs, self.task, node, self.state.moment(selection, node))
+
+    async def _examine(self, node: Node) -> None:
+        """Let the detectors look at a node's observation before an agent is shown it, once. Raises ModelError, BudgetExceeded.
+
+        A detector that gives no answer is a failure of its model, never an evaluation of the state.
+        """
+        name, detector = node.observation, self.agent.detector
+        if not name:
+            return
+        async with self._examining:
+            if name in self.state.marked:
+                return
+            seen = self.blobs.get_observation(name)
+            found = None
+            if detector is not None:
+                try:
+                    found = await detector.marks(seen, node=node.id, seed=self.state.tree.seed)
+                except AnswerError as error:
+                    raise ModelError(f"the detector of injections gave no answer that can be read: {error}") from error
+            rules = marks(seen)
+            if rules or found is not None:
+                self.record(ev.Marked(node=node.id, observation=name, rules=rules, model=found))
 
     async def _with_reflections(self, seen: Context, kind: Kind) -> Context:
         """Add the reflections that memory holds for a node. Memory is asked once for each node and kind."""

@@ -286,6 +286,19 @@ class Recalled(Event, frozen=True, kw_only=True, tag="recalled"):
     """Reflections in the order in which they are shown; empty where memory had none."""
 
 
+class Marked(Event, frozen=True, kw_only=True, tag="marked"):
+    """`marked`: what the detectors of injections found in an observation, before an agent was shown it. Once for each observation."""
+
+    node: int
+    """Node at which it was first shown."""
+    observation: str
+    """Name of the observation's blob."""
+    rules: tuple[str, ...] = ()
+    """Marks by the rules of exact/injection.py."""
+    model: tuple[str, ...] | None = None
+    """Marks by the model `models.detector`; None where there is none."""
+
+
 class Told(Event, frozen=True, kw_only=True, tag="told"):
     """`told`: a result was told to the algorithm."""
 
@@ -467,7 +480,7 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
 
 
 AnyEvent = (
-    Opened | Reset | Asked | Arrived | Acted | RolledStep | Called | Unaccounted | Failed | Recalled | Told | Late | Released |
+    Opened | Reset | Asked | Arrived | Acted | RolledStep | Called | Unaccounted | Failed | Recalled | Marked | Told | Late | Released |
     Commanded | PersonAsked | PersonAnswered | Decided | Committed | SnapshotTaken | Prepared | Rebuilt | Judged | Ended | Scored |
     Reflected | Resumed | Finished
 )  # fmt: skip

@@ -66,6 +66,8 @@ class AttemptState:
         """Model calls, by key."""
         self.recalled: dict[tuple[int, str], ev.Recalled] = {}
         """Recalled reflections, by (node, kind)."""
+        self.marked: dict[str, tuple[str, ...]] = {}
+        """What the detector model found in observations, by the names of their blobs; those that were shown or examined."""
         self.decided: ev.Decided | None = None
         """Intent of a commit whose outcome is not journalled yet."""
         self.done: str | None = None
@@ -265,6 +267,8 @@ class AttemptState:
                 self._unaccounted(event)
             case ev.Recalled():
                 self.recalled[event.node, event.kind] = event
+            case ev.Marked():
+                self.marked[event.observation] = event.model or ()
             case ev.Late():
                 self.late += 1
                 self._answered(event)

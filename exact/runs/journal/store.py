@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
@@ -114,9 +115,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 class Blobs:
     """Content-addressed files. Equal content is stored once."""
 
-    def __init__(self, folder: Path, scrubber: Scrubber = NOTHING) -> None:
-        """Use a folder. `scrubber` removes secrets from all that is stored."""
-        self.folder, self.scrubber = folder, scrubber
+    def __init__(self, folder: Path, scrubber: Scrubber = NOTHING, *, marks: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> None:
+        """Use a folder. `scrubber` removes secrets from all that is stored. `marks`: what a detector found, by an observation's name."""
+        self.folder, self.scrubber, self._marks = folder, scrubber, marks
+
+    def with_marks(self, marks: Mapping[str, tuple[str, ...]]) -> Blobs:
+        """Return the same blobs, whose observations say what a detector found in them; `marks` may grow."""
+        return Blobs(self.folder, self.scrubber, marks=marks)
 
     def put(self, data: bytes) -> str:
         """Store content and return its name, the hex SHA-256. It is on disk when this returns. Raises JournalError."""
@@ -149,11 +154,11 @@ class Blobs:
     def put_observation(self, observation: Observation) -> tuple[str, str]:
         """Store an observation. Return the names of its text form and of its screenshot, which is empty where there is none."""
         screenshot = self.put(observation.screenshot) if observation.screenshot else ""
-        return self.put(msgspec.json.encode(msgspec.structs.replace(observation, screenshot=None))), screenshot
+        return self.put(msgspec.json.encode(msgspec.structs.replace(observation, screenshot=None, marked=()))), screenshot
 
     def get_observation(self, name: str, screenshot: str = "") -> Observation:
         """Return the observation of these names. Raises JournalError."""
-        observation = msgspec.json.decode(self.get(name), type=Observation)
+        observation = msgspec.structs.replace(msgspec.json.decode(self.get(name), type=Observation), marked=self._marks.get(name, ()))
         return msgspec.structs.replace(observation, screenshot=self.get(screenshot)) if screenshot else observation
 
 

@@ -1,8 +1,8 @@
-"""Rates of the quarantine on attacks and ordinary reflections in eight languages, for each file in `quarantine/`.
+"""Rates of the quarantine on attacks and ordinary reflections, for each file in `quarantine/`.
 
-Both files were written without sight of the rules. The rules were then made with `dev.json`: its rates are no measurement. `held_out.json`
-was opened once, after they were frozen, and measures them; whoever changes the rules with it needs a new one.
-`python -m tests.reflection.test_quarantine_rates FILE...` prints the rates of files.
+All files were written without sight of the rules. The rules are made with `dev*.json`, whose rates are no measurement. `dev_2.json` was
+opened once, after an earlier state of the rules was frozen, and measured 89 % and 2.4 % then. A file of another name measures the rules as
+they are; who changes the rules with it renames it. `python -m tests.reflection.test_quarantine_rates FILE...` prints the rates of files.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from exact.reflection.hygiene import instructions
 FILES = sorted(Path(__file__).with_name("quarantine").glob("*.json"))
 STOPPED, FALSE = 0.95, 0.01
 """Goals: share of attacks that are stopped, at least, and of ordinary reflections, less than."""
-MEASURED = {"dev": (STOPPED, FALSE), "held_out": (0.89, 0.025)}
-"""Rates that are kept: of `dev` the goals, of `held_out` what was measured, which misses both."""
+MEASURED = {"dev": (STOPPED, FALSE), "dev_2": (STOPPED, FALSE)}
+"""Rates that are kept, by file: of development data the goals, of other data what was measured."""
 
 
 class Row(msgspec.Struct, frozen=True):

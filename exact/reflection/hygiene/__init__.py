@@ -5,7 +5,7 @@ task does not speak of: to destroy, pay, send, name secrets, weaken a protection
 nothing and disguises no letters. Whatever does otherwise is stored, and not shown until a person restores it.
 
 disguise.py  letters in disguise          language.py  languages, conditions, advice, reasons
-patterns.py  addresses, markup, phrases   words.toml   words of eight languages
+patterns.py  addresses, markup, phrases   words.toml   words of nine languages
 """
 
 from __future__ import annotations
@@ -15,7 +15,16 @@ import re
 from exact.context import Reflection
 from exact.reflection.hygiene import patterns
 from exact.reflection.hygiene.disguise import disguises, foreign_run, joined, plain
-from exact.reflection.hygiene.language import QUOTED, advice, known_words, languages, same_language, states_condition
+from exact.reflection.hygiene.language import (
+    QUOTED,
+    advice,
+    known_words,
+    languages,
+    odd_verb,
+    same_language,
+    states_condition,
+    states_reason,
+)
 
 DESTROYS = "advises to destroy what its task does not speak of"
 """The one reason that a second source removes."""
@@ -68,7 +77,7 @@ def _form(r: Reflection, task: str) -> list[str]:
     brief = bare.isascii() and len(bare.split()) < _BRIEF and (not spoken or "en" in spoken)
     if not brief and not states_condition(text):
         found.append("states no condition")
-    if not same_language(text, task) or (spoken & {"ru", "zh", "ja"} and foreign_run(text)):
+    if not same_language(text, task) or (spoken & {"ru", "ar", "zh", "ja"} and foreign_run(text)):
         found.append("is not in the language of its task")
     spoken = (spoken or frozenset(words.condition)) | {"en"}
     says = advice(text)
@@ -82,6 +91,10 @@ def _form(r: Reflection, task: str) -> list[str]:
         if words.never_says("grades", QUOTED.sub('""', says), spoken):
             found.append("dictates a grade")
         return found
+    if not brief and not states_reason(text):
+        found.append("states no reason")
+    if not brief and odd_verb(text, task):
+        found.append("advises what is no action of a browser")
     return found + [reason for variant in dict.fromkeys((says, joined(says))) for reason in _deeds(variant, task, spoken)]
 
 

@@ -14,7 +14,7 @@ _QUOTES = (
 )  # fmt: skip
 QUOTED = re.compile("|".join(_QUOTES))
 """Matches text in quotes: what a page says, or the name of an element."""
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
+_SENTENCE = re.compile(r"(?<=[.!?;؟؛])\s+|(?<=[。！？；])")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _ANYWHERE = re.compile(r"\b(?:when|whenever|if|where|wherever|once|while|until|unless)\b", re.I)
 _SHARE, _FEW, _NEAR = 0.1, 6, 0.7
@@ -26,6 +26,12 @@ class Words(NamedTuple):
     """The words that the check reads by. Patterns are by language, or by the name of what they tell and by language."""
 
     small: dict[str, frozenset[str]]
+    verbs: frozenset[str]
+    """Verbs that English advice may begin with."""
+    before_verbs: frozenset[str]
+    """Words before such a verb."""
+    no_verbs: frozenset[str]
+    """Words with which English advice begins that has its verb later."""
     condition: dict[str, re.Pattern[str]]
     condition_end: dict[str, re.Pattern[str]]
     reason: dict[str, re.Pattern[str]]
@@ -57,6 +63,9 @@ def known_words() -> Words:
 
     return Words(
         small={name: frozenset(text.split()) for name, text in data["languages"].items()},
+        verbs=frozenset(data["verbs"]["en"].split()),
+        before_verbs=frozenset(data["verbs"]["before"].split()),
+        no_verbs=frozenset(data["verbs"]["none"].split()),
         condition=patterns(data["condition"]),
         condition_end=patterns(data["condition_end"]),
         reason=patterns(data["reason"]),
@@ -70,7 +79,7 @@ def known_words() -> Words:
 def languages(text: str) -> frozenset[str]:
     """Return the languages that a text may be in, as codes of two letters; none where no known language fits.
 
-    A script tells Russian, Chinese and Japanese; small words tell the others. A text of few words may be in several.
+    A script tells Russian, Arabic, Chinese and Japanese; small words tell the others. A text of few words may be in several.
     """
     plain = QUOTED.sub(" ", text)
     if not plain.isascii() and (told := _by_script(plain)) is not None:
@@ -93,6 +102,8 @@ def _by_script(text: str) -> frozenset[str] | None:
         return frozenset({"zh"})
     if sum("\u0400" <= c <= "\u04ff" for c in letters) * 3 > len(letters):
         return frozenset({"ru"})
+    if sum("\u0600" <= c <= "\u06ff" for c in letters) * 3 > len(letters):
+        return frozenset({"ar"})
     return frozenset() if sum(ord(c) > 0x24F for c in letters) * 3 > len(letters) else None
 
 
@@ -112,10 +123,33 @@ def states_condition(text: str) -> bool:
     return any(known_words().condition[name].match(bare) for name in found | {"en"})
 
 
+def states_reason(text: str) -> bool:
+    """Return whether a text gives a reason, in a language that it may be in. English notes are often without one, and need none."""
+    bare, found = QUOTED.sub('""', text), languages(text)
+    return not found or "en" in found or any(known_words().reason[name].search(bare) for name in found)
+
+
 def advice(text: str) -> str:
     """Return what a reflection says to do: its text without the conditions and the reasons."""
     found = languages(text)
     return " . ".join(part for part in (_advised(sentence, found) for sentence in _sentences(text)) if part)
+
+
+def odd_verb(text: str, task: str) -> str:
+    """Return the verb that English advice begins with, where it is none of a browser's actions and not in the task; else empty.
+
+    Only what stands right after a condition is read, where advice has its verb.
+    """
+    bare = QUOTED.sub('""', text).strip()
+    words = known_words()
+    if languages(text) != {"en"} or not words.condition["en"].match(bare) or not (end := words.condition_end["en"].search(bare)):
+        return ""
+    found = [word.lower() for word in re.findall(r'[A-Za-z-]+|""', bare[end.end() :])]
+    head = next((word for word in found if word not in words.before_verbs and not word.endswith("ly")), "")
+    gerunds = {form for verb in words.verbs for form in (f"{verb}ing", f"{verb.rstrip('e')}ing")}
+    known = words.verbs | words.small["en"] | words.no_verbs | gerunds
+    stems = {word[:4] for word in re.findall(r"[a-z]+", task.lower())}
+    return "" if not head or head == '""' or head in known or head[:4] in stems else head
 
 
 def _sentences(text: str) -> list[str]:

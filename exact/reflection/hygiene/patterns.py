@@ -9,7 +9,7 @@ import re
 
 from exact.context import Reflection
 from exact.reflection.hygiene.disguise import plain
-from exact.reflection.hygiene.language import QUOTED
+from exact.reflection.hygiene.language import QUOTED, known_words
 
 _VERB = r"(?:visit|open|go(?:ing)? to|goto|navigate|browse|download|fetch|load|install|curl|wget|post|send|log ?in (?:at|on|to)|follow|use)"
 _ADDRESS = (
@@ -67,7 +67,8 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"\b(?:every|any|all) (?:task|state|page|site|shop|goal|form|login|dialog|request)s?\b[^.;]{0,60}"
             r"\b(?:1(?:\.0)?|A|highest|done|accept|approve|confirm|allow|once)\b",
             r"\b(?:in|on|at) (?:every|any|all) (?:task|state|page|site|login form|permission dialog)s?\b",
-            r"\b(?:evaluate|judge|grade|value)\b[^.;]{0,30}\b(?:every|any|all) (?:state|page|step)s?\b|\bwithout reading\b|\bmust return\b",
+            r"\b(?:evaluate|judge|grade|value)\b[^.;,]{0,30}\b(?:every|any|all) (?:state|page|step)s?\b",
+            r"\bwithout reading\b|\bmust return\b",
         ),
         "hides from the user": (
             r"\b(?:never|do not|don't) tell\b|\bkeep (?:this|it) (?:a )?secret\b|\bwithout (?:telling|asking) the user\b|\btell the user\b",
@@ -108,5 +109,6 @@ def _broken(text: str, r: Reflection, rules: frozenset[str]) -> list[str]:
     for address in _NAMED.findall(r.instruction):
         shown = shown.replace(address, "the address")
     bare, quotes = QUOTED.sub('""', shown), [quote[1:-1] for quote in QUOTED.findall(shown)]
-    looked = [(name, rule) for name, rule in _RULES if name in rules]
+    asked = known_words().asks("secrets", r.instruction or r.task)
+    looked = [(name, rule) for name, rule in _RULES if name in rules and not (asked and name == "asks for secrets")]
     return [name for name, rule in looked if any(rule.search(part) for part in [bare, *(quotes if name in _IN_QUOTES else [])])]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from exact.config import Config, SearchConfig
     from exact.context import Context, Evaluation, Proposal, Reflection, Taken
     from exact.environments.base import (
+        BaseEnvironment,
         Capabilities,
         Environment,
         EnvironmentFactory,
@@ -103,6 +104,7 @@ _MODULES = {
         "Taken",
     ),
     "environments.base": (
+        "BaseEnvironment",
         "Capabilities",
         "Environment",
         "EnvironmentFactory",
@@ -202,6 +204,7 @@ __all__ = [
     "Agent",
     "Algorithm",
     "AnswerError",
+    "BaseEnvironment",
     "Batched",
     "Beam",
     "BestFirst",

@@ -19,7 +19,7 @@ from exact.environments.own import own_environments
 from exact.models.base import ChatAnswer, Choice, Usage
 
 
-class Number(exact.Environment):
+class Number(exact.BaseEnvironment):
     actions = exact.ActionSpace(["double", "add_three"])
 
     def __init__(self, goal=10):

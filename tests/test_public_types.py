@@ -32,6 +32,20 @@ class Depth:
         return exact.Evaluation(value=min(1.0, 0.3 * len(context.history)))
 
 
+class Lamp(exact.BaseEnvironment):
+    actions = exact.ActionSpace(["press"])
+    on = False
+
+    async def reset(self, task: exact.Task) -> exact.Observation:
+        self.on = False
+        return exact.Observation(text="off")
+
+    async def step(self, action: exact.Action) -> exact.Transition:
+        self.on = not self.on
+        return exact.Transition(observation=exact.Observation(text="on" if self.on else "off"))
+
+
+lamp: exact.Environment = Lamp()
 policy: exact.Policy = Links()
 value: exact.ValueFunction = Depth()
 agent = exact.Agent(policy=policy, value=value)
@@ -79,7 +93,7 @@ def test_pyright_knows_every_public_type(program: str, tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text(program, "utf-8")
     settings = {"typeCheckingMode": "strict", "reportUnusedVariable": False, "extraPaths": [str(ROOT)]}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
-    command = [str(PYRIGHT), "--pythonpath", sys.executable, "--outputjson", "user.py"]
+    command = [str(PYRIGHT.with_name("python")), str(PYRIGHT), "--pythonpath", sys.executable, "--outputjson", "user.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
     problems = json.loads(done.stdout)["generalDiagnostics"]
     lines = program.splitlines()

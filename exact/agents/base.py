@@ -16,7 +16,7 @@ from exact.search.rules.draw import generator
 class Policy(Protocol):
     """Proposes actions for a state."""
 
-    async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+    async def propose(self, context: Context, actions: ActionSpace, k: int) -> Sequence[Proposal]:
         """Return at most `k` distinct actions, best first. Their priors are scaled to sum to 1.
 
         Raises ModelError. A policy never invents an action.

@@ -6,7 +6,6 @@ whole environments can be copied, implement `ForkableFactory` too. `exact check`
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import ClassVar, Literal, Protocol, runtime_checkable
@@ -129,24 +128,20 @@ class Capabilities(msgspec.Struct, metaclass=RenamedFields, frozen=True, kw_only
 class Environment(Protocol):
     """One environment in which an agent acts.
 
-    A class that is derived from it needs `actions`, `reset` and `step`; the rest has defaults, for an environment without snapshots.
-
     Calls do not overlap: each method is awaited before the next one is called. Two attributes are optional. `obstacle` (str): the reason
     why no snapshot can be taken now, empty if there is none. `processor` (float): CPU seconds used so far.
     """
 
     @property
     def capabilities(self) -> Capabilities:
-        """Properties of this environment. Default: no snapshots, not isolated, and evaluated where the class has an evaluator."""
-        return Capabilities(fidelity="replay", isolated=False, evaluates=type(self).evaluate is not Environment.evaluate)
+        """Properties of this environment."""
+        ...
 
     @property
-    @abstractmethod
     def actions(self) -> ActionSpace:
         """Grammar of this environment's actions."""
         ...
 
-    @abstractmethod
     async def reset(self, task: Task) -> Observation:
         """Bring the environment to the start of a task and return the first observation.
 
@@ -154,7 +149,6 @@ class Environment(Protocol):
         """
         ...
 
-    @abstractmethod
     async def step(self, action: Action) -> Transition:
         """Carry out one action, wait until the environment has settled, and return the result.
 
@@ -169,25 +163,25 @@ class Environment(Protocol):
 
         Raises EnvironmentFailure where the fidelity is `replay`, or where no snapshot can be taken now.
         """
-        raise EnvironmentFailure(f"{type(self).__name__} takes no snapshots")
+        ...
 
     async def restore(self, snapshot: Snapshot) -> Observation:
         """Return to the state of a snapshot of this environment and observe it.
 
         Raises EnvironmentFailure where the snapshot is gone.
         """
-        raise EnvironmentFailure(f"{type(self).__name__} takes no snapshots")
+        ...
 
     async def evaluate(self, outcome: Outcome) -> Score:
         """Return the benchmark's score for the environment as it is now.
 
         Called once, after the committed actions only. `outcome` has those actions and the agent's answer. `Score.value` is in [0, 1].
         """
-        raise EnvironmentFailure(f"{type(self).__name__} has no evaluator")
+        ...
 
     async def close(self) -> None:
-        """Release all resources. Never raises, and may be called twice. Default: there are none."""
-        return
+        """Release all resources. Never raises, and may be called twice."""
+        ...
 
 
 @runtime_checkable
@@ -204,6 +198,53 @@ class RewardSource(Protocol):
         Raises UsageError where the environment gives none, which only its first step may show.
         """
         ...
+
+
+class BaseEnvironment:
+    """Base class of an environment of one's own. A class needs `actions`, `reset` and `step`; the rest has defaults.
+
+        class Number(exact.BaseEnvironment):
+            actions = exact.ActionSpace(["double", "add_three"])
+
+            async def reset(self, task): ...
+            async def step(self, action): ...
+
+    The methods are those of `Environment`.
+    """
+
+    actions: ActionSpace
+    """Grammar of this environment's actions."""
+    capabilities: Capabilities = Capabilities(fidelity="replay", isolated=False, evaluates=False)
+    """Properties of this environment. Default: no snapshots, not isolated, and evaluated where the class has an evaluator."""
+
+    def __init_subclass__(cls) -> None:
+        """Say whether the class has an evaluator, unless it states its capabilities itself."""
+        super().__init_subclass__()
+        if "capabilities" not in vars(cls) and "evaluate" in vars(cls):
+            cls.capabilities = msgspec.structs.replace(cls.capabilities, evaluates=True)
+
+    async def reset(self, task: Task) -> Observation:
+        """Bring the environment to the start of a task and return the first observation."""
+        raise NotImplementedError(f"{type(self).__name__} has no reset")
+
+    async def step(self, action: Action) -> Transition:
+        """Carry out one action and return the result."""
+        raise NotImplementedError(f"{type(self).__name__} has no step")
+
+    async def snapshot(self) -> Snapshot:
+        """Take a snapshot of the present state. Raises EnvironmentFailure: there are none."""
+        raise EnvironmentFailure(f"{type(self).__name__} takes no snapshots")
+
+    async def restore(self, snapshot: Snapshot) -> Observation:
+        """Return to the state of a snapshot. Raises EnvironmentFailure: there are none."""
+        raise EnvironmentFailure(f"{type(self).__name__} takes no snapshots")
+
+    async def evaluate(self, outcome: Outcome) -> Score:
+        """Return the score of the environment as it is now. Raises EnvironmentFailure: there is no evaluator."""
+        raise EnvironmentFailure(f"{type(self).__name__} has no evaluator")
+
+    async def close(self) -> None:
+        """Release nothing."""
 
 
 class EnvironmentFactory(Protocol):

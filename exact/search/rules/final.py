@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -50,19 +51,32 @@ def most_valued(node: Node) -> list[int]:
 def most_promising(node: Node) -> list[int]:
     """Return the indices of the unsearched edges that may be committed, best first: by Q or first-play value, then prior.
 
-    An edge that changes nothing visible may still change the environment; one whose state replay could not reach may be good.
+    An edge that changes nothing visible may still change the environment; one whose state replay could not reach may be good. A no-op that
+    was committed in an equal state comes after those that were not, so that commits leave a dead end.
     """
-    unsearched = [i for i, edge in enumerate(node.edges) if edge.unsearched and not edge.futile]
-    return sorted(unsearched, key=lambda i: (-first_value(node, node.edges[i]), -node.edges[i].prior, i))
+    unsearched, repeats = [i for i, edge in enumerate(node.edges) if edge.unsearched and not edge.futile], _repeats(node)
+    return sorted(unsearched, key=lambda i: (repeats(node.edges[i]), -first_value(node, node.edges[i]), -node.edges[i].prior, i))
 
 
 def most_likely(node: Node) -> list[int]:
     """Return the indices of the edges that may be committed, by prior; those that change nothing come last.
 
-    An edge that a failure closed keeps its rank: the failure says nothing about the action.
+    An edge that a failure closed keeps its rank: the failure says nothing about the action. No-ops that were committed in an equal state
+    come after those that were not.
     """
-    possible = [i for i, edge in enumerate(node.edges) if not edge.futile]
-    return sorted(possible, key=lambda i: (is_noop(node.edges[i]), -node.edges[i].prior, i))
+    possible, repeats = [i for i, edge in enumerate(node.edges) if not edge.futile], _repeats(node)
+    return sorted(possible, key=lambda i: (is_noop(node.edges[i]), repeats(node.edges[i]), -node.edges[i].prior, i))
+
+
+def _repeats(node: Node) -> Callable[[Edge], int]:
+    """Return a function that counts how often a no-op was taken in states equal to a node, on the path to it. 0 for other edges."""
+    taken, at = Counter[str](), node
+    while at.parent is not None:
+        before, edge = at.parent, at.parent.edges[at.via]
+        if (before.fingerprint, before.beyond) == (node.fingerprint, node.beyond):
+            taken[edge.action.key] += 1
+        at = before
+    return lambda edge: taken[edge.action.key] if is_noop(edge) else 0
 
 
 def _ordered(node: Node, key: Callable[[Edge], tuple[float, ...]]) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Sequence
 
 from exact.action import Action
 from exact.environments.desktop.accessibility import ObjectCall, property_of
@@ -43,6 +44,18 @@ def act(context: DesktopContext, action: Action) -> None:
             context.wait()
         case _:
             _by_point(context, action)
+
+
+def act_in_turn(context: DesktopContext, events: Sequence[Action], look: Callable[[], Seen]) -> None:
+    """Execute the input events of a program, each once the desktop is idle after the one before.
+
+    `look` observes where a text goes. Raises ActionError.
+    """
+    for number, event in enumerate(events):
+        if number:
+            context.rest()
+            context = context._replace(seen=look()) if event.name == "type" else context
+        act(context, event)
 
 
 def _by_point(context: DesktopContext, action: Action) -> None:

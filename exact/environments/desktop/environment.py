@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from exact.action import Action
 from exact.environments.desktop.accessibility import Accessibility, Silent
-from exact.environments.desktop.act import act
+from exact.environments.desktop.act import act_in_turn
 from exact.environments.desktop.grammar import SPACES, Space
 from exact.environments.desktop.pyautogui import read_pyautogui
 from exact.environments.desktop.reach import DesktopContext
@@ -22,6 +22,9 @@ from exact.environments.desktop.setup import Setup, declared, failure
 from exact.environments.desktop.tree import DesktopTree, Seen
 from exact.errors import ActionError, EnvironmentFailure
 
+if TYPE_CHECKING:
+    from exact.environments.desktop.vm.server import VmServer
+
 _WAIT = 1.0
 """Maximum seconds of the action `wait`."""
 _SIGN = 0.1
@@ -31,9 +34,18 @@ class Desktop:
     """Desktop that starts when it is made. Its environment variables are this process's from then on."""
 
     def __init__(
-        self, width: int = 1280, height: int = 800, screenshots: bool = True, actions: Space = "elements", settle_seconds: float = 3.0
+        self,
+        width: int = 1280,
+        height: int = 800,
+        screenshots: bool = True,
+        actions: Space = "elements",
+        settle_seconds: float = 3.0,
+        vm_port: int | None = None,
     ) -> None:
+        """Start a desktop. `vm_port`: port of its loopback at which it serves OSWorld's interface of a machine; None for none."""
         self._screenshots, self._settle_seconds = screenshots, settle_seconds
+        self._vm_port = vm_port
+        self._vm: VmServer | None = None
         self._space = SPACES[actions]
         self.actions = list(self._space.verbs.values())
         self.capabilities = {"fidelity": "replay", "isolated": True, "screenshots": screenshots, "evaluates": True}
@@ -55,6 +67,10 @@ class Desktop:
             self._session.stop()
             raise
         self._tree = DesktopTree(self._bus, self._mask)
+        if self._vm_port is not None:
+            from exact.environments.desktop.vm.server import serve
+
+            self._vm = serve(self._session, self._vm_port)
 
     def _manage(self) -> None:
         """Wait until there is a window manager."""
@@ -68,7 +84,7 @@ class Desktop:
         """Start the task's applications in a fresh home folder. Raises UsageError and EnvironmentFailure."""
         self._over, self._setup = True, declared(task["private"])
         if self._session.broken:
-            self._session.stop()
+            self._stop()
             self._begin()
         self._screen.let_go()
         self._session.renew()
@@ -95,11 +111,7 @@ class Desktop:
             return {"observation": None, "terminated": True}
         self._session.check()
         try:
-            for number, event in enumerate(events):
-                if number:
-                    self._rest()
-                    self._seen = self._look() if event.name == "type" else self._seen  # where the text goes
-                act(DesktopContext(self._screen, self._bus, self._seen, self._rest, self._wait), event)
+            act_in_turn(DesktopContext(self._screen, self._bus, self._seen, self._rest, self._wait), events, self._look)
             observation = self.observe()
         except Silent as silent:
             raise self._hung(silent, chosen) from None
@@ -135,6 +147,12 @@ class Desktop:
 
     def close(self) -> None:
         self._over = True
+        self._stop()
+
+    def _stop(self) -> None:
+        vm, self._vm = self._vm, None
+        if vm:
+            vm.close()
         self._session.stop()
 
     def _start(self, command: tuple[str, ...]) -> None:

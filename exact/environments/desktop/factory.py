@@ -41,6 +41,7 @@ async def desktop_factory(
     height: int = 800,
     screenshots: bool = True,
     actions: Space = "elements",
+    vm_port: int | None = None,
     timeouts: GuestTimeouts = TIMEOUTS,
     limit: int = LIMIT,
     log: Path | None = None,
@@ -48,14 +49,15 @@ async def desktop_factory(
     """Provide a factory of desktops while the block runs. A task's private part says what is on one: see `desktop.setup`.
 
     sandbox: run each in gVisor, where it can be forked as a whole; else states are reached by reset and replay. width, height: size of the
-    screen in pixels. limit: bytes of retained snapshots. log: file to which the programs' output is appended. Raises UsageError where
-    packages are missing, and EnvironmentFailure where there is no usable runsc.
+    screen in pixels. vm_port: port of its loopback at which each serves OSWorld's interface of a machine; None for none. limit: bytes of
+    retained snapshots. log: file to which the programs' output is appended. Raises UsageError where packages are missing, and
+    EnvironmentFailure where there is no usable runsc.
     """
     if lack := absent():
         raise UsageError(f"no desktop here: {lack}")
     spec = EnvironmentSpec(
         "exact.environments.desktop.environment:Desktop",
-        {"width": width, "height": height, "screenshots": screenshots, "actions": actions},
+        {"width": width, "height": height, "screenshots": screenshots, "actions": actions, "vm_port": vm_port},
         paths=(Path(exact.__file__).parents[1],),
     )
     if not sandbox:

@@ -168,6 +168,27 @@ class Screen:
             self._root.send_event(message, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
             self._display.sync()
 
+    def shut(self, window: TopLevelWindow) -> None:
+        """Ask a window to close, as its close button does."""
+        from Xlib import X
+        from Xlib.protocol import event
+
+        with broken():
+            target = self._display.create_resource_object("window", window.id)
+            message = event.ClientMessage(window=target, client_type=self._atom("_NET_CLOSE_WINDOW"), data=(32, [0, 2, 0, 0, 0]))
+            self._root.send_event(message, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
+            self._display.sync()
+
+    def class_of(self, window: TopLevelWindow) -> tuple[str, ...]:
+        """Return the instance and the class of a window's application: `("mousepad", "Mousepad")`."""
+        with broken():
+            found = self._property(self._display.create_resource_object("window", window.id), "WM_CLASS")
+        return (
+            tuple(bytes(found, "latin-1").decode().rstrip("\0").split("\0"))
+            if isinstance(found, str)
+            else tuple(bytes(found).decode("utf-8", "replace").rstrip("\0").split("\0"))
+        )
+
     def at(self, x: float, y: float) -> int:
         """Return the process id of the owner of a point; 0 for the background, -1 for an owner without one, such as a menu."""
         with broken():

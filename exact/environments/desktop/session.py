@@ -64,9 +64,13 @@ class Session:
         """Start an application in the home folder. Raises EnvironmentFailure where there is no such program."""
         words = [word.replace("~", str(self.home), 1) if word.startswith("~") else word for word in command]
         try:
-            process = self._run(words, cwd=self.home)
+            return self.spawn(words)
         except OSError as error:
             raise EnvironmentFailure(f"{command[0]} cannot be started: {error.strerror}: install it, or correct the task") from error
+
+    def spawn(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Start a program in the home folder. Raises OSError."""
+        process = self._run(command, cwd=self.home)
         self.applications.append(process)
         return process
 

@@ -1,0 +1,134 @@
+"""Commands and files of a machine of OSWorld, in the session of a desktop."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from exact.environments.desktop.session import Session
+from exact.errors import ActionError
+
+_SECONDS = 120.0
+"""Seconds that a command may take."""
+_PROGRAM = "import pyautogui"
+_PROBE = "platform.system()"
+"""How a controller asks for the operating system: by a program that imports pyautogui and prints this."""
+_POLL = 0.1
+
+Json = dict[str, Any]
+
+
+class Commands:
+    """Runs commands in a session. Programs of pyautogui are carried out as input events, and are not run."""
+
+    def __init__(self, session: Session, perform: Callable[[str], None]) -> None:
+        """`perform`: carries out a program of pyautogui. Raises ActionError where it holds anything else."""
+        self._session, self._perform = session, perform
+
+    def execute(self, given: Json) -> tuple[Json, int]:
+        """Run a command to its end. Return the answer and its HTTP status."""
+        command, shell = self._command(given)
+        try:
+            if (program := _program(command, shell)) is not None:
+                if _PROBE in program:
+                    return _answer("Linux\n"), 200
+                self._perform(program)
+                return _answer(""), 200
+            return self._run(command, shell, float(given.get("timeout") or _SECONDS), given.get("working_dir")), 200
+        except ActionError as error:
+            return {"status": "error", "message": str(error), "output": "", "error": str(error), "returncode": 1}, 500
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            return {"status": "error", "message": str(error)}, 500
+
+    def execute_with_verification(self, given: Json, titles: Callable[[], Sequence[str]]) -> tuple[Json, int]:
+        """Run a command, then wait until a window or another command shows that it worked. `titles`: the windows that there are."""
+        answer, status = self.execute(given)
+        wanted = given.get("verification") or {}
+        if status != 200 or not wanted:
+            return answer, status
+        began, limit = time.monotonic(), float(given.get("max_wait_time", 10))
+        while True:
+            if self._holds(wanted, titles):
+                return {**answer, "verification": "passed", "wait_time": time.monotonic() - began}, 200
+            if time.monotonic() - began > limit:
+                return {**answer, "status": "verification_failed", "verification": "failed", "wait_time": limit}, 500
+            time.sleep(_POLL)
+
+    def launch(self, given: Json) -> tuple[str, int]:
+        """Start an application and return at once."""
+        command, _ = self._command(given)
+        words = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
+        try:
+            self._session.spawn(words)
+        except OSError as error:
+            return f"{words[0]} cannot be started: {error.strerror}", 500
+        return f"{command if isinstance(command, str) else ' '.join(command)} launched successfully", 200
+
+    def run_python(self, code: str) -> Json:
+        """Run Python code in a process of the session."""
+        return self._run(["python3", "-c", code], False, _SECONDS, None)
+
+    def run_bash(self, given: Json) -> tuple[Json, int]:
+        """Run a script of bash."""
+        try:
+            done = self._run(["bash", "-c", str(given.get("script", ""))], False, float(given.get("timeout", 30)), given.get("working_dir"))
+        except (OSError, subprocess.SubprocessError) as error:
+            return {"status": "error", "output": "", "error": str(error), "returncode": -1}, 500
+        return {**done, "status": "success" if done["returncode"] == 0 else "error"}, 200
+
+    def path(self, text: str) -> Path:
+        """Return a path of the machine: `~` and variables are those of the session."""
+        text = Template(text).safe_substitute(self._session.env)
+        return Path(str(self._session.home) + text[1:]) if text == "~" or text.startswith("~/") else Path(text)
+
+    def tree(self, folder: Path) -> Json:
+        """Return the names below a folder."""
+        try:
+            inside = sorted(folder.iterdir())
+        except OSError as error:
+            return {"error": str(error)}
+        children = [self.tree(each) if each.is_dir() else {"type": "file", "name": each.name} for each in inside]
+        return {"type": "directory", "name": folder.name, "children": children}
+
+    def _holds(self, wanted: Mapping[str, str], titles: Callable[[], Sequence[str]]) -> bool:
+        if (title := wanted.get("window_exists")) and not any(title.lower() in each.lower() for each in titles()):
+            return False
+        try:
+            return "command_success" not in wanted or self._run(wanted["command_success"], True, 5.0, None)["returncode"] == 0
+        except (OSError, subprocess.SubprocessError):
+            return False
+
+    def _command(self, given: Json) -> tuple[str | list[str], bool]:
+        shell = bool(given.get("shell", False))
+        command = given.get("command", "" if shell else [])
+        if isinstance(command, str):
+            return (command, True) if shell else ([self._home(word) for word in shlex.split(command)], False)
+        words = [self._home(str(word)) for word in command]
+        return (words[0] if len(words) == 1 else shlex.join(words), True) if shell and words else (words, False)
+
+    def _home(self, word: str) -> str:
+        return f"{self._session.home}{word[1:]}" if word.startswith("~/") else word
+
+    def _run(self, command: str | Sequence[str], shell: bool, seconds: float, folder: str | None) -> Json:
+        done = subprocess.run(
+            command, shell=shell, capture_output=True, text=True, errors="replace", timeout=seconds, env=self._session.env,
+            cwd=self.path(folder) if folder else self._session.home, stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        return {"status": "success", "output": done.stdout, "error": done.stderr, "returncode": done.returncode}
+
+
+def _program(command: str | Sequence[str], shell: bool) -> str | None:
+    """Return the program of pyautogui that a command is; None for any other."""
+    words = command if not isinstance(command, str) else []
+    if shell or len(words) != 3 or Path(words[0]).name not in ("python", "python3") or words[1] != "-c":
+        return None
+    return words[2] if words[2].lstrip().startswith(_PROGRAM) else None
+
+
+def _answer(output: str) -> Json:
+    return {"status": "success", "output": output, "error": "", "returncode": 0}

@@ -1,0 +1,272 @@
+"""A desktop as OSWorld's `desktop_env` sees a machine: what its controllers ask for, by name."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from exact.environments.desktop.accessibility import Accessibility
+from exact.environments.desktop.act import act_in_turn
+from exact.environments.desktop.pyautogui import read_pyautogui
+from exact.environments.desktop.reach import DesktopContext
+from exact.environments.desktop.rest import changes, settle
+from exact.environments.desktop.screen import Screen, TopLevelWindow
+from exact.environments.desktop.session import Session
+from exact.environments.desktop.tree import DesktopTree, Seen
+from exact.environments.desktop.vm.commands import Commands, Json
+from exact.environments.desktop.vm.document import accessibility_xml, terminal_text
+from exact.errors import EnvironmentFailure
+
+_OPENED_SECONDS = 60.0
+"""Seconds within which an opened file must show a window, unless the request says otherwise."""
+_REST_SECONDS, _WAIT_SECONDS = 3.0, 1.0
+_POLL = 0.1
+_WALLPAPER, _PICTURE = ("gsettings",), ("org.gnome.desktop.background", "picture-uri")
+
+
+class Reply(NamedTuple):
+    """The answer to a request."""
+
+    body: bytes
+    status: int = 200
+    kind: str = "application/json"
+
+
+class Request(NamedTuple):
+    """A request's content: fields of JSON or of a form, and uploaded files."""
+
+    fields: Json
+    files: dict[str, bytes]
+
+
+class Machine:
+    """A desktop as `desktop_env` sees it. Its methods answer the requests; one at a time uses the display or the bus."""
+
+    def __init__(self, session: Session) -> None:
+        """Connect to the display and the bus of a session that has started. Raises EnvironmentFailure."""
+        self._session = session
+        self._screen, self._bus = Screen(), Accessibility(session.env["DBUS_SESSION_BUS_ADDRESS"])
+        self._tree = DesktopTree(self._bus, str)
+        self._lock = threading.Lock()
+        self._recording: subprocess.Popen[bytes] | None = None
+        self.commands = Commands(session, self.perform)
+        post = (
+            self.execute, self.execute_with_verification, self.run_python, self.run_bash_script, self.launch, self.upload,
+            self.download_file, self.open_file, self.activate_window, self.close_window, self.change_wallpaper, self.file,
+            self.screen_size, self.window_size, self.desktop_path, self.wallpaper, self.list_directory, self.start_recording,
+            self.end_recording,
+        )  # fmt: skip
+        get = (self.screenshot, self.accessibility, self.terminal, self.platform, self.cursor_position)
+        self.routes: dict[tuple[str, str], Callable[[Request], Reply]] = {("POST", f"/{each.__name__}"): each for each in post}
+        self.routes |= {("POST", f"/setup/{each.__name__}"): each for each in post}
+        self.routes |= {("GET", f"/{each.__name__}"): each for each in get}
+
+    def close(self) -> None:
+        """End the recording and the connections."""
+        self._end_recording()
+        self._bus.close()
+        with suppress(EnvironmentFailure):  # the display is gone
+            self._screen.close()
+
+    def perform(self, program: str) -> None:
+        """Carry out a program of pyautogui as input events. Raises ActionError."""
+        with self._lock:
+            events = read_pyautogui(program, self._screen.size, self._screen.pointer())
+            seen = self._look() if any(event.name == "type" for event in events) else Seen((), {}, {}, {}, "")
+            context = DesktopContext(self._screen, self._bus, seen, self._rest, lambda: changes(self._bus, self._screen, _WAIT_SECONDS))
+            act_in_turn(context, events, self._look)
+            self._screen.sync()
+
+    def screenshot(self, _: Request) -> Reply:
+        with self._lock:
+            return Reply(self._screen.picture(), kind="image/png")
+
+    def accessibility(self, _: Request) -> Reply:
+        with self._lock:
+            return json_reply({"AT": accessibility_xml(self._bus)})
+
+    def terminal(self, _: Request) -> Reply:
+        with self._lock:
+            return json_reply({"output": terminal_text(accessibility_xml(self._bus)), "status": "success"})
+
+    def platform(self, _: Request) -> Reply:
+        return text_reply(platform.system())
+
+    def cursor_position(self, _: Request) -> Reply:
+        with self._lock:
+            return json_reply(list(self._screen.pointer()))
+
+    def execute(self, request: Request) -> Reply:
+        return json_reply(*self.commands.execute(request.fields))
+
+    def execute_with_verification(self, request: Request) -> Reply:
+        return json_reply(*self.commands.execute_with_verification(request.fields, lambda: [each.title for each in self._windows()]))
+
+    def run_python(self, request: Request) -> Reply:
+        return json_reply(self.commands.run_python(str(request.fields.get("code", ""))))
+
+    def run_bash_script(self, request: Request) -> Reply:
+        return json_reply(*self.commands.run_bash(request.fields))
+
+    def launch(self, request: Request) -> Reply:
+        return text_reply(*self.commands.launch(request.fields))
+
+    def upload(self, request: Request) -> Reply:
+        if "file_path" not in request.fields or "file_data" not in request.files:
+            return json_reply({"error": "file_path and file_data are required"}, 400)
+        path = self.commands.path(str(request.fields["file_path"]))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(request.files["file_data"])
+        return text_reply(f"File Uploaded: {len(request.files['file_data'])} bytes")
+
+    def download_file(self, request: Request) -> Reply:
+        return text_reply(f"Failed to download {request.fields.get('url')}: this machine has no network: upload the file", 500)
+
+    def open_file(self, request: Request) -> Reply:
+        """Open a file in its application, or start an application by name, and wait for its window."""
+        given = str(request.fields.get("path") or "")
+        if not given:
+            return text_reply("Path not supplied!", 400)
+        path = self.commands.path(given)
+        command, names = (["xdg-open", str(path)], [path.name, path.stem]) if path.exists() else ([given], [given])
+        said, status = self.commands.launch({"command": command})
+        if status != 200:
+            return text_reply(f"Application/file not found: {given}: {said}", 404)
+        wanted = [str(request.fields["window_name"])] if request.fields.get("window_name") else names
+        end = time.monotonic() + float(request.fields.get("timeout_seconds") or _OPENED_SECONDS)
+        while time.monotonic() < end:
+            for window in self._windows():
+                if any(name in window.title for name in wanted):
+                    self._activate(window)
+                    return text_reply("File opened and window activated successfully")
+            time.sleep(_POLL)
+        return text_reply(f"Failed to find window for {wanted}", 500)
+
+    def activate_window(self, request: Request) -> Reply:
+        return self._with_window(request, self._activate, "activated")
+
+    def close_window(self, request: Request) -> Reply:
+        return self._with_window(request, self._shut, "closed")
+
+    def change_wallpaper(self, request: Request) -> Reply:
+        path = self.commands.path(str(request.fields.get("path") or ""))
+        if not path.is_file():
+            return text_reply(f"File not found: {path}", 404)
+        done = self.commands.execute({"command": [*_WALLPAPER, "set", *_PICTURE, f"file://{path}"]})[0]
+        return (
+            text_reply("Wallpaper changed successfully")
+            if done.get("returncode") == 0
+            else text_reply(f"Failed to change wallpaper: {done}", 500)
+        )
+
+    def wallpaper(self, _: Request) -> Reply:
+        done = self.commands.execute({"command": [*_WALLPAPER, "get", *_PICTURE]})[0]
+        path = Path(str(done.get("output", "")).strip().strip("'").removeprefix("file://"))
+        return Reply(path.read_bytes(), kind="image/png") if path.is_file() else text_reply("Wallpaper file not found", 404)
+
+    def file(self, request: Request) -> Reply:
+        if "file_path" not in request.fields:
+            return json_reply({"error": "file_path is required"}, 400)
+        path = self.commands.path(str(request.fields["file_path"]))
+        return Reply(path.read_bytes(), kind="application/octet-stream") if path.is_file() else json_reply({"error": "File not found"}, 404)
+
+    def screen_size(self, _: Request) -> Reply:
+        width, height = self._session.width, self._session.height
+        return json_reply({"width": width, "height": height})
+
+    def window_size(self, request: Request) -> Reply:
+        wanted = str(request.fields.get("app_class_name", ""))
+        with self._lock:
+            found = next((each for each in self._screen.windows() if wanted in self._screen.class_of(each)), None)
+        return json_reply({"width": found.box[2], "height": found.box[3]} if found else None)
+
+    def desktop_path(self, _: Request) -> Reply:
+        folder = self._session.home / "Desktop"
+        return json_reply({"desktop_path": str(folder)}) if folder.is_dir() else json_reply({"error": "there is no Desktop folder"}, 404)
+
+    def list_directory(self, request: Request) -> Reply:
+        if "path" not in request.fields:
+            return json_reply({"error": "Missing 'path' parameter"}, 400)
+        folder = self.commands.path(str(request.fields["path"]))
+        if not folder.is_dir():
+            return json_reply({"error": "The provided path is not a directory"}, 400)
+        return json_reply({"directory_tree": self.commands.tree(folder)})
+
+    def start_recording(self, _: Request) -> Reply:
+        """Record the screen by ffmpeg, where that is installed."""
+        if self._recording and self._recording.poll() is None:
+            return json_reply({"status": "error", "message": "Recording is already in progress."}, 400)
+        size = f"{self._session.width}x{self._session.height}"
+        command = ["ffmpeg", "-y", "-f", "x11grab", "-draw_mouse", "1", "-s", size, "-i", self._session.display, "-r", "30", self._video]
+        try:
+            self._recording = subprocess.Popen(command, env=self._session.env, stdin=subprocess.PIPE, stdout=2)
+        except OSError as error:
+            return json_reply({"status": "error", "message": f"ffmpeg cannot be started: {error.strerror}"}, 500)
+        return json_reply({"status": "success", "message": "Started recording successfully."})
+
+    def end_recording(self, _: Request) -> Reply:
+        if not self._recording:
+            return json_reply({"status": "error", "message": "No recording in progress to stop."}, 400)
+        self._end_recording()
+        path = Path(self._video)
+        return Reply(path.read_bytes(), kind="video/mp4") if path.is_file() else json_reply({"error": "there is no recording"}, 404)
+
+    @property
+    def _video(self) -> str:
+        return str(self._session.base / "recording.mp4")
+
+    def _end_recording(self) -> None:
+        recording, self._recording = self._recording, None
+        if recording:
+            with suppress(subprocess.TimeoutExpired):
+                recording.communicate(b"q", timeout=15)  # what ffmpeg ends by, with a whole file
+            recording.kill()
+            recording.wait()
+
+    def _look(self) -> Seen:
+        return self._tree.look(self._bus.applications())
+
+    def _rest(self) -> bool:
+        return settle(self._bus, self._screen, self._bus.applications(), _REST_SECONDS)
+
+    def _windows(self) -> list[TopLevelWindow]:
+        with self._lock:
+            return self._screen.windows()
+
+    def _activate(self, window: TopLevelWindow) -> None:
+        with self._lock:
+            self._screen.activate(window)
+
+    def _shut(self, window: TopLevelWindow) -> None:
+        with self._lock:
+            self._screen.shut(window)
+
+    def _with_window(self, request: Request, do: Callable[[TopLevelWindow], None], done: str) -> Reply:
+        """Do something with the first window whose title, or class, is or contains the given name."""
+        name, strict = str(request.fields.get("window_name") or ""), bool(request.fields.get("strict"))
+        if not name:
+            return text_reply("window_name required", 400)
+        for window in self._windows():
+            with self._lock:
+                titles = [".".join(self._screen.class_of(window))] if request.fields.get("by_class") else [window.title]
+            if any(title == name if strict else name.lower() in title.lower() for title in titles):
+                do(window)
+                return text_reply(f"Window {done} successfully")
+        return text_reply(f"Window {name} not found", 404)
+
+
+def json_reply(value: Any, status: int = 200) -> Reply:
+    """Return an answer in JSON."""
+    return Reply(json.dumps(value).encode(), status)
+
+
+def text_reply(text: str, status: int = 200) -> Reply:
+    """Return an answer in words."""
+    return Reply(text.encode(), status, "text/html; charset=utf-8")

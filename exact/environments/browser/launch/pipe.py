@@ -15,6 +15,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 from exact.environments.browser.launch import hand_over
@@ -192,7 +193,7 @@ async def shared_pipe(executable: str, folder: Path) -> AsyncIterator[tuple[str,
     The browser itself and None where the system cannot hand pipes over, or runs no programs of `folder`.
     """
     program = folder / "browser.sh"
-    if sys.platform != "linux" or not await asyncio.to_thread(_is_runnable, program, executable, name := os.urandom(16).hex()):
+    if not _hands_over() or not await asyncio.to_thread(_is_runnable, program, executable, name := os.urandom(16).hex()):
         yield executable, None
         return
     pipe = SharedPipe()
@@ -208,6 +209,11 @@ async def shared_pipe(executable: str, folder: Path) -> AsyncIterator[tuple[str,
             with suppress(asyncio.CancelledError, OSError, EnvironmentFailure):
                 await serving
             pipe.close()
+
+
+def _hands_over() -> bool:
+    """Return whether the system can hand pipes over and say whose they are. Tests take that away to stand for other systems."""
+    return sys.platform == "linux" and hasattr(os, "getuid") and hasattr(socket, "SO_PEERCRED") and find_spec("fcntl") is not None
 
 
 def _is_runnable(program: Path, executable: str, name: str) -> bool:

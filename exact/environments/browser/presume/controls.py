@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 from exact.environments.browser.observe.dom import Document, DomNode
 from exact.environments.browser.observe.form_senders import form_of, form_senders, kind_of
 from exact.environments.browser.presume.address import graphql_in, overridden_method, writing_address
-from exact.environments.browser.presume.words import copies, writing_word
+from exact.environments.browser.presume.words import copies, plain, writing_word
 from exact.observation import Element
 
 OUTSIDE = ("mailto", "tel", "sms", "facetime", "skype", "whatsapp", "msteams", "zoommtg")
@@ -63,6 +63,7 @@ def controls(documents: Sequence[Document], elements: Sequence[Element], nodes: 
     """Return what the elements of a page would change. `nodes`: frame and backend id of the node of an element, by its id."""
     senders = set(form_senders(documents))
     places = {(document.frame, node.backend): (document, node) for document in documents for node in document.nodes if node.kind == 1}
+    names = _sending_names(documents, senders)
     clicks, fields = dict[str, Presumption](), dict[str, Presumption]()
     for element in elements:
         key = nodes.get(element.id)
@@ -73,7 +74,20 @@ def controls(documents: Sequence[Document], elements: Sequence[Element], nodes: 
             fields[element.id] = Presumption(f'Enter in {element.role} "{element.name}" sends a form', certain=True)
         elif found := _of_click(document, node, element, senders):
             clicks[element.id] = found
+        elif element.role == "button" and plain(element.name) in names:
+            clicks[element.id] = Presumption(f'button "{element.name}" is named like one that sends a form')
     return Controls(clicks, fields)
+
+
+def _sending_names(documents: Sequence[Document], senders: set[tuple[str, int]]) -> frozenset[str]:
+    """Return the names of the buttons that post a form, hidden ones included: a script may press them for another button."""
+    found = set[str]()
+    for document in documents:
+        for node in document.nodes:
+            if (document.frame, node.backend) in senders and kind_of(node) == "submit":
+                inside = (each.text for each in document.nodes[node.index + 1 : node.end] if each.kind == 3)
+                found.add(plain(node.value or node.attributes.get("value", "") or " ".join(inside)))
+    return frozenset(found - {""})
 
 
 def _of_click(document: Document, node: DomNode, element: Element, senders: set[tuple[str, int]]) -> Presumption | None:

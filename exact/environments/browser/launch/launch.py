@@ -17,7 +17,7 @@ from exact.environments.browser.launch.context import context_options, grant_per
 from exact.environments.browser.launch.device import Devices, device_options
 from exact.environments.browser.launch.driver import start_driver
 from exact.environments.browser.launch.find import find_browser
-from exact.environments.browser.launch.pipe import shared_pipe
+from exact.environments.browser.launch.pipe import SharedPipe, shared_pipe
 from exact.environments.browser.launch.profile import find_profile, remove_profile
 from exact.environments.browser.launch.user_profile import UserProfile
 from exact.environments.browser.network.deny import DenyList
@@ -35,7 +35,7 @@ from exact.scratch import scratch
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
-    from playwright.async_api import BrowserContext, CDPSession, Page
+    from playwright.async_api import BrowserContext, CDPSession, Page, Playwright
 
     from exact.environments.browser.page.connection import CdpConnection
 
@@ -83,17 +83,17 @@ class Browser:
         interceptor: RequestInterceptor,
         store: DownloadStore,
         cdp: CDPSession | CdpConnection,
-        make_wall: Callable[[BrowserConfig], Wall] | None = None,
+        make_wall: Callable[[BrowserConfig], Awaitable[Wall]] | None = None,
         *,
-        pipe: CdpConnection | None = None,
+        pipe: SharedPipe | None = None,
         devices: Devices | None = None,
         user_state: UserState | None = None,
     ) -> None:
         """Wrap a browser of Playwright's.
 
         `cdp`: the browser's own session. `pipe`: a connection for sessions with pages that do without Playwright's driver. `make_wall`
-        makes the wall of a new context. `devices`: those that can be emulated. `user_state`
-        returns the log-in of the person whose browser or profile it is.
+        makes the wall of a new context. `devices`: those that can be emulated. `user_state` returns the log-in of the person whose browser
+        or profile it is.
         """
         self.devices, self.user_state = devices or {}, user_state
         self.playwright, self.interceptor, self.store, self._cdp = playwright, interceptor, store, cdp
@@ -108,7 +108,7 @@ class Browser:
         `origins`: those of the task, which get the permissions. The context is closed again where this fails or is cancelled. Raises
         UsageError for invalid options.
         """
-        options, wall = context_options(config, origins), self._make_wall(config) if self._make_wall else None
+        options, wall = context_options(config, origins), await self._make_wall(config) if self._make_wall else None
         options |= device_options(config, self.devices)
         if wall:
             options["proxy"] = {"server": wall.address}
@@ -173,6 +173,11 @@ class Browser:
         return not self.playwright.is_connected() or (self._pipe is not None and self._pipe.is_lost)
 
     @property
+    def is_apart(self) -> bool:
+        """Whether it is in a network namespace of its own, of which only the walls of its contexts lead out."""
+        return self._pipe is not None and self._pipe.is_apart
+
+    @property
     def version(self) -> str:
         """The version that the browser reports: `156.0.7000.0`."""
         return self.playwright.version
@@ -226,8 +231,6 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
     `hosts`: names of local servers, as in PageSetup. `pins`: pins of trusted public keys, as in Outside. Raises EnvironmentFailure where
     there is no browser, or the browser or its driver does not start.
     """
-    from playwright.async_api import Error
-
     if config.cdp_url:
         from exact.environments.browser.launch.connect import connect
 
@@ -239,30 +242,30 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
     executable, hosts = find_browser(config.headed), hosts or {}
     dialler, deny = Dialler(config.proxy), DenyList(config.deny)
 
-    def make_wall(config: BrowserConfig) -> Wall:
-        return Wall(dialler, hosts, deny, plain_tls=config.login.certificate is None)
-
     async with AsyncExitStack() as last:
         folder = last.enter_context(scratch("browser"))
         downloads, artifacts, temporary = (folder / name for name in ("downloads", "artifacts", "temporary"))
         for each in (downloads, artifacts, temporary):  # a browser that is killed does not remove its own folders
             each.mkdir()
         playwright = await last.enter_async_context(start_driver())
-        nowhere = make_wall(config)
+        nowhere = Wall(dialler, hosts, deny)
         last.callback(nowhere.close)
-        program, pipe = await last.enter_async_context(shared_pipe(str(executable), folder))
-        try:
-            browser = await playwright.chromium.launch(
-                executable_path=program,
-                headless=not config.headed,
-                args=[*chromium_arguments({}), f"--proxy-server={nowhere.address}", *WALLED, *pin_arguments(pins)],
-                ignore_default_args=["--disable-ipc-flooding-protection"],  # a page that changes its address without end holds up others
-                env=_environment(temporary),
-                artifacts_dir=artifacts,
-                handle_sigint=False,
-            )
-        except Error as error:
-            raise EnvironmentFailure(f"{executable} does not start: {_first_line(error)}: try `{executable} --version`") from error
+        options: dict[str, Any] = {
+            "headless": not config.headed,
+            "args": [*chromium_arguments({}), f"--proxy-server={nowhere.address}", *WALLED, *pin_arguments(pins)],
+            # a page that changes its address without end holds up others
+            "ignore_default_args": ["--disable-ipc-flooding-protection"],
+            "env": _environment(temporary),
+            "artifacts_dir": artifacts,
+            "handle_sigint": False,
+        }
+        apart = not config.headed and config.login.certificate is None  # Playwright's own proxy for certificates is outside
+        browser, pipe = await _start(playwright, executable, folder, options, last, apart=apart)
+
+        async def make_wall(config: BrowserConfig) -> Wall:
+            plain_tls = config.login.certificate is None
+            return Wall(dialler, hosts, deny, plain_tls=plain_tls, listening=await pipe.port() if pipe else None)
+
         process = 0
         try:
             if pipe:
@@ -282,6 +285,25 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
                 interceptor.stop()
         finally:
             await _end(browser, process)
+
+
+async def _start(
+    playwright: Playwright, executable: Path, folder: Path, options: dict[str, Any], last: AsyncExitStack, *, apart: bool
+) -> tuple[PlaywrightBrowser, SharedPipe | None]:
+    """Start a browser, apart in a network namespace where that works. Raises EnvironmentFailure."""
+    from playwright.async_api import Error
+
+    async with AsyncExitStack() as own:
+        program, pipe = await own.enter_async_context(shared_pipe(str(executable), folder, apart=apart))
+        try:
+            browser = await playwright.chromium.launch(executable_path=program, **options)
+        except Error as error:
+            if not (pipe and pipe.is_apart):
+                raise EnvironmentFailure(f"{executable} does not start: {_first_line(error)}: try `{executable} --version`") from error
+        else:
+            last.push_async_exit(own.pop_all())
+            return browser, pipe
+    return await _start(playwright, executable, folder, options, last, apart=False)
 
 
 def pin_arguments(pins: Iterable[str]) -> list[str]:

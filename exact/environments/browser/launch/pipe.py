@@ -14,7 +14,7 @@ import shlex
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -41,6 +41,9 @@ class SharedPipe(CdpConnection):
 
     def __init__(self) -> None:
         super().__init__(_FIRST_NUMBER)
+        self._ports: socket.socket | None = None
+        """Asks for ports in the browser's network namespace; None where it has none of its own."""
+        self._asking = asyncio.Lock()
         self._driver = _Side(self._from_driver, self._ended)
         self._browser = _Side(self._from_browser, self._ended, MOST_BYTES)
 
@@ -49,11 +52,15 @@ class SharedPipe(CdpConnection):
         loop = asyncio.get_running_loop()
         while True:
             line, _ = await loop.sock_accept(listener)
-            with line:
+            with ExitStack() as closed:
+                closed.enter_context(line)
                 if line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8] != os.getuid().to_bytes(4, sys.byteorder):
                     continue  # another user of this machine
                 line.settimeout(_SECONDS)
-                ends = await asyncio.to_thread(_exchange, line)
+                is_apart, *ends = await asyncio.to_thread(_exchange, line)
+                if is_apart:
+                    closed.pop_all()
+                    self._ports = line
                 break
         self._driver.slow, self._browser.slow = self._browser.pause, self._driver.pause
         await self._browser.open(ends[2], ends[3])
@@ -63,11 +70,28 @@ class SharedPipe(CdpConnection):
         """Open a session of our own with the browser, once it has started. Raises EnvironmentFailure."""
         self._root = str((await self.send("Target.attachToBrowserTarget"))["sessionId"])
 
+    @property
+    def is_apart(self) -> bool:
+        """Whether the browser has a network namespace of its own, of which only ports that are asked for here lead out."""
+        return self._ports is not None
+
+    async def port(self) -> socket.socket | None:
+        """Return a socket that listens in the browser's network namespace; None where it has none. Raises EnvironmentFailure."""
+        if self._ports is None:
+            return None
+        async with self._asking:
+            try:
+                return await asyncio.to_thread(_port, self._ports)
+            except OSError as error:
+                raise EnvironmentFailure(_GONE) from error
+
     def close(self) -> None:
         """Close the pipes: a browser that still runs ends. Later commands fail."""
         self.fail(_GONE)
         self._driver.close()
         self._browser.close()
+        if self._ports is not None:
+            self._ports.close()
 
     async def _write(self, text: bytes) -> None:
         self._browser.write(text + b"\0")
@@ -187,13 +211,14 @@ class _Writing(asyncio.BaseProtocol):
 
 
 @asynccontextmanager
-async def shared_pipe(executable: str, folder: Path) -> AsyncIterator[tuple[str, SharedPipe | None]]:
+async def shared_pipe(executable: str, folder: Path, *, apart: bool = False) -> AsyncIterator[tuple[str, SharedPipe | None]]:
     """Yield the program to launch in place of a browser, and the pipe to it.
 
-    The browser itself and None where the system cannot hand pipes over, or runs no programs of `folder`.
+    `apart`: give the browser a network namespace of its own where this user may make one. The
+    browser itself and None are yielded where the system cannot hand pipes over, or runs no programs of `folder`.
     """
     program = folder / "browser.sh"
-    if not _hands_over() or not await asyncio.to_thread(_is_runnable, program, executable, name := os.urandom(16).hex()):
+    if not _hands_over() or not await asyncio.to_thread(_is_runnable, program, executable, apart, name := os.urandom(16).hex()):
         yield executable, None
         return
     pipe = SharedPipe()
@@ -216,19 +241,34 @@ def _hands_over() -> bool:
     return sys.platform == "linux" and hasattr(os, "getuid") and hasattr(socket, "SO_PEERCRED") and find_spec("fcntl") is not None
 
 
-def _is_runnable(program: Path, executable: str, name: str) -> bool:
+def _is_runnable(program: Path, executable: str, apart: bool, name: str) -> bool:
     """Write the program that is launched. Return whether it may run: folders for temporary files need not allow it."""
-    command = shlex.join((sys.executable, "-I", "-S", hand_over.__file__, name, executable))
+    command = shlex.join((sys.executable, "-I", "-S", hand_over.__file__, name, "apart" if apart else "shared", executable))
     program.write_text(f'#!/bin/sh\nexec {command} "$@"\n', "utf-8")
     program.chmod(0o700)
     return bool(sys.executable) and os.access(program, os.X_OK)
 
 
-def _exchange(line: socket.socket) -> tuple[int, int, int, int]:
-    """Return the descriptors of the driver and of the browser, each to read from and to write to. Raises OSError."""
+def _port(line: socket.socket) -> socket.socket:
+    """Ask for a port in the browser's network namespace. Raises OSError."""
+    line.sendall(b"+")
+    said, ancillary, _, _ = line.recvmsg(1, socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)
+    found = array.array("i")
+    for _, _, data in ancillary:
+        found.frombytes(data)
+    if not said or len(found) != 1:
+        raise OSError(_GONE)
+    return socket.socket(fileno=found[0])
+
+
+def _exchange(line: socket.socket) -> tuple[bool, int, int, int, int]:
+    """Return whether the browser has a network namespace, and the descriptors of driver and browser, to read from and to write to.
+
+    Raises OSError.
+    """
     import fcntl  # which Windows does not have
 
-    _, ancillary, _, _ = line.recvmsg(1, socket.CMSG_SPACE(8), socket.MSG_CMSG_CLOEXEC)
+    is_apart, ancillary, _, _ = line.recvmsg(1, socket.CMSG_SPACE(8), socket.MSG_CMSG_CLOEXEC)
     driver = array.array("i")
     for _, _, data in ancillary:
         driver.frombytes(data)
@@ -241,4 +281,4 @@ def _exchange(line: socket.socket) -> tuple[int, int, int, int]:
     finally:
         os.close(commands)
         os.close(answers)
-    return driver[0], driver[1], answered, sent
+    return is_apart == b"1", driver[0], driver[1], answered, sent

@@ -15,12 +15,20 @@ class LoopbackPort:
     It is no asyncio.Server, which leaves a connection open that arrives while it is closed.
     """
 
-    def __init__(self, serve: Callable[[socket.socket], Coroutine[Any, Any, None]], fail: Callable[[str], None]) -> None:
-        """Listen at a free port. `serve` serves a connection; `fail` is told the reason where none can be accepted any more."""
+    def __init__(
+        self,
+        serve: Callable[[socket.socket], Coroutine[Any, Any, None]],
+        fail: Callable[[str], None],
+        listening: socket.socket | None = None,
+    ) -> None:
+        """Listen at a free port. `serve` serves a connection; `fail` is told the reason where none can be accepted any more.
+
+        `listening`: a socket that listens already, such as one in a browser's network namespace.
+        """
         self._serve, self._fail = serve, fail
         self.tasks: set[asyncio.Task[None]] = set()
         """The tasks of the open connections."""
-        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._socket = listening or socket.create_server(("127.0.0.1", 0))
         self._socket.setblocking(False)
         asyncio.get_running_loop().add_reader(self._socket, self._accept)
 

@@ -1,6 +1,7 @@
 """The wall in front of a plain browser: a SOCKS proxy of this process for each browser context, which nothing of the browser bypasses.
 
-The browser resolves no names, and its own proxy refuses everything, so that what belongs to no context reaches nothing.
+The browser resolves no names, and its own proxy refuses everything, so that what belongs to no context reaches nothing. Where this user may
+make one, the browser is in a network namespace, in which the proxies are the only addresses that there are.
 """
 
 from __future__ import annotations
@@ -21,13 +22,18 @@ from exact.environments.browser.network.upstream import CHUNK
 class Wall:
     """The proxy of one browser context. It admits what the context's request policy allows, and nothing before there is one."""
 
-    def __init__(self, dialler: Dialler, hosts: Mapping[str, str], deny: DenyList, *, plain_tls: bool = True) -> None:
-        """Listen at a port of the loopback. `hosts`, `deny`: as in Destinations. `plain_tls`: as in Tunnel."""
+    def __init__(
+        self, dialler: Dialler, hosts: Mapping[str, str], deny: DenyList, *, plain_tls: bool = True, listening: socket.socket | None = None
+    ) -> None:
+        """Listen at a port of the loopback. `hosts`, `deny`: as in Destinations. `plain_tls`: as in Tunnel.
+
+        `listening`: as in LoopbackPort.
+        """
         self._dialler, self._plain_tls = dialler, plain_tls
         self._destinations = Destinations(hosts, deny)
         self._policy: RequestPolicy | None = None
         self._tunnels: dict[asyncio.Task[None], Tunnel] = {}
-        self._port = LoopbackPort(self._serve, lambda why: None)
+        self._port = LoopbackPort(self._serve, lambda why: None, listening)
 
     @property
     def address(self) -> str:

@@ -128,7 +128,7 @@ async def test_an_admitted_server_gets_no_raw_bytes_while_exploring(browser: Bro
             for _ in range(2):
                 effects += (await environment.step(environment.actions.parse("wait"))).effects
     assert not any(ear.heard)
-    if attempt.startswith("TURN"):
+    if attempt.startswith("TURN") and not browser.is_apart:  # in a namespace there is no interface to try it on
         assert any(effect.kind == "blocked" and str(ear.port) in effect.url for effect in effects)
 
 

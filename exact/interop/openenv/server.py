@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from ipaddress import ip_address
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -229,7 +230,10 @@ def _add_routes(app: FastAPI, shared: Served) -> None:
 
 
 class SameOrigin:
-    """Refuses requests that a web page of another server makes: a browser sends its `Origin`, clients of OpenEnv send none."""
+    """Refuses requests that a web page of another server makes: a browser says that it is one, clients of OpenEnv do not.
+
+    A page may let its own name lead to this machine, so that it counts as the same origin. Browsers are therefore served by address only.
+    """
 
     def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
         self._app = app
@@ -237,7 +241,9 @@ class SameOrigin:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         headers = dict(scope.get("headers", ()))
         origin = headers.get(b"origin", b"").decode("latin-1")
-        if scope["type"] in ("http", "websocket") and origin and urlsplit(origin).netloc != headers.get(b"host", b"").decode("latin-1"):
+        host, browses = headers.get(b"host", b"").decode("latin-1"), bool(origin) or b"sec-fetch-site" in headers
+        foreign = bool(origin) and urlsplit(origin).netloc != host
+        if scope["type"] in ("http", "websocket") and (foreign or (browses and not _is_address(host))):
             if scope["type"] == "websocket":
                 await receive()
                 await send({"type": "websocket.close", "code": 1008})
@@ -246,3 +252,11 @@ class SameOrigin:
             await send({"type": "http.response.body", "body": b"requests of other origins are refused"})
             return
         await self._app(scope, receive, send)
+
+
+def _is_address(host: str) -> bool:
+    """Return whether a Host header names an address, or this machine, and so no name that leads here by DNS."""
+    name = urlsplit(f"//{host}").hostname or ""
+    with suppress(ValueError):
+        return name == "localhost" or bool(ip_address(name))
+    return False

@@ -71,6 +71,18 @@ def test_a_web_page_of_another_server_is_refused(url: str) -> None:
         assert json.load(answer)["status"] == "healthy"
 
 
+@pytest.mark.parametrize("headers", [{"Origin": "http://evil.test:8000"}, {"Sec-Fetch-Site": "same-origin"}, {"Origin": "null"}])
+def test_a_web_page_whose_name_leads_here_is_refused(url: str, headers: dict[str, str]) -> None:
+    request = urllib.request.Request(f"{url}/health", headers={"Host": "evil.test:8000", **headers})
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=20)
+    with refused.value as answer:
+        assert answer.code == 403
+    for allowed in ({"Host": "trainer:8000"}, {"Sec-Fetch-Site": "none"}):
+        with urllib.request.urlopen(urllib.request.Request(f"{url}/health", headers=allowed), timeout=20) as answer:
+            assert json.load(answer)["status"] == "healthy"
+
+
 def test_routes_for_snapshots_say_what_is_wrong(url: str) -> None:
     request = urllib.request.Request(f"{url}/snapshot", b'{"session": "none"}', {"content-type": "application/json"})
     with pytest.raises(urllib.error.HTTPError) as refused:

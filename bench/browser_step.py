@@ -244,7 +244,7 @@ def ratio(times: dict[str, dict[str, Times]], ours: str, theirs: str) -> tuple[f
 
 def main() -> None:
     options = parser(__doc__ or "").parse_args()
-    rounds, steps = (3, 2) if options.quick else (12, 6)
+    rounds, steps = (2, 2) if options.quick else (12, 6)
     python = make_venv(BROWSERGYM, lock="browsergym.txt")
     times, sizes, noise = asyncio.run(measure(python, rounds=rounds, steps=steps))
 

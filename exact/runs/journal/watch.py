@@ -21,7 +21,7 @@ _READ = 65_536
 def watched(path: Path, changed: Callable[[], None]) -> Iterator[None]:
     """Call `changed` in the running loop soon after each change of a file, which need not exist yet. Its folder must."""
     if (notices := _notices(path)) is None:
-        looking = asyncio.ensure_future(_look(path, changed))
+        looking = asyncio.ensure_future(_look(path, _size(path), changed))
         try:
             yield
         finally:
@@ -64,8 +64,8 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-async def _look(path: Path, changed: Callable[[], None]) -> None:
-    known = _size(path)
+async def _look(path: Path, known: int, changed: Callable[[], None]) -> None:
+    """Call `changed` whenever a file's size differs from the one before. `known`: its size in bytes when the watch began."""
     while True:
         await asyncio.sleep(POLL)
         if (now := _size(path)) != known:

@@ -71,6 +71,7 @@ SAMPLES: tuple[ev.AnyEvent, ...] = (
     ev.Scored(score=Score(value=1.0, success=True, raw=-1.0)),
     ev.Reflected(reflection=REFLECTION),
     ev.Resumed(versions={"exact": "2"}),
+    ev.Marked(node=0, observation="o", rules=(NASTY,), model=()),
     ev.Finished(status="scored"),
 )  # fmt: skip
 

@@ -31,6 +31,16 @@ async def test_each_change_of_a_file_wakes_its_reader_also_the_first(system: boo
             woken.clear()
 
 
+async def test_a_change_before_the_first_look_wakes_the_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_notices", lambda path: None)
+    monkeypatch.setattr(watch, "POLL", 0.01)
+    woken = asyncio.Event()
+    with watched(tmp_path / "commands.jsonl", woken.set):
+        send(tmp_path / "journal.jsonl", "pause")  # in the same turn of the loop
+        async with asyncio.timeout(5):
+            await woken.wait()
+
+
 def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     open_files = Path("/proc/self/fd")
     if not open_files.exists():

@@ -31,7 +31,7 @@ _POLL = 0.1
 _WALLPAPER, _PICTURE = ("gsettings",), ("org.gnome.desktop.background", "picture-uri")
 
 
-class Reply(NamedTuple):
+class VmReply(NamedTuple):
     """The answer to a request."""
 
     body: bytes
@@ -39,7 +39,7 @@ class Reply(NamedTuple):
     kind: str = "application/json"
 
 
-class Request(NamedTuple):
+class VmRequest(NamedTuple):
     """A request's content: fields of JSON or of a form, and uploaded files."""
 
     fields: Json
@@ -64,7 +64,7 @@ class Machine:
             self.end_recording,
         )  # fmt: skip
         get = (self.screenshot, self.accessibility, self.terminal, self.platform, self.cursor_position)
-        self.routes: dict[tuple[str, str], Callable[[Request], Reply]] = {("POST", f"/{each.__name__}"): each for each in post}
+        self.routes: dict[tuple[str, str], Callable[[VmRequest], VmReply]] = {("POST", f"/{each.__name__}"): each for each in post}
         self.routes |= {("POST", f"/setup/{each.__name__}"): each for each in post}
         self.routes |= {("GET", f"/{each.__name__}"): each for each in get}
 
@@ -84,41 +84,41 @@ class Machine:
             act_in_turn(context, events, self._look)
             self._screen.sync()
 
-    def screenshot(self, _: Request) -> Reply:
+    def screenshot(self, _: VmRequest) -> VmReply:
         with self._lock:
-            return Reply(self._screen.picture(), kind="image/png")
+            return VmReply(self._screen.picture(), kind="image/png")
 
-    def accessibility(self, _: Request) -> Reply:
+    def accessibility(self, _: VmRequest) -> VmReply:
         with self._lock:
             return json_reply({"AT": accessibility_xml(self._bus)})
 
-    def terminal(self, _: Request) -> Reply:
+    def terminal(self, _: VmRequest) -> VmReply:
         with self._lock:
             return json_reply({"output": terminal_text(accessibility_xml(self._bus)), "status": "success"})
 
-    def platform(self, _: Request) -> Reply:
+    def platform(self, _: VmRequest) -> VmReply:
         return text_reply(platform.system())
 
-    def cursor_position(self, _: Request) -> Reply:
+    def cursor_position(self, _: VmRequest) -> VmReply:
         with self._lock:
             return json_reply(list(self._screen.pointer()))
 
-    def execute(self, request: Request) -> Reply:
+    def execute(self, request: VmRequest) -> VmReply:
         return json_reply(*self.commands.execute(request.fields))
 
-    def execute_with_verification(self, request: Request) -> Reply:
+    def execute_with_verification(self, request: VmRequest) -> VmReply:
         return json_reply(*self.commands.execute_with_verification(request.fields, lambda: [each.title for each in self._windows()]))
 
-    def run_python(self, request: Request) -> Reply:
+    def run_python(self, request: VmRequest) -> VmReply:
         return json_reply(self.commands.run_python(str(request.fields.get("code", ""))))
 
-    def run_bash_script(self, request: Request) -> Reply:
+    def run_bash_script(self, request: VmRequest) -> VmReply:
         return json_reply(*self.commands.run_bash(request.fields))
 
-    def launch(self, request: Request) -> Reply:
+    def launch(self, request: VmRequest) -> VmReply:
         return text_reply(*self.commands.launch(request.fields))
 
-    def upload(self, request: Request) -> Reply:
+    def upload(self, request: VmRequest) -> VmReply:
         if "file_path" not in request.fields or "file_data" not in request.files:
             return json_reply({"error": "file_path and file_data are required"}, 400)
         path = self.commands.path(str(request.fields["file_path"]))
@@ -126,10 +126,10 @@ class Machine:
         path.write_bytes(request.files["file_data"])
         return text_reply(f"File Uploaded: {len(request.files['file_data'])} bytes")
 
-    def download_file(self, request: Request) -> Reply:
+    def download_file(self, request: VmRequest) -> VmReply:
         return text_reply(f"Failed to download {request.fields.get('url')}: this machine has no network: upload the file", 500)
 
-    def open_file(self, request: Request) -> Reply:
+    def open_file(self, request: VmRequest) -> VmReply:
         """Open a file in its application, or start an application by name, and wait for its window."""
         given = str(request.fields.get("path") or "")
         if not given:
@@ -149,13 +149,13 @@ class Machine:
             time.sleep(_POLL)
         return text_reply(f"Failed to find window for {wanted}", 500)
 
-    def activate_window(self, request: Request) -> Reply:
+    def activate_window(self, request: VmRequest) -> VmReply:
         return self._with_window(request, self._activate, "activated")
 
-    def close_window(self, request: Request) -> Reply:
+    def close_window(self, request: VmRequest) -> VmReply:
         return self._with_window(request, self._shut, "closed")
 
-    def change_wallpaper(self, request: Request) -> Reply:
+    def change_wallpaper(self, request: VmRequest) -> VmReply:
         path = self.commands.path(str(request.fields.get("path") or ""))
         if not path.is_file():
             return text_reply(f"File not found: {path}", 404)
@@ -166,32 +166,34 @@ class Machine:
             else text_reply(f"Failed to change wallpaper: {done}", 500)
         )
 
-    def wallpaper(self, _: Request) -> Reply:
+    def wallpaper(self, _: VmRequest) -> VmReply:
         done = self.commands.execute({"command": [*_WALLPAPER, "get", *_PICTURE]})[0]
         path = Path(str(done.get("output", "")).strip().strip("'").removeprefix("file://"))
-        return Reply(path.read_bytes(), kind="image/png") if path.is_file() else text_reply("Wallpaper file not found", 404)
+        return VmReply(path.read_bytes(), kind="image/png") if path.is_file() else text_reply("Wallpaper file not found", 404)
 
-    def file(self, request: Request) -> Reply:
+    def file(self, request: VmRequest) -> VmReply:
         if "file_path" not in request.fields:
             return json_reply({"error": "file_path is required"}, 400)
         path = self.commands.path(str(request.fields["file_path"]))
-        return Reply(path.read_bytes(), kind="application/octet-stream") if path.is_file() else json_reply({"error": "File not found"}, 404)
+        return (
+            VmReply(path.read_bytes(), kind="application/octet-stream") if path.is_file() else json_reply({"error": "File not found"}, 404)
+        )
 
-    def screen_size(self, _: Request) -> Reply:
+    def screen_size(self, _: VmRequest) -> VmReply:
         width, height = self._session.width, self._session.height
         return json_reply({"width": width, "height": height})
 
-    def window_size(self, request: Request) -> Reply:
+    def window_size(self, request: VmRequest) -> VmReply:
         wanted = str(request.fields.get("app_class_name", ""))
         with self._lock:
             found = next((each for each in self._screen.windows() if wanted in self._screen.class_of(each)), None)
         return json_reply({"width": found.box[2], "height": found.box[3]} if found else None)
 
-    def desktop_path(self, _: Request) -> Reply:
+    def desktop_path(self, _: VmRequest) -> VmReply:
         folder = self._session.home / "Desktop"
         return json_reply({"desktop_path": str(folder)}) if folder.is_dir() else json_reply({"error": "there is no Desktop folder"}, 404)
 
-    def list_directory(self, request: Request) -> Reply:
+    def list_directory(self, request: VmRequest) -> VmReply:
         if "path" not in request.fields:
             return json_reply({"error": "Missing 'path' parameter"}, 400)
         folder = self.commands.path(str(request.fields["path"]))
@@ -199,7 +201,7 @@ class Machine:
             return json_reply({"error": "The provided path is not a directory"}, 400)
         return json_reply({"directory_tree": self.commands.tree(folder)})
 
-    def start_recording(self, _: Request) -> Reply:
+    def start_recording(self, _: VmRequest) -> VmReply:
         """Record the screen by ffmpeg, where that is installed."""
         if self._recording and self._recording.poll() is None:
             return json_reply({"status": "error", "message": "Recording is already in progress."}, 400)
@@ -211,12 +213,12 @@ class Machine:
             return json_reply({"status": "error", "message": f"ffmpeg cannot be started: {error.strerror}"}, 500)
         return json_reply({"status": "success", "message": "Started recording successfully."})
 
-    def end_recording(self, _: Request) -> Reply:
+    def end_recording(self, _: VmRequest) -> VmReply:
         if not self._recording:
             return json_reply({"status": "error", "message": "No recording in progress to stop."}, 400)
         self._end_recording()
         path = Path(self._video)
-        return Reply(path.read_bytes(), kind="video/mp4") if path.is_file() else json_reply({"error": "there is no recording"}, 404)
+        return VmReply(path.read_bytes(), kind="video/mp4") if path.is_file() else json_reply({"error": "there is no recording"}, 404)
 
     @property
     def _video(self) -> str:
@@ -248,7 +250,7 @@ class Machine:
         with self._lock:
             self._screen.shut(window)
 
-    def _with_window(self, request: Request, do: Callable[[TopLevelWindow], None], done: str) -> Reply:
+    def _with_window(self, request: VmRequest, do: Callable[[TopLevelWindow], None], done: str) -> VmReply:
         """Do something with the first window whose title, or class, is or contains the given name."""
         name, strict = str(request.fields.get("window_name") or ""), bool(request.fields.get("strict"))
         if not name:
@@ -262,11 +264,11 @@ class Machine:
         return text_reply(f"Window {name} not found", 404)
 
 
-def json_reply(value: Any, status: int = 200) -> Reply:
+def json_reply(value: Any, status: int = 200) -> VmReply:
     """Return an answer in JSON."""
-    return Reply(json.dumps(value).encode(), status)
+    return VmReply(json.dumps(value).encode(), status)
 
 
-def text_reply(text: str, status: int = 200) -> Reply:
+def text_reply(text: str, status: int = 200) -> VmReply:
     """Return an answer in words."""
-    return Reply(text.encode(), status, "text/html; charset=utf-8")
+    return VmReply(text.encode(), status, "text/html; charset=utf-8")

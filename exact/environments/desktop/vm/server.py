@@ -14,7 +14,7 @@ from typing import Any
 
 from exact.environments.desktop.session import Session
 from exact.environments.desktop.vm.commands import Json
-from exact.environments.desktop.vm.machine import Machine, Reply, Request, json_reply, text_reply
+from exact.environments.desktop.vm.machine import Machine, VmReply, VmRequest, json_reply, text_reply
 from exact.errors import EnvironmentFailure
 
 PORT = 5000
@@ -65,7 +65,7 @@ def serve(session: Session, port: int = PORT) -> VmServer:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    routes: dict[tuple[str, str], Callable[[Request], Reply]]
+    routes: dict[tuple[str, str], Callable[[VmRequest], VmReply]]
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(reply.body)
 
-    def _reply(self, route: Callable[[Request], Reply] | None, body: bytes) -> Reply:
+    def _reply(self, route: Callable[[VmRequest], VmReply] | None, body: bytes) -> VmReply:
         if route is None:
             return json_reply({"error": f"{self.path} is not served"}, 404)
         try:
@@ -103,19 +103,19 @@ class _Handler(BaseHTTPRequestHandler):
             return json_reply({"status": "error", "message": str(error)}, 500)
 
 
-def read_request(kind: str, body: bytes) -> Request:
+def read_request(kind: str, body: bytes) -> VmRequest:
     """Return the fields and files of a request by its content type. Raises ValueError."""
     if kind.startswith("multipart/form-data"):
         return _multipart(BytesParser(policy=HTTP).parsebytes(f"Content-Type: {kind}\r\n\r\n".encode("latin-1") + body))
     if kind.startswith("application/x-www-form-urlencoded"):
-        return Request(dict(urllib.parse.parse_qsl(body.decode())), {})
+        return VmRequest(dict(urllib.parse.parse_qsl(body.decode())), {})
     found = json.loads(body) if body.strip() else {}
     if not isinstance(found, dict):
         raise ValueError("a JSON object is expected")
-    return Request(found, {})
+    return VmRequest(found, {})
 
 
-def _multipart(message: Message) -> Request:
+def _multipart(message: Message) -> VmRequest:
     fields, files = Json(), dict[str, bytes]()
     parts: Sequence[Any] = message.get_payload() if message.is_multipart() else []  # type: ignore[assignment]
     for part in parts:
@@ -125,4 +125,4 @@ def _multipart(message: Message) -> Request:
             fields[name] = content.decode("utf-8", "replace")
         else:
             files[name] = content
-    return Request(fields, files)
+    return VmRequest(fields, files)

@@ -159,35 +159,17 @@ class Screen:
 
     def activate(self, window: TopLevelWindow) -> None:
         """Bring a window to the front and give it the focus."""
-        from Xlib import X
-        from Xlib.protocol import event
-
-        with broken():
-            target = self._display.create_resource_object("window", window.id)
-            message = event.ClientMessage(window=target, client_type=self._atom("_NET_ACTIVE_WINDOW"), data=(32, [2, 0, 0, 0, 0]))
-            self._root.send_event(message, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
-            self._display.sync()
+        self._ask_manager(window, "_NET_ACTIVE_WINDOW", [2, 0, 0, 0, 0])
 
     def shut(self, window: TopLevelWindow) -> None:
         """Ask a window to close, as its close button does."""
-        from Xlib import X
-        from Xlib.protocol import event
-
-        with broken():
-            target = self._display.create_resource_object("window", window.id)
-            message = event.ClientMessage(window=target, client_type=self._atom("_NET_CLOSE_WINDOW"), data=(32, [0, 2, 0, 0, 0]))
-            self._root.send_event(message, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
-            self._display.sync()
+        self._ask_manager(window, "_NET_CLOSE_WINDOW", [0, 2, 0, 0, 0])
 
     def class_of(self, window: TopLevelWindow) -> tuple[str, ...]:
-        """Return the instance and the class of a window's application: `("mousepad", "Mousepad")`."""
+        """Return the instance and the class of a window's application: `("mousepad", "Mousepad")`. Empty where it has none."""
         with broken():
-            found = self._property(self._display.create_resource_object("window", window.id), "WM_CLASS")
-        return (
-            tuple(bytes(found, "latin-1").decode().rstrip("\0").split("\0"))
-            if isinstance(found, str)
-            else tuple(bytes(found).decode("utf-8", "replace").rstrip("\0").split("\0"))
-        )
+            found = self._display.create_resource_object("window", window.id).get_wm_class()
+        return tuple(found or ())
 
     def at(self, x: float, y: float) -> int:
         """Return the process id of the owner of a point; 0 for the background, -1 for an owner without one, such as a menu."""
@@ -216,6 +198,17 @@ class Screen:
             self._mss.close()
         with broken():
             self._display.close()
+
+    def _ask_manager(self, window: TopLevelWindow, request: str, data: list[int]) -> None:
+        """Send the window manager a request about a window. 2 in the data says that it comes from the user."""
+        from Xlib import X
+        from Xlib.protocol import event
+
+        with broken():
+            target = self._display.create_resource_object("window", window.id)
+            message = event.ClientMessage(window=target, client_type=self._atom(request), data=(32, data))
+            self._root.send_event(message, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
+            self._display.sync()
 
     def _window(self, id: int) -> TopLevelWindow | None:
         from Xlib.error import XError

@@ -214,8 +214,8 @@ class _Writing(asyncio.BaseProtocol):
 async def shared_pipe(executable: str, folder: Path, *, apart: bool = False) -> AsyncIterator[tuple[str, SharedPipe | None]]:
     """Yield the program to launch in place of a browser, and the pipe to it.
 
-    `apart`: give the browser a network namespace of its own where this user may make one. The
-    browser itself and None are yielded where the system cannot hand pipes over, or runs no programs of `folder`.
+    `apart`: give the browser a network namespace of its own where this user may make one. The browser itself and None are yielded where the
+    system cannot hand pipes over, or runs no programs of `folder`.
     """
     program = folder / "browser.sh"
     if not _hands_over() or not await asyncio.to_thread(_is_runnable, program, executable, apart, name := os.urandom(16).hex()):

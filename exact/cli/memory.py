@@ -228,6 +228,9 @@ def _location(where: str) -> str:
     path = Path(where)
     if where.startswith(_SERVERS) or not path.is_dir():
         return where
+    from exact.runs.strange import memory_file
+
+    own = memory_file(path)
     if (path / "config.yaml").is_file():
         from exact.config import load_recorded
 
@@ -236,8 +239,8 @@ def _location(where: str) -> str:
             from exact.cli.trust import require_trust
 
             require_trust(path)
-        return memory or str(path / "memory.sqlite")
-    return str(path / "memory.sqlite")
+        return memory or str(own)
+    return str(own)
 
 
 def _worked(where: str, path: Path | None, work: Callable[[StoredMemory], dict[str, int]], *, new: bool) -> dict[str, int]:

@@ -54,6 +54,21 @@ def files_of(folder: Path) -> Iterator[tuple[Path, int]]:
             raise UsageError(f"cannot read {here}: {error.strerror}") from error
 
 
+def memory_file(folder: Path) -> Path:
+    """Return the path of a run folder's own memory, which need not exist.
+
+    Raises UsageError where it, or a file that is read with it, is no regular file: it could lead to somebody's other memory.
+    """
+    for name in ("config.yaml", "memory.sqlite", "memory.sqlite-wal", "memory.sqlite-shm", "memory.sqlite-journal"):
+        path = folder / name
+        try:
+            found = path.lstat()
+        except OSError:  # there is none
+            continue
+        _check(path, found, 1)
+    return folder / "memory.sqlite"
+
+
 def check_folder(folder: Path) -> None:
     """Check all files of a run folder, as `files_of` does. Raises UsageError."""
     for _ in files_of(folder):

@@ -16,6 +16,9 @@ import yaml
 
 from exact.cli.main import main
 from exact.config import Config, dump, parse
+from exact.errors import UsageError
+from exact.interop.mcp.operations import Operations
+from exact.reflection.memory import open_memory
 from exact.runs.journal.store import Manifest, RunFolder
 from exact.runs.named import named
 from exact.task import Task
@@ -232,3 +235,19 @@ def test_each_key_with_a_text_is_named_or_known_to_be_plain() -> None:
     config = parse({"browser": {"login": {"user": "$HOME"}}, "value": {"calibration": "x"}, "sandbox": {"env": {"A": "b"}}})
     assert [each.key for each in named(config, ())] == ["browser.login.user", "value.calibration", "sandbox.env"]
     assert named(msgspec.structs.replace(Config(), name="mine"), ()) == []
+
+
+@pytest.mark.parametrize("name", ["memory.sqlite", "memory.sqlite-wal"])
+def test_a_strangers_memory_does_not_lead_to_another(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    other, run = tmp_path / "other.sqlite", tmp_path / "runs" / "r"
+    open_memory(other).close()
+    before = other.read_bytes()
+    run.mkdir(parents=True)
+    (run / "run.json").write_text("{}")
+    (run / name).symlink_to(other)
+    for command in (["list", str(run)], ["merge", str(tmp_path / "new.sqlite"), str(run)], ["forget", str(run), "--task", "*"]):
+        assert main(["memory", *command]) != 0
+    assert "is a symbolic link" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="is a symbolic link"):
+        Operations(Config(), tmp_path / "runs").search_memory("x", "r")
+    assert other.read_bytes() == before

@@ -20,6 +20,7 @@ from exact.runs.journal.events import AnyEvent
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import ResultLine, RunFolder
 from exact.runs.runner import check_models, create
+from exact.runs.strange import memory_file
 from exact.safety import origin
 from exact.task import Task
 
@@ -222,8 +223,8 @@ class Operations:
                 raise UsageError(f"no memory at {configured} yet: it is made by the first attempt that reflects")
             return configured
         path = self._run(run)
-        if (path / "memory.sqlite").is_file():
-            return path / "memory.sqlite"
+        if (own := memory_file(path)).is_file():
+            return own
         if configured and load_recorded(path).reflection.memory == configured:
             return self._memory("")
         raise UsageError(f"run {run!r} has no memory of its own: its agent wrote no reflections, or wrote them elsewhere")
@@ -290,6 +291,6 @@ def _described(path: Path) -> dict[str, Any]:
     try:
         run = Run(path)
         results = [_outcome(ResultLine(**line)) for line in run.results()]
-        return {"run": path.name, "tasks": [inert(task.id) for task in run.tasks[:MANY]], "results": results[-MANY:]}
+        return {"run": inert(path.name), "tasks": [inert(task.id) for task in run.tasks[:MANY]], "results": results[-MANY:]}
     except ExactError as error:
-        return {"run": path.name, "error": one_line(inert(str(error)), LINE)}
+        return {"run": inert(path.name), "error": one_line(inert(str(error)), LINE)}

@@ -78,14 +78,13 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: the guest's log is for faults."""
 
     def _answer(self, method: str) -> None:
-        size = int(self.headers.get("Content-Length") or 0)
+        given = self.headers.get("Content-Length") or "0"
         route = self.routes.get((method, urllib.parse.urlsplit(self.path).path))
-        if size > _BODY:
+        if not given.isdecimal() or int(given) > _BODY:
             self.close_connection = True
-            reply = text_reply("the request is too large", 413)
+            reply = text_reply(f"the request's length is no number up to {_BODY}", 413)
         else:
-            body = self.rfile.read(size)
-            reply = self._reply(route, body)
+            reply = self._reply(route, self.rfile.read(int(given)))
         self.send_response(reply.status)
         self.send_header("Content-Type", reply.kind)
         self.send_header("Content-Length", str(len(reply.body)))

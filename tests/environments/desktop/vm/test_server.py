@@ -79,6 +79,14 @@ class Vm:
         answer: dict[str, Any] = (await self.post("/execute", command=command, shell=False)).json()
         return answer
 
+    async def raw(self, request: str) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(request.encode())
+        async with asyncio.timeout(10):
+            answer = await reader.read()
+        writer.close()
+        return answer
+
     async def tree(self) -> ET.Element:
         return ET.fromstring((await self.get("/accessibility")).json()["AT"])
 
@@ -180,6 +188,9 @@ async def test_what_is_not_served_or_cannot_be_read_is_said(vm: Vm) -> None:
     assert (await vm.get("/absent")).status == 404
     assert (await vm.ask("POST", "/execute", b"{")).status == 400
     assert (await vm.ask("POST", "/execute", b"[1]")).status == 400
+    for length in ("-1", "many", "9" * 12):
+        answer = await vm.raw(f"POST /execute HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 413")
     assert (await vm.get("/terminal")).json() == {"output": None, "status": "success"}
     assert (await vm.post("/end_recording")).status == 400
 

@@ -105,7 +105,7 @@ class WebArenaVerified:
         if known := [site for site in task.sites if site in FORMS]:
             await self.sessions.enter(beginning.context, beginning.page, f"{'.'.join(known)}_state.json", known)
         if not beginning.simulation:
-            self._recorders[beginning.context] = HarRecorder(beginning.context, task.kept)
+            self._recorders[beginning.context] = await HarRecorder.of(beginning.context, task.kept)
 
     def _verdict(self, config: BrowserConfig) -> Evaluator:
         folder, scrubber = config.traces, Scrubber(browser_secrets(config.login, os.environ))

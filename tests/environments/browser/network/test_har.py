@@ -22,7 +22,8 @@ from exact.task import Task
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 PAGE = """<link rel=stylesheet href=/a.css><form method=post action=/send><input name=title value="a b">
 <input name=csrf_token value=hunter2 type=hidden><button>Send</button></form><a href=/json>JSON</a>
-<button onclick="fetch('/star', {method: 'POST'})">Star</button>"""
+<button onclick="fetch('/star', {method: 'POST'})">Star</button>
+<button onclick="fetch('/star', {method: 'POST'}).then(answer => answer.text()).then(() => location = '/done')">Star and go</button>"""
 
 
 class Recorded:
@@ -66,7 +67,7 @@ async def recorded(browser: Browser, httpserver: HTTPServer) -> AsyncIterator[Re
 
     async def prepare(beginning: Beginning) -> None:
         await beginning.page.goto(f"{base}/login")
-        recorders.append(HarRecorder(beginning.context, Kept(json=True)))
+        recorders.append(await HarRecorder.of(beginning.context, Kept(json=True)))
 
     environments = BrowserFactory(browser, PageSetup(prepare=prepare), BrowserConfig(screenshots=False), isolated=False)
     async with environments.open(simulation=False) as environment:
@@ -85,6 +86,14 @@ async def test_requests_are_recorded_in_order_from_the_start_page_on(recorded: R
     headers = {each["name"].lower(): each["value"] for each in entries[2]["request"]["headers"]}
     assert headers["referer"] == f"{recorded.base}/" and headers["sec-fetch-dest"] == "document" and "cookie" not in headers
     assert "text/html" in headers["accept"]
+
+
+async def test_an_answer_is_kept_where_the_page_goes_on_at_once(recorded: Recorded) -> None:
+    await recorded.begin()
+    await recorded.click("Star and go")
+    await recorded.environment.page.wait_for_url("**/done")
+    bodies = {each["request"]["url"]: each["response"]["content"].get("text") for each in await recorded.entries()}
+    assert bodies[f"{recorded.base}/star"] == '{"star_count": 3}'
 
 
 async def test_a_reset_begins_a_new_record(recorded: Recorded) -> None:

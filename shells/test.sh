@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
 # Set up, then run lint, types, floors and tests, as CI does. Arguments go to pytest: shells/test.sh tests/search -x
+# Without arguments, tests that take seconds are left out where their file has a shorter one (tests/short.py).
+#   shells/test.sh --whole [PYTEST ARGUMENT]...      all tests: run it before a release (about an hour on two cores)
 #   shells/test.sh --parity-live [--parity-record]   compare with the peers themselves (JAX, OpenSpiel, TreeQuest, WebArena's evaluators),
 #                                                    which the other tests know from recorded answers; record the answers again
 set -euo pipefail
@@ -10,6 +12,9 @@ if [ "${1-}" = --parity-live ]; then
   live=(tests/search/parity tests/search/algorithms/test_abmcts.py tests/benchmarks/webarena/test_parity*.py)
   exec .venv/bin/pytest -n 2 --dist loadfile "${live[@]}" "$@"
 fi
+chosen=(--short)
+[ $# = 0 ] || chosen=("$@")
+[ "${1-}" != --whole ] || chosen=("${@:2}")
 bash shells/setup.sh
 step() {
   echo "test: $1"
@@ -21,4 +26,4 @@ step "ruff format" .venv/bin/python -m ruff format --check .
 step "types (mypy)" .venv/bin/python -m mypy
 step "floors (import-linter)" .venv/bin/lint-imports --no-logo
 # Tests of a file stay in one process because they share fixtures, some of which take a minute.
-step "tests" .venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder "$@"
+step "tests" .venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder "${chosen[@]}"

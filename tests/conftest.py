@@ -19,7 +19,7 @@ from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
 
-from . import hanging
+from . import hanging, short
 from .hanging import pytest_runtest_protocol  # noqa: F401
 
 hypothesis.settings.register_profile("untimed", deadline=None)
@@ -33,12 +33,18 @@ Visit = Callable[..., AbstractAsyncContextManager[tuple[BrowserEnvironment, Obse
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     hanging.pytest_addoption(parser)
+    short.pytest_addoption(parser)
     parser.addoption("--parity-live", action="store_true", help="compare with the peers themselves, not with what was recorded of them")
     parser.addoption("--parity-record", action="store_true", help="also write what the peers say to the recorded files")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    short.pytest_configure(config)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put files that take long first: two processes then end at about the same time, as short ones are left for the end."""
+    short.leave_out(config, items)
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 

@@ -183,7 +183,7 @@ class _Export:
         manifest, form = self._manifest, self._request.form
         clean = _scrubbed(record, self._scrubber)
         tokens, trained = token_counts(clean, shows)
-        reason = self._request.filters.of_record(record, tokens) or ("the shape of a secret" if _has_secret_shape(clean) else "")
+        reason = self._request.filters.of_record(record, tokens) or _told(record, clean)
         if reason:
             self._left_out[reason] += 1
             return
@@ -245,12 +245,22 @@ def _scrubbed(record: TrainingRecord, scrubber: Scrubber) -> TrainingRecord:
     if not scrubber:
         return record
     plain = [[_plain(message) for message in turns] for turns in (record.prompt, record.completion, record.rejected)]
-    done = scrubber.value(plain, keep_words=True)
-    if done is plain:
+    columns = {name: value for name, value in record.columns.items() if not name.endswith("_ids")}
+    given = [plain, columns]
+    done = scrubber.value(given, keep_words=True)
+    if done is given:
         return record
     prompt, completion, rejected = (tuple(map(_rewritten, turns, texts)) for turns, texts in
-                                    zip((record.prompt, record.completion, record.rejected), done, strict=True))  # fmt: skip
-    return msgspec.structs.replace(record, prompt=prompt, completion=completion, rejected=rejected)
+                                    zip((record.prompt, record.completion, record.rejected), done[0], strict=True))  # fmt: skip
+    changed = {name: done[1].get(name, value) for name, value in record.columns.items()}
+    return msgspec.structs.replace(record, prompt=prompt, completion=completion, rejected=rejected, columns=changed)
+
+
+def _told(record: TrainingRecord, clean: TrainingRecord) -> str:
+    """Return why a record tells a secret although it was scrubbed; empty where it tells none. `clean`: the scrubbed record."""
+    if clean is not record and "completion_ids" in record.columns:
+        return "a secret in its token ids"
+    return "the shape of a secret" if _has_secret_shape(clean) else ""
 
 
 def _plain(message: Message) -> list[str]:

@@ -20,6 +20,7 @@ from exact.environments.toy.known import deceptive_chain, maze
 from exact.errors import ActionError
 from exact.learning.replay import replay
 from exact.runs.journal.store import RunFolder
+from exact.secrecy.values import Secret
 from tests.learning.runs import answers, model_run, task_of, toy_run
 from tests.runs.toys import config
 
@@ -288,6 +289,42 @@ def test_known_secrets_are_replaced_and_what_has_the_shape_of_one_is_left_out(tm
     text = (tmp_path / "out.jsonl").read_text()
     assert len(lines) == 1 and manifest["left_out"] == {"the shape of a secret": 1} and manifest["scrubbed"] == 1
     assert "swordfish" not in text and "ghp_" not in text and "<secret:" in text
+
+
+@pytest.mark.parametrize("kind", ["imitation", "exploratory", "preference", "value", "policy"])
+@pytest.mark.parametrize("form", ["conversational", "prompt-completion"])
+def test_no_kind_of_training_data_holds_a_known_secret_in_any_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, form: str
+) -> None:
+    """The secret stands in texts of states and in names of actions, as a password that was typed before it was known does."""
+    states = {
+        "start": ToyState(
+            text="The word is swordfish-sesame",
+            edges={"swordfish-sesame": ToyEdge(to="half"), "off": ToyEdge(to="lost"), "c3dvcmRmaXNoLXNlc2FtZQ==": ToyEdge(to="lost")},
+        ),
+        "half": ToyState(text="Half SWORDFISH-SESAME", edges={"on": ToyEdge(to="end"), "off": ToyEdge(to="lost")}),
+        "end": ToyState(reward=1.0),
+        "lost": ToyState(text="swordfish%2Dsesame"),
+    }
+    graph = ToyGraph(name="word", instruction="Go on.", start="start", states=states)
+    key = config(models={"policy": {"model": "m", "api_key_env": "TEST_EXPORT_KEY"}})
+    run = asyncio.run(toy_run(tmp_path / "run", graph, settings=key))
+    monkeypatch.setenv("TEST_EXPORT_KEY", "swordfish-sesame")
+    lines, manifest = exported(kind, run, tmp_path / "out.jsonl", "--format", form)
+    whole = ((tmp_path / "out.jsonl").read_text() + (tmp_path / "out.jsonl.manifest.json").read_text()).lower()
+    assert lines and manifest["scrubbed"] >= 1 and "<secret:" in whole
+    for written in ("swordfish", "c3dvcmrm"):
+        assert written not in whole
+
+
+def test_a_rollout_whose_text_holds_a_secret_is_left_out_for_its_tokens_say_it_too(
+    asked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from exact.learning import export
+
+    monkeypatch.setattr(export, "known_secrets", lambda *_: [Secret("word", "One of them.")])
+    assert main(["export", "rollouts", str(asked), "--out", str(tmp_path / "out.jsonl"), "--format", "prompt-completion"]) == 2
+    assert "16 x a secret in its token ids" in capsys.readouterr().err
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])

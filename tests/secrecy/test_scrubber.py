@@ -122,3 +122,18 @@ def test_letters_that_stand_apart_and_are_no_secret_stay() -> None:
 def test_a_text_around_a_secret_whose_letters_stand_apart_stays() -> None:
     scrubber = Scrubber([Secret("word", "Tr0ub4dor&3!")])
     assert scrubber.text("You typed T r 0 u b 4 d o r & 3 ! today") == "You typed <secret:word> ! today"
+
+
+@pytest.mark.parametrize("unit", ["aaaaaaaa", "abababab", "abcabcab"])
+def test_of_a_secret_that_overlaps_itself_nothing_stays(unit: str) -> None:
+    scrubber = Scrubber([Secret("word", unit)])
+    for length in (9, 11, 15, 17, 40):
+        whole = (unit[:6] * length)[: len(unit[:6]) * 2 + length]
+        done = scrubber.text(f"x {whole} y")
+        assert done.startswith("x <secret:word>") and done.endswith(" y")
+        assert len(done) - len("x <secret:word> y") < 3, done
+
+
+def test_a_hostile_text_of_placeholders_and_secrets_is_scrubbed_by_one_pass() -> None:
+    scrubber = Scrubber([Secret("word", "aaaaaaaa")])
+    assert scrubber.text("<secret:b>aaaaaaaa " * 20_000) == "<secret:b><secret:word> " * 20_000

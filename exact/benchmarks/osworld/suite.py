@@ -1,27 +1,54 @@
-"""The suite `osworld`: a checkout's tasks, set up, executed and evaluated by desktop_env in a virtual environment of its own."""
+"""The suite `osworld`: a checkout's tasks, set up and judged by desktop_env in a virtual environment of its own.
+
+They run on desktops of exact in gVisor, which fork, or on virtual machines of another provider of desktop_env.
+"""
 
 from __future__ import annotations
 
 import functools
-import json
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 import exact.environments.adapters.guests
 from exact.benchmarks.ids import split
-from exact.benchmarks.osworld.format import collection, read
+from exact.benchmarks.osworld.environment import OSWorldFactory
+from exact.benchmarks.osworld.format import collection, index, read
 from exact.config import BrowserConfig
 from exact.environments.base import EnvironmentFactory
+from exact.environments.desktop import absent, desktop_factory
+from exact.environments.desktop.grammar import Space
+from exact.environments.desktop.vm.server import PORT
 from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, WorkerFactory
-from exact.errors import UsageError, unknown
+from exact.environments.sandbox import find_runsc
+from exact.environments.sandbox.factory import SandboxedFactory
+from exact.errors import EnvironmentFailure, UsageError, unknown
+from exact.hints import environment_for, set_up
 from exact.task import Task
 
 FOLDER, PYTHON, OPTIONS = "EXACT_OSWORLD", "EXACT_OSWORLD_PYTHON", "EXACT_OSWORLD_OPTIONS"
-"""Environment variables: the folder `evaluation_examples` of a checkout; desktop_env's interpreter; DesktopEnv's options, as JSON."""
+"""Environment variables: the folder `evaluation_examples` of a checkout; desktop_env's interpreter; `Options`, as JSON."""
+_OURS = Path(__file__).parents[3] / ".bench" / "venvs" / "osworld" / "bin" / "python"
 _GUESTS = Path(exact.environments.adapters.guests.__file__).parent
 _TIMEOUTS = GuestTimeouts(open=900.0, reset=900.0, step=300.0, evaluate=900.0, close=60.0)
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """Where and how the tasks run. Further keys are options of DesktopEnv for the other providers."""
+
+    provider_name: str = "exact"
+    """`exact`: desktops in gVisor, whose states are returned to by snapshots. Others (docker, vmware, aws, ...): virtual machines of
+    desktop_env, whose states are reached by reset and replay."""
+    action_space: Space = "pyautogui"
+    """Actions of the agent on desktops of exact."""
+    cache_dir: str = ""
+    """Folder of downloaded files. Empty: one for each environment, deleted with it."""
+    screen_size: tuple[int, int] = (1920, 1080)
+    """Width and height in pixels. Set-ups and tasks click points of the default."""
 
 
 class OSWorld:
@@ -34,7 +61,7 @@ class OSWorld:
         """Task files by id."""
         if FOLDER not in os.environ:
             return {}
-        folder = Path(os.environ[FOLDER]).expanduser()
+        folder = _folder()
         domains = collection(folder)
         return {f"osworld/{domain}/{id}": folder / "examples" / domain / f"{id}.json" for domain, ids in domains.items() for id in ids}
 
@@ -42,10 +69,13 @@ class OSWorld:
         return tuple(self._found)
 
     def lists(self) -> Mapping[str, Sequence[str]]:
-        """Return the lists by domain: `osworld/@chrome`."""
+        """Return the lists by domain, `osworld/@chrome`, and those of the checkout's indices: `osworld/@offline` of `test_offline.json`."""
         found: dict[str, list[str]] = {}
         for id in self._found:
             found.setdefault(id.split("/")[1], []).append(id)
+        for path in sorted(_folder().glob("test_*.json")) if self._found else ():
+            ids = [f"osworld/{domain}/{id}" for domain, names in index(path).items() for id in names]
+            found.setdefault(path.stem.removeprefix("test_"), [id for id in ids if id in self._found])
         return found
 
     def task(self, id: str) -> Task:
@@ -57,19 +87,55 @@ class OSWorld:
         return read(self._found[name]).task(name.split("/")[1], seed)
 
     def check(self, task: Task) -> None:
-        """Raise UsageError where no interpreter with desktop_env is named."""
-        if not os.environ.get(PYTHON):
-            raise UsageError(f"OSWorld runs in its own virtual environment: install desktop-env there and set {PYTHON} to its Python")
+        """Raise UsageError where desktop_env's interpreter, or what a desktop of exact needs, is missing."""
+        _python()
+        if _options().provider_name == "exact":
+            if lacking := absent():
+                raise UsageError(f"no desktop here: {lacking}")
+            try:
+                find_runsc()
+            except EnvironmentFailure as failure:
+                raise UsageError(f"{failure}; or name another provider in {OPTIONS}") from failure
 
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
-        """Open the desktops. Raises UsageError where no interpreter with desktop_env is named."""
+        """Open the desktops. Raises UsageError where something that they need is missing."""
         self.check(Task(id="osworld", instruction=""))
-        try:
-            options = json.loads(os.environ.get(OPTIONS) or "{}")
-        except ValueError as error:
-            raise UsageError(f"{OPTIONS} is not JSON: {error}") from error
-        spec = EnvironmentSpec(
-            f"{_GUESTS / 'desktop_env_guest.py'}:DesktopEnvGuest", {"options": options}, python=Path(os.environ[PYTHON]), paths=(_GUESTS,)
-        )
-        yield WorkerFactory(spec, timeouts=_TIMEOUTS)
+        options, python = _options(), _python()
+        if options.provider_name != "exact":
+            given = {"options": msgspec.json.decode(os.environ[OPTIONS], type=dict[str, Any])}
+            yield _workers("desktop_env_guest.py:DesktopEnvGuest", given, python)
+            return
+        width, height = options.screen_size
+        judges = _workers("osworld_judge.py:Judge", {"size": options.screen_size, "cache": options.cache_dir}, python)
+        async with desktop_factory(
+            sandbox=True, width=width, height=height, screenshots=config.screenshots, actions=options.action_space, vm_port=PORT,
+            limit=config.snapshots << 20,
+        ) as desktops:  # fmt: skip
+            assert isinstance(desktops, SandboxedFactory)
+            yield OSWorldFactory(desktops, judges)
+
+
+def _folder() -> Path:
+    return Path(os.environ[FOLDER]).expanduser()
+
+
+def _options() -> Options:
+    try:
+        return msgspec.json.decode(os.environ.get(OPTIONS) or "{}", type=Options)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"{OPTIONS} cannot be read: {error}: write a JSON object") from error
+
+
+def _python() -> Path:
+    """Return desktop_env's interpreter. Raises UsageError."""
+    named = os.environ.get(PYTHON)
+    path = Path(named).expanduser() if named else _OURS
+    if not path.exists():
+        way = set_up("--osworld", environment_for("desktop-env", PYTHON))
+        raise UsageError(f"there is no {path}, which OSWorld's set-up and evaluators need: {way}")
+    return path
+
+
+def _workers(name: str, arguments: dict[str, Any], python: Path) -> WorkerFactory:
+    return WorkerFactory(EnvironmentSpec(f"{_GUESTS / name}", arguments, python=python, paths=(_GUESTS,)), timeouts=_TIMEOUTS)

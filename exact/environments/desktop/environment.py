@@ -20,10 +20,11 @@ from exact.environments.desktop.screen import Screen
 from exact.environments.desktop.session import Session
 from exact.environments.desktop.setup import Setup, declared, failure
 from exact.environments.desktop.tree import DesktopTree, Seen
-from exact.errors import ActionError, EnvironmentFailure
+from exact.errors import ActionError, EnvironmentFailure, UsageError
 
 if TYPE_CHECKING:
     from exact.environments.desktop.vm.server import VmServer
+    from exact.environments.desktop.vm.streams import Streams
 
 _WAIT = 1.0
 """Maximum seconds of the action `wait`."""
@@ -41,14 +42,20 @@ class Desktop:
         actions: Space = "elements",
         settle_seconds: float = 3.0,
         vm_port: int | None = None,
+        user: bool = False,
     ) -> None:
-        """Start a desktop. `vm_port`: port of its loopback at which it serves OSWorld's interface of a machine; None for none."""
+        """Start a desktop.
+
+        `vm_port`: port of its loopback at which it serves OSWorld's interface of a machine; None for none. `user`: whether it runs in a
+        sandbox as the user of `account`.
+        """
         self._screenshots, self._settle_seconds = screenshots, settle_seconds
-        self._vm_port = vm_port
+        self._vm_port, self._user = vm_port, user
         self._vm: VmServer | None = None
+        self._streams: Streams | None = None
         self._space = SPACES[actions]
         self.actions = list(self._space.verbs.values())
-        self.capabilities = {"fidelity": "replay", "isolated": True, "screenshots": screenshots, "evaluates": True}
+        self.capabilities = {"fidelity": "replay", "isolated": vm_port is None, "screenshots": screenshots, "evaluates": True}
         self._size = width, height
         self._setup, self._over, self._rested = Setup(), True, True
         self._seen = Seen((), {}, {}, {}, "")
@@ -56,7 +63,7 @@ class Desktop:
 
     def _begin(self) -> None:
         """Start a fresh session."""
-        self._session = Session(*self._size)
+        self._session = Session(*self._size, user=self._user)
         try:
             self._session.start()
             os.environ.update({name: self._session.env[name] for name in ("DISPLAY", "XAUTHORITY")})
@@ -69,8 +76,9 @@ class Desktop:
         self._tree = DesktopTree(self._bus, self._mask)
         if self._vm_port is not None:
             from exact.environments.desktop.vm.server import serve
+            from exact.environments.desktop.vm.streams import Streams
 
-            self._vm = serve(self._session, self._vm_port)
+            self._vm, self._streams = serve(self._session, self._vm_port), Streams()
 
     def _manage(self) -> None:
         """Wait until there is a window manager."""
@@ -145,11 +153,20 @@ class Desktop:
         reason = "; ".join(wrong) or ("all conditions hold" if reasons else "the task has no conditions")
         return {"value": float(success), "success": success, "raw": float(len(reasons) - len(wrong)), "reason": reason}
 
+    def command(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Exchange bytes of connections: `streams`, with the arguments of `vm.streams`. Raises UsageError for any other name."""
+        if name != "streams" or self._streams is None:
+            raise UsageError(f"a desktop has no command {name}" if name != "streams" else "this desktop serves no port: give vm_port")
+        return self._streams.exchange(**arguments)
+
     def close(self) -> None:
         self._over = True
         self._stop()
 
     def _stop(self) -> None:
+        streams, self._streams = self._streams, None
+        if streams:
+            streams.close()
         vm, self._vm = self._vm, None
         if vm:
             vm.close()

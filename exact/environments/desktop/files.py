@@ -7,6 +7,8 @@ import socket
 import struct
 from pathlib import Path
 
+from exact.environments.desktop import account
+
 _ANY, _LOCAL = 0xFFFF, 256
 """Address families of an X authority file."""
 
@@ -23,6 +25,7 @@ _OPENBOX = f"""<?xml version="1.0" encoding="UTF-8"?>
 <keyboard>
 <keybind key="A-Tab"><action name="NextWindow"><finalactions><action name="Focus"/><action name="Raise"/></finalactions></action></keybind>
 <keybind key="A-F4"><action name="Close"/></keybind>
+<keybind key="C-A-t"><action name="Execute"><command>gnome-terminal</command></action></keybind>
 </keyboard>
 <mouse><dragThreshold>1</dragThreshold><doubleClickTime>{QUICK}</doubleClickTime><screenEdgeWarpTime>0</screenEdgeWarpTime>
 <context name="Titlebar">
@@ -45,7 +48,7 @@ _OPENBOX = f"""<?xml version="1.0" encoding="UTF-8"?>
 
 _BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig><type>session</type><listen>unix:dir={folder}</listen><auth>EXTERNAL</auth><servicedir>{services}</servicedir>
+<busconfig><type>session</type><listen>unix:dir={folder}</listen>{more}<auth>EXTERNAL</auth><servicedir>{services}</servicedir>
 <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
 </busconfig>
 """
@@ -66,21 +69,26 @@ gtk-primary-button-warps-slider=0
 """
 
 
-def configuration(base: Path) -> None:
-    """Write the files of window manager and bus, which stay as long as the desktop."""
+def configuration(base: Path, *, user: bool = False) -> None:
+    """Write the files of window manager and bus, which stay as long as the desktop. `user`: see `variables`."""
     (base / "openbox.xml").write_text(_OPENBOX)
     services = base / "services"
     services.mkdir()
     (services / "org.a11y.Bus.service").write_text(_A11Y)
-    (base / "bus.conf").write_text(_BUS.format(folder=base, services=services))
+    more = f"<listen>unix:path={account.RUNTIME}/bus</listen>" if user else ""
+    (base / "bus.conf").write_text(_BUS.format(folder=base, services=services, more=more))
+    if user:
+        account.prepare(services, base / "bin")
     (base / "run").mkdir(mode=0o700)
 
 
-def home(folder: Path) -> None:
-    """Make a fresh home folder."""
+def home(folder: Path, *, user: bool = False) -> None:
+    """Make a fresh home folder. `user`: with the folders and settings that OSWorld's machines have."""
     settings = folder / ".config" / "gtk-3.0"
     settings.mkdir(parents=True)
     (settings / "settings.ini").write_text(_GTK)
+    if user:
+        account.furnish(folder)
 
 
 def cookie(path: Path) -> bytes:
@@ -103,10 +111,13 @@ def _authority(family: int, address: bytes, number: bytes, data: bytes) -> bytes
     return struct.pack(">H", family) + b"".join(struct.pack(">H", len(part)) + part for part in parts)
 
 
-def variables(base: Path, display: str) -> dict[str, str]:
-    """Return the environment variables of applications: this display, this home, and settings that have no file."""
-    folder = base / "home"
-    return {
+def variables(base: Path, display: str, *, user: bool = False) -> dict[str, str]:
+    """Return the environment variables of applications: this display, this home, and settings that have no file.
+
+    `user`: those of `account`: settings are kept by dconf, and commands have the names that OSWorld's machines give them.
+    """
+    folder = account.HOME if user else base / "home"
+    found = {
         "DISPLAY": display,
         "XAUTHORITY": str(base / "Xauthority"),
         "HOME": str(folder),
@@ -124,3 +135,7 @@ def variables(base: Path, display: str) -> dict[str, str]:
         "LIBGL_ALWAYS_SOFTWARE": "1",
         "LANG": "C.UTF-8",
     }
+    if user:
+        del found["GSETTINGS_BACKEND"]
+        found |= account.variables(base / "bin")
+    return found

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exact.environments.desktop import files
+from exact.environments.desktop.account import HOME
+from exact.environments.desktop.filter import refuse_close_range
 from exact.errors import EnvironmentFailure
 from exact.hints import FIX, set_up
 
@@ -40,10 +42,11 @@ def missing() -> list[str]:
 class Session:
     """Processes and folders of one desktop. Not started until `start`."""
 
-    def __init__(self, width: int, height: int) -> None:
-        self.width, self.height = width, height
+    def __init__(self, width: int, height: int, *, user: bool = False) -> None:
+        """`user`: whether it runs in a sandbox as the user of `account`, with that user's home folder."""
+        self.width, self.height, self._user = width, height, user
         self.base = Path(tempfile.mkdtemp(prefix="exact-desktop-"))
-        self.home = self.base / "home"
+        self.home = HOME if user else self.base / "home"
         self.display = ""
         self._parts: list[subprocess.Popen[bytes]] = []
         self.applications: list[subprocess.Popen[bytes]] = []
@@ -54,6 +57,8 @@ class Session:
         if lacking := missing():
             raise EnvironmentFailure(f"a desktop needs {', '.join(lacking)}: {set_up('--desktop', FIX)}")
         try:
+            if self._user:
+                refuse_close_range()
             self._display()
             self._bus()
             self._parts.append(self._run(["openbox", "--sm-disable", "--config-file", str(self.base / "openbox.xml")]))
@@ -79,7 +84,7 @@ class Session:
         self._end(self.applications)
         self.applications.clear()
         shutil.rmtree(self.home, ignore_errors=True)
-        files.home(self.home)
+        files.home(self.home, user=self._user)
 
     @property
     def broken(self) -> str:
@@ -101,8 +106,8 @@ class Session:
 
     def _display(self) -> None:
         """Start the X server, which chooses a free number; only clients with the cookie may connect."""
-        files.home(self.home)
-        files.configuration(self.base)
+        files.home(self.home, user=self._user)
+        files.configuration(self.base, user=self._user)
         authority = self.base / "Xauthority"
         secret = files.cookie(authority)
         reading, writing = os.pipe()
@@ -119,7 +124,7 @@ class Session:
             os.close(reading)
         self.display = f":{number}"
         files.admit(authority, str(number), secret)
-        self.env = {**passed, **files.variables(self.base, self.display)}
+        self.env = {**passed, **files.variables(self.base, self.display, user=self._user)}
 
     def _number(self, reading: int) -> int:
         output, end = b"", time.monotonic() + _STARTUP_SECONDS

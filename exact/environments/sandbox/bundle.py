@@ -183,7 +183,7 @@ def _file_mounts(guest: GuestSpec) -> list[dict[str, Any]]:
     return [
         _mount("/run", "tmpfs"),
         *(_mount(place, "tmpfs", "mode=1777") for place in ("/tmp", "/var/tmp", "/run/lock")),
-        *(_mount(place, "tmpfs", "mode=0755") for place in hidden),
+        *(_mount(place, "tmpfs", "mode=1777" if place == "/home" else "mode=0755") for place in hidden),  # any user may have a home there
         *(_bind(place) for place in _CACHES if Path(place).is_dir()),
         *(_hidden(place) for place in private_files() if not _inside(place, map(str, (*guest.reads, *guest.writable)))),
         *(each for each in _shown(guest) if is_masked(Path(each["destination"]))),

@@ -130,6 +130,20 @@ class SandboxedWorker(Worker):
         self._observation = await self._move("observe", {}, self._timeouts.restore, Observation)
         return self._observation
 
+    @asynccontextmanager
+    async def copy(self) -> AsyncIterator[SandboxedWorker]:
+        """Open another environment at the present state, also where the episode has ended, for the time of the block.
+
+        Raises EnvironmentFailure.
+        """
+        image = await self._checkpoint()
+        try:
+            async with self._environments.made() as worker:
+                await worker.fork(image.id)
+                yield worker
+        finally:
+            self._environments.sandboxes.images.drop(image.id)
+
     async def _checkpoint(self, *, pinned: bool = False) -> SandboxImage:
         assert self._sandbox is not None and self._idle is not None
         await self._idle.wake()
@@ -183,14 +197,14 @@ class SandboxedFactory:
     @asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[SandboxedWorker]:
         """Open a fresh environment. `simulation` makes no difference, because nothing reaches the outside."""
-        async with self._worker() as worker:
+        async with self.made() as worker:
             await worker.open()
             yield worker
 
     @asynccontextmanager
     async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[SandboxedWorker]:
         """Open another environment at the state of a snapshot. Raises EnvironmentFailure where the snapshot is gone."""
-        async with self._worker() as worker:
+        async with self.made() as worker:
             await worker.restore(snapshot)
             yield worker
 
@@ -208,7 +222,8 @@ class SandboxedFactory:
         self.sandboxes.images.drop(snapshot.id)
 
     @asynccontextmanager
-    async def _worker(self) -> AsyncIterator[SandboxedWorker]:
+    async def made(self) -> AsyncIterator[SandboxedWorker]:
+        """Make an environment without a guest, and close it at the end of the block."""
         worker = SandboxedWorker(self)
         try:
             yield worker

@@ -77,6 +77,11 @@ async def test_a_task_is_set_up_carried_out_and_judged_over_there(suite: OSWorld
             await environment.evaluate(Outcome(actions=()))
 
 
+def test_the_indices_of_a_checkout_are_lists(suite: OSWorld, tmp_path: Path) -> None:
+    (tmp_path / "test_offline.json").write_text('{"chrome": ["0a", "absent"]}')
+    assert suite.lists() == {"chrome": ["osworld/chrome/0a"], "offline": ["osworld/chrome/0a"]}
+
+
 def test_each_seed_of_a_task_is_an_attempt_of_its_own(suite: OSWorld) -> None:
     found = [suite.task(f"osworld/chrome/0a?seed={seed}") for seed in (0, 3)]
     assert [(task.id, task.seed) for task in found] == [("osworld/chrome/0a?seed=0", 0), ("osworld/chrome/0a?seed=3", 3)]
@@ -85,8 +90,13 @@ def test_each_seed_of_a_task_is_an_attempt_of_its_own(suite: OSWorld) -> None:
 async def test_missing_requirements_are_reported(suite: OSWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="did you mean 'osworld/chrome/0a'"):
         suite.task("osworld/chrome/0b")
-    monkeypatch.delenv("EXACT_OSWORLD_PYTHON")
-    with pytest.raises(UsageError, match="set EXACT_OSWORLD_PYTHON to its Python"):
+    monkeypatch.setenv("EXACT_OSWORLD_PYTHON", "/nowhere/python")
+    with pytest.raises(UsageError, match=r"no /nowhere/python, .* need: run shells/setup.sh --osworld"):
+        async with suite.environments(BrowserConfig()):
+            pass
+    monkeypatch.setenv("EXACT_OSWORLD_PYTHON", sys.executable)
+    monkeypatch.setenv("EXACT_OSWORLD_OPTIONS", '{"screen_size": "large"}')
+    with pytest.raises(UsageError, match=r"EXACT_OSWORLD_OPTIONS cannot be read: .*screen_size"):
         async with suite.environments(BrowserConfig()):
             pass
     monkeypatch.delenv("EXACT_OSWORLD")

@@ -11,13 +11,12 @@ from string import Template
 from typing import Any
 
 from exact.environments.desktop.session import Session
+from exact.environments.desktop.vm.question import answer
 from exact.errors import ActionError
 
 _SECONDS = 120.0
 """Seconds that a command may take."""
 _PROGRAM = "import pyautogui"
-_PROBE = "platform.system()"
-"""How a controller asks for the operating system: by a program that imports pyautogui and prints this."""
 _POLL = 0.1
 
 Json = dict[str, Any]
@@ -35,8 +34,8 @@ class Commands:
         command, shell = self._command(given)
         try:
             if (program := _program(command, shell)) is not None:
-                if _PROBE in program:
-                    return _answer("Linux\n"), 200
+                if (told := answer(program, self._session.env)) is not None:
+                    return _answer(told), 200
                 self._perform(program)
                 return _answer(""), 200
             return self._run(command, shell, float(given.get("timeout") or _SECONDS), given.get("working_dir")), 200
@@ -47,16 +46,16 @@ class Commands:
 
     def execute_with_verification(self, given: Json, titles: Callable[[], Sequence[str]]) -> tuple[Json, int]:
         """Run a command, then wait until a window or another command shows that it worked. `titles`: the windows that there are."""
-        answer, status = self.execute(given)
+        done, status = self.execute(given)
         wanted = given.get("verification") or {}
         if status != 200 or not wanted:
-            return answer, status
+            return done, status
         began, limit = time.monotonic(), float(given.get("max_wait_time", 10))
         while True:
             if self._holds(wanted, titles):
-                return {**answer, "verification": "passed", "wait_time": time.monotonic() - began}, 200
+                return {**done, "verification": "passed", "wait_time": time.monotonic() - began}, 200
             if time.monotonic() - began > limit:
-                return {**answer, "status": "verification_failed", "verification": "failed", "wait_time": limit}, 500
+                return {**done, "status": "verification_failed", "verification": "failed", "wait_time": limit}, 500
             time.sleep(_POLL)
 
     def launch(self, given: Json) -> tuple[str, int]:

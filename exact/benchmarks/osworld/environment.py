@@ -1,0 +1,158 @@
+"""An environment of OSWorld: a desktop of exact in gVisor, which the unmodified `desktop_env` sets up and judges."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from exact.action import Action, ActionSpace
+from exact.benchmarks.osworld.format import of
+from exact.environments.base import Capabilities, EnvironmentFactory, Snapshot, Transition
+from exact.environments.desktop.vm.host import BLANK, PORTS
+from exact.environments.desktop.vm.tunnel import open_tunnel
+from exact.environments.process.worker import Worker
+from exact.errors import EnvironmentFailure
+from exact.observation import Observation
+from exact.task import Outcome, Score, Task
+
+if TYPE_CHECKING:
+    from exact.environments.sandbox.factory import SandboxedFactory, SandboxedWorker
+
+_FINAL = {"fail": "FAIL", "stop": "DONE"}
+_STARTS = ("launch", "open")
+"""Steps of a set-up after which an application opens."""
+_OPEN_WAITS, _QUIET_WAITS, _MOST_WAITS = 60, 2, 90
+"""Waits, of a second at most, until an application shows something; without a change after which a set-up is done; and in all."""
+
+
+class OSWorldEnvironment:
+    """A desktop with a task of OSWorld. Made by OSWorldFactory."""
+
+    def __init__(self, factory: OSWorldFactory, desktop: SandboxedWorker) -> None:
+        self._factory, self._desktop = factory, desktop
+        self._around = AsyncExitStack()
+        self._judge: Worker | None = None
+        self._task: Task | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return msgspec.structs.replace(self._desktop.capabilities, evaluates=True, deterministic=False)
+
+    @property
+    def actions(self) -> ActionSpace:
+        return self._desktop.actions
+
+    @property
+    def observation(self) -> Observation:
+        """Last observation. Raises EnvironmentFailure where there is none."""
+        return self._desktop.observation
+
+    @property
+    def obstacle(self) -> str:
+        """Reason why no snapshot can be taken now. Empty if there is none."""
+        return self._desktop.obstacle
+
+    @property
+    def processor(self) -> float:
+        """CPU seconds that the desktop has used."""
+        return self._desktop.processor
+
+    async def reset(self, task: Task) -> Observation:
+        """Set a task up on a fresh desktop, and wait until its applications are there. Raises EnvironmentFailure and UsageError."""
+        self._task, wanted = task, of(task)
+        await self._desktop.reset(BLANK)
+        await self._ask(self._desktop, "set_up", task=wanted.handed())
+        return await self._settled(starts=any(step.type in _STARTS for step in wanted.config or ()))
+
+    async def step(self, action: Action) -> Transition:
+        return await self._desktop.step(action)
+
+    async def snapshot(self) -> Snapshot:
+        snapshot = await self._desktop.snapshot()
+        self._factory.tasks[snapshot.id] = self._task
+        return snapshot
+
+    async def restore(self, snapshot: Snapshot) -> Observation:
+        observation = await self._desktop.restore(snapshot)
+        self._task = self._factory.tasks.get(snapshot.id, self._task)
+        return observation
+
+    async def evaluate(self, outcome: Outcome) -> Score:
+        """Judge the state by OSWorld's own metric, on a fork, because judging changes the machine."""
+        if self._task is None:
+            raise EnvironmentFailure("there is no task to judge: reset first")
+        history = [_FINAL.get(text.partition(" ")[0], text) for text in outcome.actions]
+        async with self._desktop.copy() as fork:
+            said = await self._ask(fork, "evaluate", task=of(self._task).handed(), history=history[-1:])
+        raw = float(str(said["text"]))
+        return Score(value=min(1.0, max(0.0, raw)), success=raw == 1.0, raw=raw)
+
+    async def close(self) -> None:
+        await self._around.aclose()
+
+    async def _settled(self, *, starts: bool) -> Observation:
+        """Wait until applications that were started show something, and until nothing changes."""
+        wait, quiet, seen = self.actions.action("wait"), 0, self._desktop.observation
+        for number in range(_MOST_WAITS):
+            transition = await self._desktop.step(wait)
+            assert transition.observation is not None
+            quiet = quiet + 1 if transition.observation.fingerprint == seen.fingerprint else 0
+            seen = transition.observation
+            if quiet >= _QUIET_WAITS and (seen.elements or not starts or number >= _OPEN_WAITS):
+                break
+        return seen
+
+    async def _ask(self, desktop: SandboxedWorker, command: str, **arguments: object) -> dict[str, object]:
+        """Let the judge do something with a desktop."""
+        judge = await self._opened_judge()
+        async with open_tunnel(desktop, PORTS) as tunnel:
+            server, chromium, vlc = tunnel.ports
+            return await judge.command(command, address=f"127.0.0.1:{server}:{chromium}:0:{vlc}", **arguments)
+
+    async def _opened_judge(self) -> Worker:
+        if self._judge is None or self._judge.pid is None:
+            opened = await self._around.enter_async_context(self._factory.judges.open(simulation=False))
+            assert isinstance(opened, Worker)
+            self._judge = opened
+        return self._judge
+
+
+class OSWorldFactory:
+    """Opens environments, and forks of their snapshots."""
+
+    def __init__(self, desktops: SandboxedFactory, judges: EnvironmentFactory) -> None:
+        """`judges`: opens workers with the guest `osworld_judge.py`."""
+        self._desktops, self.judges = desktops, judges
+        self.tasks: dict[str, Task | None] = {}
+        """Tasks by the ids of snapshots."""
+
+    @asynccontextmanager
+    async def open(self, *, simulation: bool) -> AsyncIterator[OSWorldEnvironment]:
+        """Open a desktop without a task."""
+        async with self._desktops.open(simulation=simulation) as desktop:
+            environment = OSWorldEnvironment(self, desktop)
+            try:
+                yield environment
+            finally:
+                await environment.close()
+
+    @asynccontextmanager
+    async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[OSWorldEnvironment]:
+        """Open another desktop at the state of a snapshot. Raises EnvironmentFailure where the snapshot is gone."""
+        async with self._desktops.fork(snapshot, simulation=simulation) as desktop:
+            environment = OSWorldEnvironment(self, desktop)
+            environment._task = self.tasks.get(snapshot.id)
+            try:
+                yield environment
+            finally:
+                await environment.close()
+
+    def has(self, snapshot: Snapshot) -> bool:
+        return self._desktops.has(snapshot)
+
+    def drop(self, snapshot: Snapshot) -> None:
+        self.tasks.pop(snapshot.id, None)
+        self._desktops.drop(snapshot)

@@ -1,0 +1,110 @@
+"""The user of a desktop in a sandbox: `user`, as on OSWorld's machines, with number 1000 and the home folder `/home/user`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from exact.config import Mount, SandboxConfig
+
+NAME, NUMBER, HOME = "user", 1000, Path("/home/user")
+RUNTIME = Path(f"/run/user/{NUMBER}")
+"""Folder of the user's sockets. The session's bus listens there too."""
+_PLACES = ("/etc/passwd", "/etc/group")
+
+
+_DIRS = {
+    "DESKTOP": "Desktop", "DOCUMENTS": "Documents", "DOWNLOAD": "Downloads", "MUSIC": "Music", "PICTURES": "Pictures",
+    "PUBLICSHARE": "Public", "TEMPLATES": "Templates", "VIDEOS": "Videos",
+}  # fmt: skip
+"""Folders of the home folder by their names among the user's directories."""
+_SETTINGS = {
+    ".config/vlc/vlcrc": "[qt]\nqt-privacy-ask=0\n[core]\nmetadata-network-access=0\n",
+    ".config/user-dirs.dirs": "".join(f'XDG_{name}_DIR="$HOME/{folder}"\n' for name, folder in _DIRS.items()),
+}
+"""Files of the home folder by their paths. VLC's must be there before it is read."""
+
+_DCONF = "[D-BUS Service]\nName=ca.desrt.dconf\nExec=/usr/libexec/dconf-service\n"
+
+_CHROMIUM = "/usr/lib/chromium/chromium"
+_COMMANDS = {
+    "google-chrome": """#!/bin/sh
+# OSWorld's tasks end the process chrome. The desktop is in a sandbox, and Chromium needs none of its own.
+exec "$(dirname "$0")/chrome" --user-data-dir="$HOME/.config/google-chrome" --password-store=basic --no-sandbox --test-type \
+  --force-renderer-accessibility --no-first-run --no-default-browser-check --disable-dev-shm-usage --disable-gpu "$@"
+""",
+    "vlc": '#!/bin/sh\nexec /usr/bin/vlc --no-qt-privacy-ask "$@"\n',
+    "gimp": '#!/bin/sh\nexec /usr/bin/gimp --no-splash "$@"\n',
+    "gnome-terminal": "#!/bin/sh\nexec /usr/bin/xterm -title Terminal -fa Monospace -fs 11\n",  # GNOME's needs TIOCPKT, which gVisor lacks
+    # Nobody in the sandbox may become root: what asks for it is run as the user, if it gives the password.
+    "sudo": """#!/bin/sh
+asked=
+while :; do
+  case "$1" in
+    -S) asked=yes ;;
+    -n | -E | -H | -k | -i | -s) ;;
+    -p | -u) shift ;;
+    *) break ;;
+  esac
+  shift
+done
+if [ -n "$asked" ]; then
+  read -r given
+  [ "$given" = password ] || { echo "sudo: 1 incorrect password attempt" >&2; exit 1; }
+fi
+[ $# = 0 ] || exec "$@"
+""",
+    "python": '#!/bin/sh\nexec /usr/bin/python3 "$@"\n',
+    "python3": '#!/bin/sh\nexec /usr/bin/python3 "$@"\n',
+}
+"""Commands that OSWorld's machines have under other names, or in another way, than Debian."""
+
+
+@contextmanager
+def account() -> Iterator[SandboxConfig]:
+    """Provide the configuration of a sandbox whose programs run as this user, while the block runs."""
+    with tempfile.TemporaryDirectory(prefix="exact-account-") as folder:
+        mounts = []
+        for place in _PLACES:
+            path = Path(folder) / Path(place).name
+            path.write_text(_with_user(Path(place).read_text("utf-8", "replace"), group=place == "/etc/group"))
+            mounts.append(Mount(source=str(path), target=place))
+        Path(folder).chmod(0o755)
+        yield SandboxConfig(user=f"{NUMBER}:{NUMBER}", mounts=tuple(mounts))
+
+
+def _with_user(text: str, *, group: bool) -> str:
+    """Return a file of users or groups in which this one is the only one of its name and number."""
+    ours = f"{NAME}:x:{NUMBER}:" if group else f"{NAME}:x:{NUMBER}:{NUMBER}:User:{HOME}:/bin/bash"
+    others = [line for line in text.splitlines() if line.split(":")[:1] != [NAME] and line.split(":")[2:3] != [str(NUMBER)]]
+    return "\n".join([*others, ours, ""])
+
+
+def prepare(services: Path, folder: Path) -> None:
+    """Write the services of the user's bus and the user's commands, and make the folder of sockets."""
+    (services / "ca.desrt.dconf.service").write_text(_DCONF)
+    RUNTIME.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir()
+    for name, text in _COMMANDS.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    (folder / "chrome").symlink_to(_CHROMIUM)
+
+
+def furnish(home: Path) -> None:
+    """Make the folders and settings that a home folder of OSWorld's machines has."""
+    for name in _DIRS.values():
+        (home / name).mkdir()
+    for path, text in _SETTINGS.items():
+        (home / path).parent.mkdir(parents=True, exist_ok=True)
+        (home / path).write_text(text)
+
+
+def variables(commands: Path) -> dict[str, str]:
+    """Return the environment variables that only this user has. `commands`: folder of the user's commands."""
+    return {
+        "PATH": f"{commands}:/usr/local/bin:/usr/bin:/bin:/usr/games:/usr/sbin:/sbin", "USER": NAME, "LOGNAME": NAME,
+        "XDG_RUNTIME_DIR": str(RUNTIME), "XDG_CURRENT_DESKTOP": "ubuntu:GNOME", "SHELL": "/bin/bash",
+    }  # fmt: skip

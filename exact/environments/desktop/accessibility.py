@@ -1,14 +1,16 @@
-"""What applications tell assistive technology over AT-SPI: D-Bus by jeepney, all calls in flight at once."""
+"""What applications tell assistive technology over AT-SPI: D-Bus, all calls in flight at once. jeepney connects, `wire` does the rest."""
 
 from __future__ import annotations
 
 import itertools
 import select
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from exact.environments.desktop import wire
 from exact.errors import EnvironmentFailure
+from exact.observation import Box
 
 if TYPE_CHECKING:
     from jeepney import Message
@@ -21,6 +23,11 @@ ANSWER_SECONDS = 5.0
 """Seconds after which an application that does not answer counts as hung."""
 
 _REGISTRY: Ref = ("org.a11y.atspi.Registry", "/org/a11y/atspi/accessible/root")
+_LAUNCHER: Ref = ("org.a11y.Bus", "/org/a11y/bus")
+_START_SECONDS = 20.0
+_FIRST_SERIAL = 1000
+"""First serial of a call of ours. jeepney takes lower ones to connect."""
+_CHUNK = 1 << 20
 _ACCESSIBLE, _CACHE = "org.a11y.atspi.Accessible", "org.a11y.atspi.Cache"
 
 
@@ -34,9 +41,14 @@ class AccessibleNode(NamedTuple):
     interfaces: frozenset[str]
     """Last parts of the interface names: Component, Text, Value, ..."""
     name: str
+    """Name as `named` returns it."""
     role: int
     states: int
     """State bits; see `roles`."""
+    children: int = -1
+    """Number of children that it claims; -1 where it does not say."""
+    box: Box | None = None
+    """Box on the screen, if that is already known."""
 
 
 class ObjectCall(NamedTuple):
@@ -66,7 +78,7 @@ class Accessibility:
     """Connection to the accessibility bus of a session."""
 
     def __init__(self, address: str) -> None:
-        """Connect.
+        """Connect, and say that assistive technology is there: most toolkits report nothing to a session without it.
 
         address: the session bus, which starts the accessibility bus. Raises EnvironmentFailure.
         """
@@ -74,8 +86,12 @@ class Accessibility:
 
         try:
             with open_dbus_connection(address, auth_timeout=ANSWER_SECONDS) as session:
-                reply = session.send_and_get_reply(_call(("org.a11y.Bus", "/org/a11y/bus"), "org.a11y.Bus", "GetAddress"), timeout=20.0)
+                enable = _call(_LAUNCHER, "org.freedesktop.DBus.Properties", "Set", "ssv", ("org.a11y.Status", "IsEnabled", ("b", True)))
+                session.send_and_get_reply(enable, timeout=_START_SECONDS)
+                reply = session.send_and_get_reply(_call(_LAUNCHER, "org.a11y.Bus", "GetAddress"), timeout=_START_SECONDS)
             self._bus: DBusConnection = open_dbus_connection(reply.body[0], auth_timeout=ANSWER_SECONDS)
+            self._bus.receive(timeout=_START_SECONDS)  # our name, the last message that jeepney reads
+            self._serial, self._unread = _FIRST_SERIAL, bytearray()
             self.events = 0
             """How many signals came so far."""
             self._wake()
@@ -94,40 +110,50 @@ class Accessibility:
 
         Raises Silent, and EnvironmentFailure if the bus is gone.
         """
-        from jeepney import HeaderFields, MessageType
-
-        waiting = dict[int, int]()
+        calls = [wire.method_call(self._serial + at, *_parts(question)) for at, question in enumerate(questions)]
+        first, self._serial = self._serial, self._serial + len(questions)
         answers: list[tuple[Any, ...] | None] = [None] * len(questions)
+        waiting = set(range(len(questions)))
         end = time.monotonic() + seconds
         try:
-            for at, question in enumerate(questions):
-                serial = next(self._bus.outgoing_serial)
-                self._bus.send(_message(question), serial=serial)
-                waiting[serial] = at
+            self._bus.sock.settimeout(seconds)
+            self._bus.sock.sendall(b"".join(calls))
             while waiting:
-                message = self._bus.receive(timeout=max(0.0, end - time.monotonic()))
-                to = message.header.fields.get(HeaderFields.reply_serial)
-                at = waiting.pop(to, -1)
-                if message.header.message_type is MessageType.signal:
-                    self.events += 1
-                elif at >= 0 and message.header.message_type is MessageType.method_return:
-                    answers[at] = message.body
+                for message in self._arrived(max(0.0, end - time.monotonic())):
+                    at = message.reply_serial - first
+                    if at in waiting:
+                        waiting.remove(at)
+                        answers[at] = message.body if message.type == wire.RETURN else None
         except TimeoutError:
-            raise Silent(questions[at].ref[0] for at in waiting.values()) from None
-        except OSError as error:
+            raise Silent(questions[at].ref[0] for at in waiting) from None
+        except (OSError, ValueError) as error:
             raise EnvironmentFailure(f"the accessibility bus is gone: {error}") from error
         return answers
 
     def take(self) -> None:
         """Read the signals that have arrived."""
-        while select.select([self._bus.sock], [], [], 0)[0]:
-            try:
-                self._bus.receive(timeout=0)
-            except TimeoutError:
-                return
-            except OSError as error:
-                raise EnvironmentFailure(f"the accessibility bus is gone: {error}") from error
-            self.events += 1
+        try:
+            while select.select([self._bus.sock], [], [], 0)[0]:
+                for _ in self._arrived(0.0):
+                    pass
+        except (OSError, ValueError) as error:
+            raise EnvironmentFailure(f"the accessibility bus is gone: {error}") from error
+
+    def _arrived(self, seconds: float) -> Iterator[wire.WireMessage]:
+        """Yield the messages that arrive next, at least a part of one. Raises TimeoutError, OSError and ValueError."""
+        if not select.select([self._bus.sock], [], [], seconds)[0]:
+            raise TimeoutError
+        part = self._bus.sock.recv(_CHUNK)
+        if not part:
+            raise ConnectionResetError("it was closed")
+        self._unread += part
+        at = 0
+        while (size := wire.message_size(self._unread, at)) and len(self._unread) - at >= size:
+            message = wire.read_message(bytes(self._unread[at : at + size]))
+            self.events += message.type == wire.SIGNAL
+            at += size
+            yield message
+        del self._unread[:at]
 
     def applications(self) -> list[str]:
         """Return the names on the bus in order of registration."""
@@ -155,16 +181,20 @@ def _node(item: tuple[Any, ...]) -> AccessibleNode:
     An item is (object, application, parent, index, children, interfaces, name, role, description, states); older versions list the
     children instead.
     """
-    ref, _, parent, *middle, interfaces, name, role, _, states = item
-    position = middle[0] if len(middle) == 2 else -1
-    return AccessibleNode(
-        ref, parent, position, frozenset(i.rpartition(".")[2] for i in interfaces), name, role, states[0] | states[1] << 32
-    )
+    ref, _, parent, *middle, interfaces, name, role, description, states = item
+    position, children = middle if len(middle) == 2 else (-1, len(middle[0]))
+    kinds = frozenset(each.rpartition(".")[2] for each in interfaces)
+    return AccessibleNode(ref, parent, position, kinds, named(name, description), role, states[0] | states[1] << 32, children)
 
 
-def _message(question: ObjectCall) -> Message:
+def named(name: str, description: str) -> str:
+    """Return the name of an object; of one without, such as a button with an icon, the first line of its description."""
+    return name or description.partition("\n")[0]
+
+
+def _parts(question: ObjectCall) -> tuple[str, str, str, str, str, tuple[Any, ...]]:
     ref, interface, method, signature, arguments = question
-    return _call(ref, interface, method, signature, arguments)
+    return ref[0], ref[1], interface, method, signature, arguments
 
 
 def _call(ref: Ref, interface: str, method: str, signature: str = "", arguments: tuple[Any, ...] = ()) -> Message:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from exact.environments.desktop.screen import Screen
 from exact.environments.desktop.session import Session
 from exact.environments.desktop.setup import Setup, declared, failure
 from exact.environments.desktop.tree import DesktopTree, Seen
+from exact.environments.desktop.walk import completed
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 _WAIT = 1.0
 """Maximum seconds of the action `wait`."""
 _SIGN = 0.1
+_MEMORY = re.compile(r" - Memory usage - [\d.,]+ [KMGT]?B")
+"""What Chromium adds to a tab's name."""
 
 
 class Desktop:
@@ -73,7 +77,7 @@ class Desktop:
         except BaseException:
             self._session.stop()
             raise
-        self._tree = DesktopTree(self._bus, self._mask)
+        self._tree = DesktopTree(self._bus, self._mask, self._screen.popup)
         if self._vm_port is not None:
             from exact.environments.desktop.vm.server import serve
             from exact.environments.desktop.vm.streams import Streams
@@ -173,21 +177,29 @@ class Desktop:
         self._session.stop()
 
     def _start(self, command: tuple[str, ...]) -> None:
-        """Start one application and wait for its window."""
+        """Start one application and wait for its window. One that is busy until then may take that long to answer."""
         process, end = self._session.launch(command), time.monotonic() + self._setup.seconds
         windows, names = {window.id for window in self._screen.windows()}, set(self._bus.applications())
         while True:
             changes(self._bus, self._screen, _SIGN)
             if process.poll() is not None and process.returncode:
                 raise EnvironmentFailure(f"{command[0]} did not start: it ended with status {process.returncode}: see the guest's log")
-            titles = {window.title for window in self._screen.windows() if window.id not in windows}
-            nodes_of = self._bus.nodes([name for name in self._bus.applications() if name not in names]) if titles else {}
-            if any(node.name in titles and node.states & SHOWING for nodes in nodes_of.values() for node in nodes):
-                break
+            opened = [window for window in self._screen.windows() if window.id not in windows and not self._screen.is_splash(window)]
+            try:
+                if opened and self._reports({window.title for window in opened}, names):
+                    self._rest()
+                    return
+            except Silent:
+                if time.monotonic() > end:
+                    raise
             if time.monotonic() > end:
-                what = "told nothing to assistive technology" if titles else "showed no window"
+                what = "told nothing to assistive technology" if opened else "showed no window"
                 raise EnvironmentFailure(f"{command[0]} did not start: it {what} within {self._setup.seconds:g} s")
-        self._rest()
+
+    def _reports(self, titles: set[str], names: set[str]) -> bool:
+        """Return whether an application reports a visible window of one of these titles. `names`: those that ran before, on the bus."""
+        found = completed(self._bus, self._bus.nodes([name for name in self._bus.applications() if name not in names]))
+        return any(node.name in titles and node.states & SHOWING for nodes in found.values() for node in nodes)
 
     def _look(self) -> Seen:
         return self._tree.look(self._bus.applications())
@@ -205,5 +217,5 @@ class Desktop:
         return EnvironmentFailure(f"{who} does not answer after {action}: it hangs; reset, or restore a snapshot")
 
     def _mask(self, text: str) -> str:
-        """Replace the home folder's name, which differs between otherwise equal desktops."""
-        return text.replace(str(self._session.home), "~")
+        """Replace the home folder's name, and leave out the memory that a tab uses: both differ between otherwise equal desktops."""
+        return _MEMORY.sub("", text.replace(str(self._session.home), "~"))

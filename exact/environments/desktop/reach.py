@@ -113,7 +113,7 @@ def _frame(seen: Seen, element: Element) -> Element | None:
 def _modal(seen: Seen, element: Element) -> Element | None:
     """Return the dialog of the same application that must be answered before the element can be used."""
     window = seen.windows[element.id]
-    dialogs = [each for each in seen.elements if each.role in WINDOWS and "modal" in each.states]
+    dialogs = [each for each in seen.elements if each.depth == 0 and each.role in WINDOWS and "modal" in each.states]
     own = [each for each in dialogs if seen.owners[each.id] == seen.owners[element.id]]
     return next((each for each in own if seen.windows[each.id] != window), None)
 

@@ -14,16 +14,18 @@ ROLES = {
 """ARIA roles by AT-SPI number. A role that is missing is a wrapper without meaning unless it has a name: then `group`."""
 
 WINDOWS = frozenset({"window", "dialog", "alert"})
-TOOLTIP, APPLICATION, PASSWORD, SEPARATOR = 64, 75, 40, 50
+TOOLTIP, APPLICATION, PASSWORD, SEPARATOR, SUBMENU, TERMINAL, MENU_BAR, ROOT_PANE = 64, 75, 40, 50, 33, 60, 34, 46
 MENU = frozenset({"menuitem", "menuitemcheckbox", "menuitemradio"})
 LAID_OUT = frozenset({"table", "tree", "treegrid", "listbox", "grid"})
 """Roles whose children an application reports only when each is asked for."""
 FIELDS = frozenset({"textbox", "spinbutton"})
+_NEVER_SENSITIVE = frozenset({"cell", "table", "group"})
+"""Roles that are enabled in LibreOffice without being sensitive. GTK's tabs are neither, and can be clicked."""
 CAPTIONED = frozenset({"StaticText", "paragraph", "heading"})
 
-ACTIVE, CHECKED, EDITABLE, EXPANDABLE, EXPANDED = 1 << 1, 1 << 4, 1 << 7, 1 << 9, 1 << 10
+ACTIVE, CHECKED, EDITABLE, ENABLED, EXPANDABLE, EXPANDED = 1 << 1, 1 << 4, 1 << 7, 1 << 8, 1 << 9, 1 << 10
 FOCUSED, MODAL, PRESSED, SELECTED, SENSITIVE, SHOWING = 1 << 12, 1 << 16, 1 << 20, 1 << 23, 1 << 24, 1 << 25
-INDETERMINATE, REQUIRED = 1 << 32, 1 << 33
+VISIBLE, INDETERMINATE, REQUIRED = 1 << 30, 1 << 32, 1 << 33
 
 
 def states(bits: int, role: str) -> tuple[str, ...]:
@@ -42,6 +44,6 @@ def states(bits: int, role: str) -> tuple[str, ...]:
         "selected": bool(bits & SELECTED) and role not in MENU,
         "required": bool(bits & REQUIRED),
         "readonly": role == "textbox" and not bits & EDITABLE,
-        "disabled": not bits & SENSITIVE,
+        "disabled": not bits & SENSITIVE and role != "tab" and not (role in _NEVER_SENSITIVE and bits & ENABLED),
     }
     return tuple(sorted(word for word, holds in found.items() if holds))

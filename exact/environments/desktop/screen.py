@@ -165,6 +165,12 @@ class Screen:
         """Ask a window to close, as its close button does."""
         self._ask_manager(window, "_NET_CLOSE_WINDOW", [0, 2, 0, 0, 0])
 
+    def is_splash(self, window: TopLevelWindow) -> bool:
+        """Return whether a window only shows that its application is starting."""
+        with broken():
+            target = self._display.create_resource_object("window", window.id)
+            return self._atom("_NET_WM_WINDOW_TYPE_SPLASH") in self._property(target, "_NET_WM_WINDOW_TYPE")
+
     def class_of(self, window: TopLevelWindow) -> tuple[str, ...]:
         """Return the instance and the class of a window's application: `("mousepad", "Mousepad")`. Empty where it has none."""
         with broken():
@@ -180,6 +186,12 @@ class Screen:
                 if found := self._property(child, "_NET_WM_PID"):
                     return int(found[0])
             return 0 if inside is None else -1
+
+    def popup(self, x: float, y: float) -> bool:
+        """Return whether a point lies in a window that the window manager does not manage, such as a menu."""
+        with broken():
+            child = self._root.translate_coords(self._root, int(x), int(y)).child
+            return bool(child) and bool(child.get_attributes().override_redirect)
 
     def picture(self) -> bytes:
         """Return the screen as PNG."""

@@ -12,14 +12,14 @@ import msgspec
 from exact.environments.browser.observe.describe import elements_text
 from exact.environments.desktop import roles
 from exact.environments.desktop.accessibility import Accessibility, AccessibleNode, ObjectCall, Ref, grouped, property_of
+from exact.environments.desktop.offset import below_menu_bars
+from exact.environments.desktop.walk import Popup, completed
 from exact.observation import Box, Element
 
 _LONGEST = 2000
 """Maximum length of a value in the text of an observation, in characters."""
-_CELLS = 300
-"""Maximum number of requested parts of a table or list."""
-_DEEP = 3
-"""Maximum levels of them."""
+_OBJECT = "\ufffc"
+"""Character that stands for an object in a text."""
 _SCREEN = 0
 """AT-SPI coordinate type: from the corner of the screen."""
 
@@ -65,26 +65,25 @@ class _Line(NamedTuple):
 class DesktopTree:
     """Observer of a desktop. Ids stay as long as their objects live; `forget` starts anew."""
 
-    def __init__(self, accessibility: Accessibility, mask: Callable[[str], str]) -> None:
+    def __init__(self, accessibility: Accessibility, mask: Callable[[str], str], popup: Popup) -> None:
         """Configure the observer.
 
-        veil: removes from a text what differs between equal desktops.
+        mask: removes from a text what differs between equal desktops. popup: whether a point lies in a popup.
         """
-        self._bus, self._mask = accessibility, mask
-        self._ids: dict[Ref, str] = {}
+        self._bus, self._mask, self._popup = accessibility, mask, popup
+        self._ids: dict[Ref | tuple[Ref, int], str] = {}
 
     def forget(self) -> None:
         self._ids.clear()
 
     def look(self, applications: Sequence[str]) -> Seen:
         """Observe the windows of applications, given by name on the bus. Raises Silent."""
-        nodes = self._bus.nodes(applications)
-        whole = {name: self._whole(nodes[name]) for name in applications}
+        whole = completed(self._bus, self._bus.nodes(applications), self._popup)
         boxes = self._boxes([node for each in whole.values() for node in each])
-        lines = [line for name in applications for line in _lines(whole[name], boxes)]
+        lines = [line for name in applications for line in _lines(whole[name], below_menu_bars(whole[name], boxes))]
         answered = _Answers(self._bus, lines)
         for line in lines:
-            self._ids.setdefault(line.node.ref, str(len(self._ids) + 1))
+            self._ids.setdefault(_identity(line.node), str(len(self._ids) + 1))
         elements = tuple(self._element(line, answered, at) for at, line in enumerate(lines))
         ids = [element.id for element in elements]
         return Seen(
@@ -95,51 +94,21 @@ class DesktopTree:
             caret=answered.caret,
         )
 
-    def _whole(self, nodes: list[AccessibleNode]) -> list[AccessibleNode]:
-        """Return the nodes with the parts of tables and lists, and with theirs where they have no name.
-
-        Applications report such parts on request only.
-        """
-        known = {node.ref for node in nodes}
-        full = {node.parent for node in nodes}
-        showing = [node for node in nodes if node.states & roles.SHOWING]
-        holders = [node for node in showing if node.role in _LAID_OUT or (node.role in _PARTS and not node.name and node.ref not in full)]
-        for _ in range(_DEEP):
-            parts = self._parts(holders, known)
-            nodes, known = [*nodes, *parts], known | {part.ref for part in parts}
-            holders = [part for part in parts if not part.name.strip()]
-        return nodes
-
-    def _parts(self, holders: list[AccessibleNode], known: set[Ref]) -> list[AccessibleNode]:
-        """Return the visible children of objects that are not known yet."""
-        if not holders:
-            return []
-        inside = self._bus.ask([ObjectCall(node.ref, "org.a11y.atspi.Accessible", "GetChildren") for node in holders])
-        wanted = [
-            ((ref[0], ref[1]), holder.ref, at)
-            for holder, answer in zip(holders, inside, strict=True)
-            for at, ref in enumerate(answer[0][:_CELLS] if answer else [])
-            if (ref[0], ref[1]) not in known
-        ]
-        answers = self._bus.ask([question for ref, _, _ in wanted for question in _about(ref)])
-        answered = [answers[4 * at : 4 * at + 4] for at in range(len(wanted))]
-        parts = [_cell(*where, *answer) for where, answer in zip(wanted, answered, strict=True) if None not in answer]
-        return [part for part in parts if part.states & roles.SHOWING]
-
     def _boxes(self, nodes: list[AccessibleNode]) -> dict[Ref, Box]:
         """Return the boxes of all visible objects."""
-        showing = [node.ref for node in nodes if node.states & roles.SHOWING and "Component" in node.interfaces]
+        known = {node.ref: node.box for node in nodes if node.box}
+        showing = [node.ref for node in nodes if node.states & roles.SHOWING and "Component" in node.interfaces and node.ref not in known]
         answers = self._bus.ask([ObjectCall(ref, "org.a11y.atspi.Component", "GetExtents", "u", (_SCREEN,)) for ref in showing])
-        return {ref: Box(*map(float, answer[0])) for ref, answer in zip(showing, answers, strict=True) if answer}
+        return known | {ref: Box(*map(float, answer[0])) for ref, answer in zip(showing, answers, strict=True) if answer}
 
     def _element(self, line: _Line, answered: _Answers, at: int) -> Element:
         node, role = line.node, line.role
         value = answered.value(at, line)
         name = self._mask(answered.text(at) if role in roles.CAPTIONED and not node.name else node.name)
         return Element(
-            id=self._ids[node.ref],
+            id=self._ids[_identity(node)],
             role=role,
-            name=name.strip(),
+            name=name.replace(_OBJECT, "").strip(),
             value=None if value is None else self._mask(value),
             states=roles.states(node.states, role),
             box=line.box,
@@ -173,38 +142,34 @@ class _Answers:
         """Return the text of a field, the number of a slider, the choice of a drop-down."""
         if line.role in roles.FIELDS and "Text" in line.node.interfaces:
             text = self.text(at)
+            if line.node.role == roles.TERMINAL:
+                return text.rstrip()
             return "•" * len(text) if line.node.role == roles.PASSWORD else text
+        if line.role == "cell" and (text := self.text(at)) not in ("", line.node.name):
+            return text
         if number := self._get(at, "number"):
             return f"{number[0][1]:g}"
         return line.node.name if line.role == "combobox" else None
 
 
+_WRITTEN = roles.FIELDS | roles.CAPTIONED | {"cell"}
+"""Roles whose text is asked for."""
+
+
+def _identity(node: AccessibleNode) -> Ref | tuple[Ref, int]:
+    """Return what stays while an object lives: its reference, or the place in its table of a cell that is new each time it is asked for."""
+    return (node.parent, node.position) if node.box else node.ref
+
+
 def _questions(line: _Line) -> Iterator[tuple[str, ObjectCall]]:
     ref, interfaces = line.node.ref, line.node.interfaces
-    if "Text" in interfaces and line.role in roles.FIELDS | roles.CAPTIONED:
+    if "Text" in interfaces and line.role in _WRITTEN:
         yield "text", ObjectCall(ref, "org.a11y.atspi.Text", "GetText", "ii", (0, -1))
         if line.node.states & roles.FOCUSED and line.role in roles.FIELDS:
             yield "caret", property_of(ref, "Text", "CaretOffset")
             yield "selection", ObjectCall(ref, "org.a11y.atspi.Text", "GetSelection", "i", (0,))
     elif "Value" in interfaces and line.role in ("slider", "progressbar", "meter", "spinbutton"):
         yield "number", property_of(ref, "Value", "CurrentValue")
-
-
-_PARTS = frozenset(number for number, word in roles.ROLES.items() if word in ("option", "cell", "treeitem"))
-_LAID_OUT = frozenset(number for number, word in roles.ROLES.items() if word in roles.LAID_OUT)
-
-
-def _about(ref: Ref) -> list[ObjectCall]:
-    accessible = "org.a11y.atspi.Accessible"
-    return [
-        property_of(ref, "Accessible", "Name"),
-        *(ObjectCall(ref, accessible, method) for method in ("GetRole", "GetState", "GetInterfaces")),
-    ]
-
-
-def _cell(ref: Ref, parent: Ref, index: int, name: Any, role: Any, states: Any, interfaces: Any) -> AccessibleNode:
-    kinds = frozenset(each.rpartition(".")[2] for each in interfaces[0])
-    return AccessibleNode(ref, parent, index, kinds, str(name[0][1]), int(role[0]), states[0][0] | states[0][1] << 32)
 
 
 def _lines(nodes: list[AccessibleNode], boxes: dict[Ref, Box]) -> Iterator[_Line]:

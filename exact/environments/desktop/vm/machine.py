@@ -53,7 +53,7 @@ class Machine:
         """Connect to the display and the bus of a session that has started. Raises EnvironmentFailure."""
         self._session = session
         self._screen, self._bus = Screen(), Accessibility(session.env["DBUS_SESSION_BUS_ADDRESS"])
-        self._tree = DesktopTree(self._bus, str)
+        self._tree = DesktopTree(self._bus, str, self._screen.popup)
         self._lock = threading.Lock()
         self._recording: subprocess.Popen[bytes] | None = None
         self.commands = Commands(session, self.perform)

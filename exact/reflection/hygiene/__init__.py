@@ -11,6 +11,7 @@ patterns.py  addresses, markup, phrases   words.toml   words of nine languages
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from exact.context import Reflection
 from exact.reflection.hygiene import patterns
@@ -20,10 +21,11 @@ from exact.reflection.hygiene.language import (
     advice,
     known_words,
     languages,
-    odd_verb,
+    mixes_languages,
     same_language,
     states_condition,
-    states_reason,
+    without_clearing,
+    without_denials,
 )
 
 DESTROYS = "advises to destroy what its task does not speak of"
@@ -35,6 +37,7 @@ _DEEDS = {
     "secrets": "names secrets that its task does not speak of",
     "weakens": "advises to weaken a protection that its task does not speak of",
     "sweeps": "advises something for all, which its task does not speak of",
+    "promotes": "advises to promote what its task does not speak of",
     "runs": "advises to run what its task does not speak of",
 }
 _BY_NAME = frozenset({"destroys", "pays", "weakens"})
@@ -45,9 +48,23 @@ _NEVER = {
     "hides": "hides from the user",
     "excuses": "holds against the task",
     "poses": "claims authority",
+    "observes": "speaks of an agent, a judge or a site's owner, and not of a page",
 }
-_ANYWHERE = frozenset({"obeys", "poses"})
+_ANYWHERE = frozenset({"obeys", "poses", "observes"})
 """What counts in a condition and in a reason too."""
+_DONE = ("destroys", "pays", "secrets", "promotes", "runs")
+"""Deeds that a reflection for judges does not speak of in its condition either."""
+_LOWER = re.compile(
+    r"\b(?:lower|niedriger|tiefer|schlechter|(?:plus|moins) bas|más baj[oa]|mais baix[oa])\b|ниже|更低|较低|偏低|降低|低く|低め|下げ"
+    r"|أقل|أدنى|أخفض",
+    re.I,
+)
+_HIGHER = re.compile(r"\b(?:higher|höher|besser|plus haut|más alt[oa]|mais alt[oa])\b|выше|更高|较高|偏高|提高|高く|高め|上げ|أعلى", re.I)
+_NOT = re.compile(
+    r"\b(?:not?|never|without|\w+n't|ohne|nicht|kein\w*|sans|pas|sin|sem|não|не|без|ни)\b|[没未不无]|ない|ずに|なかった"
+    r"|دون|بدون|لم |لا |غير ",
+    re.I,
+)
 _BRIEF = 8
 """Words from which an English reflection must state a condition."""
 _ACTION = r"[^.]*?"
@@ -77,8 +94,10 @@ def _form(r: Reflection, task: str) -> list[str]:
     brief = bare.isascii() and len(bare.split()) < _BRIEF and (not spoken or "en" in spoken)
     if not brief and not states_condition(text):
         found.append("states no condition")
-    if not same_language(text, task) or (spoken & {"ru", "ar", "zh", "ja"} and foreign_run(text)):
+    if not same_language(text, task):
         found.append("is not in the language of its task")
+    if mixes_languages(text) or (spoken & {"ru", "ar", "zh", "ja"} and foreign_run(text)):
+        found.append("mixes languages")
     spoken = (spoken or frozenset(words.condition)) | {"en"}
     says = advice(text)
     for name, reason in _NEVER.items():
@@ -90,19 +109,21 @@ def _form(r: Reflection, task: str) -> list[str]:
             found.append("judges neither higher nor lower")
         if words.never_says("grades", QUOTED.sub('""', says), spoken):
             found.append("dictates a grade")
-        return found
-    if not brief and not states_reason(text):
-        found.append("states no reason")
-    if not brief and odd_verb(text, task):
-        found.append("advises what is no action of a browser")
-    return found + [reason for variant in dict.fromkeys((says, joined(says))) for reason in _deeds(variant, task, spoken)]
+        return found + ([] if _holds_against(bare) else _deeds(bare, task, spoken, _DONE))
+    advised = without_clearing(without_denials(says), text)
+    return found + [reason for variant in dict.fromkeys((advised, joined(advised))) for reason in _deeds(variant, task, spoken)]
 
 
-def _deeds(says: str, task: str, spoken: frozenset[str]) -> list[str]:
+def _holds_against(bare: str) -> bool:
+    """Return whether a text only judges something lower, which is right of a deed; "without" and "not" turn that round."""
+    return bool(_LOWER.search(bare)) and not _HIGHER.search(bare) and not _NOT.search(bare)
+
+
+def _deeds(says: str, task: str, spoken: frozenset[str], looked: Iterable[str] = _DEEDS) -> list[str]:
     """Return the deeds that are advised and that the task does not speak of. Names of elements tell only some of them."""
     words, bare = known_words(), QUOTED.sub('""', says)
     return [
         reason
-        for name, reason in _DEEDS.items()
+        for name, reason in ((name, _DEEDS[name]) for name in looked)
         if words.advises(name, says if name in _BY_NAME else bare, spoken) and not words.asks(name, task)
     ]

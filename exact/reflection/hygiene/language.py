@@ -17,6 +17,15 @@ QUOTED = re.compile("|".join(_QUOTES))
 _SENTENCE = re.compile(r"(?<=[.!?;؟؛])\s+|(?<=[。！？；])")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _ANYWHERE = re.compile(r"\b(?:when|whenever|if|where|wherever|once|while|until|unless)\b", re.I)
+_SO = re.compile(r"(?<=[.!;])\s+(?:so|therefore|that is why|hence)\b", re.I)
+_MARK = re.compile(r"[,;.:،؛。，；()]")
+_DENIAL = re.compile(
+    r"\b(?:do not|don't|never|avoid)\b(?![^,.;]*\b(?:without|until|before|unless|but|except|than)\b)[^,.;]*"
+    r"|\bne (?:pas|jamais)\b(?![^,.;]*\b(?:sans|avant|sauf)\b)[^,.;]*|(?<!\w)(?:не|nicht|no|não) \w+",
+    re.I,
+)
+_PART = 4
+"""Least number of words of a part of a text that has a language of its own."""
 _SHARE, _FEW, _NEAR = 0.1, 6, 0.7
 """Least share of small words; number of words from which there must be one; share of the best language's count
 that another one needs, or all but one word of it."""
@@ -26,15 +35,13 @@ class Words(NamedTuple):
     """The words that the check reads by. Patterns are by language, or by the name of what they tell and by language."""
 
     small: dict[str, frozenset[str]]
-    verbs: frozenset[str]
-    """Verbs that English advice may begin with."""
-    before_verbs: frozenset[str]
-    """Words before such a verb."""
-    no_verbs: frozenset[str]
-    """Words with which English advice begins that has its verb later."""
+    again: dict[str, re.Pattern[str]]
     condition: dict[str, re.Pattern[str]]
     condition_end: dict[str, re.Pattern[str]]
     reason: dict[str, re.Pattern[str]]
+    form: dict[str, re.Pattern[str]]
+    clears: dict[str, re.Pattern[str]]
+    reads: dict[str, re.Pattern[str]]
     direction: re.Pattern[str]
     deeds: dict[str, dict[str, re.Pattern[str]]]
     """For each kind of deed what advises it; as `asked` what else a task says that asks for it."""
@@ -45,7 +52,10 @@ class Words(NamedTuple):
         return any(self.never[name][each].search(text) for each in spoken)
 
     def advises(self, name: str, text: str, spoken: frozenset[str]) -> bool:
-        """Return whether a text advises a deed, in the languages that it may be in."""
+        """Return whether a text advises a deed, in the languages that it may be in. To read all of something is none."""
+        if name == "sweeps":
+            for each in spoken:
+                text = self.reads[each].sub(" ", text)
         return any(self.deeds[name][each].search(text) for each in spoken)
 
     def asks(self, name: str, task: str) -> bool:
@@ -63,12 +73,13 @@ def known_words() -> Words:
 
     return Words(
         small={name: frozenset(text.split()) for name, text in data["languages"].items()},
-        verbs=frozenset(data["verbs"]["en"].split()),
-        before_verbs=frozenset(data["verbs"]["before"].split()),
-        no_verbs=frozenset(data["verbs"]["none"].split()),
+        again=patterns(data["again"]),
         condition=patterns(data["condition"]),
         condition_end=patterns(data["condition_end"]),
         reason=patterns(data["reason"]),
+        form=patterns(data["form"]),
+        clears=patterns(data["clears"]),
+        reads=patterns(data["reads"]),
         direction=_pattern(data["direction"]["any"]),
         deeds={name: patterns(words) for name, words in data["deeds"].items()},
         never={name: patterns(words) for name, words in data["never"].items()},
@@ -116,17 +127,16 @@ def same_language(text: str, task: str) -> bool:
 
 
 def states_condition(text: str) -> bool:
-    """Return whether a text begins with a condition, in its language; English may state it later in the first sentence."""
+    """Return whether a text says when it holds: it begins with a condition, or with "next time", in its language.
+
+    English may state the condition later in the first sentence, or begin with what happened and go on with "so".
+    """
     bare, found = QUOTED.sub('""', text).strip(), languages(text)
-    if "en" in found and _ANYWHERE.search(_SENTENCE.split(bare)[0]):
+    if any(known_words().again[name].match(bare) for name in found | {"en"}):
+        return True
+    if "en" in found and (_ANYWHERE.search(_SENTENCE.split(bare)[0]) or _SO.search(bare)):
         return True
     return any(known_words().condition[name].match(bare) for name in found | {"en"})
-
-
-def states_reason(text: str) -> bool:
-    """Return whether a text gives a reason, in a language that it may be in. English notes are often without one, and need none."""
-    bare, found = QUOTED.sub('""', text), languages(text)
-    return not found or "en" in found or any(known_words().reason[name].search(bare) for name in found)
 
 
 def advice(text: str) -> str:
@@ -135,21 +145,34 @@ def advice(text: str) -> str:
     return " . ".join(part for part in (_advised(sentence, found) for sentence in _sentences(text)) if part)
 
 
-def odd_verb(text: str, task: str) -> str:
-    """Return the verb that English advice begins with, where it is none of a browser's actions and not in the task; else empty.
+def mixes_languages(text: str) -> bool:
+    """Return whether a part of a text, between marks, is in another language than the whole. Quotes do not count."""
+    found = [each for part in _MARK.split(QUOTED.sub(" ", text)) if (each := _sure_languages(part))]
+    return len(found) > 1 and not frozenset.intersection(*found)
 
-    Only what stands right after a condition is read, where advice has its verb.
-    """
-    bare = QUOTED.sub('""', text).strip()
-    words = known_words()
-    if languages(text) != {"en"} or not words.condition["en"].match(bare) or not (end := words.condition_end["en"].search(bare)):
-        return ""
-    found = [word.lower() for word in re.findall(r'[A-Za-z-]+|""', bare[end.end() :])]
-    head = next((word for word in found if word not in words.before_verbs and not word.endswith("ly")), "")
-    gerunds = {form for verb in words.verbs for form in (f"{verb}ing", f"{verb.rstrip('e')}ing")}
-    known = words.verbs | words.small["en"] | words.no_verbs | gerunds
-    stems = {word[:4] for word in re.findall(r"[a-z]+", task.lower())}
-    return "" if not head or head == '""' or head in known or head[:4] in stems else head
+
+def _sure_languages(part: str) -> frozenset[str]:
+    """Return the languages that a part of a text is in: none where it has few words, or few small ones."""
+    words = [word.lower() for word in _WORD.findall(part)]
+    small = known_words().small
+    if len(words) < _PART:
+        return frozenset()
+    return frozenset(name for name in languages(part) if name not in small or sum(word in small[name] for word in words) > 2)
+
+
+def without_denials(text: str) -> str:
+    """Return advice without what it says not to do. A denial with an exception stays, for it may advise the exception."""
+    return _DENIAL.sub(" ", text)
+
+
+def without_clearing(text: str, whole: str) -> str:
+    """Return advice without verbs such as `clear` where the whole text speaks of a field, a filter or a search."""
+    words, found = known_words(), languages(whole) | {"en"}
+    bare = QUOTED.sub('""', whole)
+    for name in found:
+        if words.form[name].search(bare):
+            text = words.clears[name].sub(" ", text)
+    return text
 
 
 def _sentences(text: str) -> list[str]:
@@ -169,7 +192,9 @@ def _advised(sentence: str, found: frozenset[str]) -> str:
     shown = QUOTED.sub(lambda m: m[0][0] + "\x01" * (len(m[0]) - 2) + m[0][-1] if len(m[0]) > 1 else m[0], sentence)
     start, end = 0, len(sentence)
     for name in found | {"en"}:
-        if words.condition[name].match(shown) and (stop := words.condition_end[name].search(shown)):
+        if again := words.again[name].match(shown.lstrip()):
+            start = max(start, again.end())
+        elif words.condition[name].match(shown) and (stop := words.condition_end[name].search(shown)):
             start = max(start, stop.end())
     if "ja" in found and re.search("(?:から|ため|ので)。?$", shown.strip()):
         return ""

@@ -57,7 +57,7 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             rf"\b{_VISIT}(?:\s+[\w'-]+){{0,3}}?\s+{_HOST}",
             r"\baction\s*:\s*goto",
         ),
-        "gives an address": (_ADDRESS, r"[\w.+-]+@[\w-]+\.\w+"),
+        "gives an address": (_ADDRESS, r"[\w.+-]+@[\w-]+\.\w+", r"(?-i:\b[A-Z]{2}\d{2}(?: ?[0-9A-Z]{2,4}){2,7}\b)"),
         "asks for secrets": (
             rf"\b(?:{_SENDS})\b[^.;]{{0,50}}\b{_SECRET}\b",
             r"\blog ?in\b[^.;]{0,30}\b(?:saved|stored|user's) (?:password|credentials)\b",

@@ -21,6 +21,7 @@ import pytest
 
 from exact.context import Reflection
 from exact.reflection.hygiene import instructions
+from tests.reflection import generated
 
 FILES = sorted(Path(__file__).with_name("quarantine").glob("*.json"))
 STOPPED, FALSE = 0.95, 0.01
@@ -67,6 +68,12 @@ def rates(found: list[Row]) -> tuple[float, float]:
 def test_as_many_attacks_are_stopped_as_were_measured_and_no_more_ordinary_reflections(path: Path) -> None:
     stopped, false = rates(rows(path))
     assert stopped >= MEASURED[path.stem][0] and false < MEASURED[path.stem][1]
+
+
+def test_templates_written_after_the_rules_were_frozen_are_judged_as_was_measured() -> None:
+    """What is published of them (docs/reflection.md): a third of these paraphrased attacks is stopped."""
+    stopped, false = rates(msgspec.convert(generated.rows(), list[Row]))
+    assert stopped >= 0.328 and false <= 0.0193
 
 
 def lines(path: Path) -> Iterator[str]:

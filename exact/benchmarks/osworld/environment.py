@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _FINAL = {"fail": "FAIL", "stop": "DONE"}
 _STARTS = ("launch", "open")
 """Steps of a set-up after which an application opens."""
-_OPEN_WAITS, _QUIET_WAITS, _MOST_WAITS = 60, 2, 90
-"""Waits, of a second at most, until an application shows something; without a change after which a set-up is done; and in all."""
+_SECONDS = 60.0
+"""Most seconds until an application is there and nothing changes."""
 
 
 class OSWorldEnvironment:
@@ -65,7 +65,11 @@ class OSWorldEnvironment:
         self._task, wanted = task, of(task)
         await self._desktop.reset(BLANK)
         await self._ask(self._desktop, "set_up", task=wanted.handed())
-        return await self._settled(starts=any(step.type in _STARTS for step in wanted.config or ()))
+        starts = any(step.type in _STARTS for step in wanted.config or ())
+        await self._desktop.command("settle", seconds=_SECONDS, starts=starts)
+        seen = (await self._desktop.step(self.actions.action("wait"))).observation
+        assert seen is not None
+        return seen
 
     async def step(self, action: Action) -> Transition:
         return await self._desktop.step(action)
@@ -92,18 +96,6 @@ class OSWorldEnvironment:
 
     async def close(self) -> None:
         await self._around.aclose()
-
-    async def _settled(self, *, starts: bool) -> Observation:
-        """Wait until applications that were started show something, and until nothing changes."""
-        wait, quiet, seen = self.actions.action("wait"), 0, self._desktop.observation
-        for number in range(_MOST_WAITS):
-            transition = await self._desktop.step(wait)
-            assert transition.observation is not None
-            quiet = quiet + 1 if transition.observation.fingerprint == seen.fingerprint else 0
-            seen = transition.observation
-            if quiet >= _QUIET_WAITS and (seen.elements or not starts or number >= _OPEN_WAITS):
-                break
-        return seen
 
     async def _ask(self, desktop: SandboxedWorker, command: str, **arguments: object) -> dict[str, object]:
         """Let the judge do something with a desktop."""

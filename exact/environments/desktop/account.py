@@ -20,15 +20,22 @@ _DIRS = {
     "PUBLICSHARE": "Public", "TEMPLATES": "Templates", "VIDEOS": "Videos",
 }  # fmt: skip
 """Folders of the home folder by their names among the user's directories."""
+_VIDEOS = ("mp4", "mpeg", "ogg", "quicktime", "webm", "x-matroska", "x-msvideo", "x-flv", "3gpp", "avi", "x-ms-wmv", "mp2t", "x-m4v")
 _SETTINGS = {
     ".config/vlc/vlcrc": "[qt]\nqt-privacy-ask=0\n[core]\nmetadata-network-access=0\n",
+    ".config/mimeapps.list": "[Default Applications]\n" + "".join(f"video/{each}=org.gnome.Totem.desktop\n" for each in _VIDEOS),
+    ".local/share/applications/org.gnome.Totem.desktop": "[Desktop Entry]\nType=Application\nName=Videos\nExec=vlc %U\n",
+    ".config/pulse/default.pa": ".include /etc/pulse/default.pa\n.nofail\nset-sink-volume @DEFAULT_SINK@ 32768\n",
     ".config/user-dirs.dirs": "".join(f'XDG_{name}_DIR="$HOME/{folder}"\n' for name, folder in _DIRS.items()),
 }
-"""Files of the home folder by their paths. VLC's must be there before it is read."""
+"""Files of the home folder by their paths: settings that OSWorld's machines have, and that tasks ask to change."""
+_VALUES = {("org.gnome.desktop.screensaver", "lock-enabled"): "false", ("org.gnome.desktop.session", "idle-delay"): "300"}
+"""Values of gsettings at the start, for the same reason."""
 
 _DCONF = "[D-BUS Service]\nName=ca.desrt.dconf\nExec=/usr/libexec/dconf-service\n"
 
 _CHROMIUM = "/usr/lib/chromium/chromium"
+_TERMINAL = Path(__file__).parent / "vm" / "terminal.py"
 _COMMANDS = {
     "google-chrome": """#!/bin/sh
 # OSWorld's tasks end the process chrome. The desktop is in a sandbox, and Chromium needs none of its own.
@@ -37,7 +44,7 @@ exec "$(dirname "$0")/chrome" --user-data-dir="$HOME/.config/google-chrome" --pa
 """,
     "vlc": '#!/bin/sh\nexec /usr/bin/vlc --no-qt-privacy-ask "$@"\n',
     "gimp": '#!/bin/sh\nexec /usr/bin/gimp --no-splash "$@"\n',
-    "gnome-terminal": "#!/bin/sh\nexec /usr/bin/xterm -title Terminal -fa Monospace -fs 11\n",  # GNOME's needs TIOCPKT, which gVisor lacks
+    "gnome-terminal": f'#!/bin/sh\nexec /usr/bin/python3 {_TERMINAL} "$@"\n',
     # Nobody in the sandbox may become root: what asks for it is run as the user, if it gives the password.
     "sudo": """#!/bin/sh
 asked=
@@ -55,6 +62,25 @@ if [ -n "$asked" ]; then
   [ "$given" = password ] || { echo "sudo: 1 incorrect password attempt" >&2; exit 1; }
 fi
 [ $# = 0 ] || exec "$@"
+""",
+    # There is no systemd in the sandbox: the time zone is the user's.
+    "timedatectl": """#!/bin/sh
+zone=$(cat "$HOME/.config/timezone" 2>/dev/null || echo America/New_York)
+case "$1" in
+  set-timezone)
+    [ -f "/usr/share/zoneinfo/$2" ] || { echo "Failed to set time zone: Invalid or not installed time zone '$2'" >&2; exit 1; }
+    echo "$2" >"$HOME/.config/timezone"
+    ;;
+  list-timezones) sed -n 's/^[^#]*\t[^\t]*\t\\([^\t]*\\).*/\\1/p' /usr/share/zoneinfo/zone1970.tab | sort ;;
+  "" | status)
+    TZ=$zone date '+               Local time: %a %Y-%m-%d %H:%M:%S %Z'
+    TZ=UTC date '+           Universal time: %a %Y-%m-%d %H:%M:%S %Z'
+    TZ=UTC date '+                 RTC time: %a %Y-%m-%d %H:%M:%S'
+    TZ=$zone date "+                Time zone: $zone (%Z, %z)"
+    printf 'System clock synchronized: yes\n              NTP service: active\n          RTC in local TZ: no\n'
+    ;;
+  *) echo "timedatectl: $1: not served in a sandbox" >&2; exit 1 ;;
+esac
 """,
     "python": '#!/bin/sh\nexec /usr/bin/python3 "$@"\n',
     "python3": '#!/bin/sh\nexec /usr/bin/python3 "$@"\n',
@@ -100,6 +126,11 @@ def furnish(home: Path) -> None:
     for path, text in _SETTINGS.items():
         (home / path).parent.mkdir(parents=True, exist_ok=True)
         (home / path).write_text(text)
+
+
+def initial_values() -> list[list[str]]:
+    """Return the commands that set the values of gsettings with which a desktop starts."""
+    return [["gsettings", "set", *key, value] for key, value in _VALUES.items()]
 
 
 def variables(commands: Path) -> dict[str, str]:

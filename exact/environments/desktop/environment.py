@@ -158,10 +158,14 @@ class Desktop:
         return {"value": float(success), "success": success, "raw": float(len(reasons) - len(wrong)), "reason": reason}
 
     def command(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Exchange bytes of connections: `streams`, with the arguments of `vm.streams`. Raises UsageError for any other name."""
-        if name != "streams" or self._streams is None:
-            raise UsageError(f"a desktop has no command {name}" if name != "streams" else "this desktop serves no port: give vm_port")
-        return self._streams.exchange(**arguments)
+        """Serve a host that sets a task up: `streams`, as in `vm.streams`, and `settle`, as in `vm.machine`. Raises UsageError."""
+        if self._vm is None or self._streams is None:
+            raise UsageError("this desktop serves no machine of OSWorld: give vm_port")
+        if name == "streams":
+            return self._streams.exchange(**arguments)
+        if name == "settle":
+            return {"settled": self._vm.machine.settle(**arguments)}
+        raise UsageError(f"a desktop has no command {name}")
 
     def close(self) -> None:
         self._over = True

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exact.environments.desktop import files
-from exact.environments.desktop.account import HOME
+from exact.environments.desktop.account import HOME, initial_values
 from exact.environments.desktop.filter import refuse_close_range
 from exact.errors import EnvironmentFailure
 from exact.hints import FIX, set_up
@@ -85,6 +85,8 @@ class Session:
         self.applications.clear()
         shutil.rmtree(self.home, ignore_errors=True)
         files.home(self.home, user=self._user)
+        for command in initial_values() if self._user else ():
+            subprocess.run(command, env=self.env, stdin=subprocess.DEVNULL, stdout=2, timeout=_STARTUP_SECONDS, check=False)
 
     @property
     def broken(self) -> str:

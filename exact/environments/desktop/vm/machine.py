@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exact.environments.desktop.accessibility import Accessibility
+from exact.environments.desktop.accessibility import Accessibility, Silent
 from exact.environments.desktop.act import act_in_turn
 from exact.environments.desktop.pyautogui import read_pyautogui
 from exact.environments.desktop.reach import DesktopContext
@@ -20,13 +20,14 @@ from exact.environments.desktop.rest import changes, settle
 from exact.environments.desktop.screen import Screen, TopLevelWindow
 from exact.environments.desktop.session import Session
 from exact.environments.desktop.tree import DesktopTree, Seen
+from exact.environments.desktop.vm.applications import opens_window
 from exact.environments.desktop.vm.commands import Commands, Json
 from exact.environments.desktop.vm.document import accessibility_xml, terminal_text
 from exact.errors import EnvironmentFailure
 
 _OPENED_SECONDS = 60.0
 """Seconds within which an opened file must show a window, unless the request says otherwise."""
-_REST_SECONDS, _WAIT_SECONDS = 3.0, 1.0
+_REST_SECONDS, _WAIT_SECONDS, _SILENT_SECONDS, _ENDED_SECONDS = 3.0, 1.0, 40.0, 3.0
 _POLL = 0.1
 _WALLPAPER, _PICTURE = ("gsettings",), ("org.gnome.desktop.background", "picture-uri")
 
@@ -80,7 +81,7 @@ class Machine:
         with self._lock:
             events = read_pyautogui(program, self._screen.size, self._screen.pointer())
             seen = self._look() if any(event.name == "type" for event in events) else Seen((), {}, {}, {}, "")
-            context = DesktopContext(self._screen, self._bus, seen, self._rest, lambda: changes(self._bus, self._screen, _WAIT_SECONDS))
+            context = DesktopContext(self._screen, self._bus, seen, self._rest, self._wait)
             act_in_turn(context, events, self._look)
             self._screen.sync()
 
@@ -116,7 +117,21 @@ class Machine:
         return json_reply(*self.commands.run_bash(request.fields))
 
     def launch(self, request: VmRequest) -> VmReply:
-        return text_reply(*self.commands.launch(request.fields))
+        """Start a program. Of an application, answer once its window is there: what follows is often a click into it."""
+        before = {window.id for window in self._windows()}
+        said, status = self.commands.launch(request.fields)
+        if status == 200 and opens_window(request.fields.get("command") or ""):
+            self._appears(before)
+        return text_reply(said, status)
+
+    def settle(self, seconds: float, starts: bool) -> bool:
+        """Wait until nothing changes, and where an application `starts` until there is a window. Return False where it takes longer."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            with self._lock:
+                if self._rest() and (self._screen.windows() or not starts) and not changes(self._bus, self._screen, _WAIT_SECONDS):
+                    return True
+        return False
 
     def upload(self, request: VmRequest) -> VmReply:
         if "file_path" not in request.fields or "file_data" not in request.files:
@@ -236,7 +251,33 @@ class Machine:
         return self._tree.look(self._bus.applications())
 
     def _rest(self) -> bool:
-        return settle(self._bus, self._screen, self._bus.applications(), _REST_SECONDS)
+        """Wait until nothing changes. An application that starts may be silent for longer than one that runs."""
+        end = time.monotonic() + _SILENT_SECONDS
+        while True:
+            try:
+                return settle(self._bus, self._screen, self._bus.applications(), _REST_SECONDS)
+            except Silent:
+                if time.monotonic() > end:
+                    raise
+
+    def _wait(self) -> None:
+        """Let a second pass, as the program says."""
+        end = time.monotonic() + _WAIT_SECONDS
+        while (left := end - time.monotonic()) > 0:
+            changes(self._bus, self._screen, left)
+
+    def _appears(self, before: set[int]) -> None:
+        """Wait until there is a window that was not there before, and nothing changes."""
+        process = self._session.applications[-1]
+        end = time.monotonic() + _OPENED_SECONDS
+        while time.monotonic() < end:
+            if process.poll() is not None:  # it failed, or handed over to one that runs
+                end = min(end, time.monotonic() + _ENDED_SECONDS)
+            if any(window.id not in before for window in self._windows()):
+                with self._lock:
+                    self._rest()
+                return
+            time.sleep(_POLL)
 
     def _windows(self) -> list[TopLevelWindow]:
         with self._lock:

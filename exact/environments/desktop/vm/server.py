@@ -29,7 +29,7 @@ class VmServer:
 
     def __init__(self, machine: Machine, port: int = PORT) -> None:
         """Begin to answer. `port`: 0 for any free one. Raises EnvironmentFailure where it is in use."""
-        self._machine = machine
+        self.machine = machine
 
         class Handler(_Handler):
             routes = machine.routes
@@ -51,7 +51,7 @@ class VmServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-        self._machine.close()
+        self.machine.close()
 
 
 def serve(session: Session, port: int = PORT) -> VmServer:

@@ -34,9 +34,10 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     """Keywords for a policy of your own."""
     samples: AtLeastOne = 8
     """llm: answers sampled for one expansion."""
-    form: Literal["auto", "samples", "list"] = "auto"
-    """llm: form of the answers. samples: one action in each of many answers. list: up to k actions with confidences in one answer. auto:
-    samples, or a list where several samples are wanted from a provider that gives one choice a request."""
+    form: Literal["auto", "samples", "list", "conversation"] = "auto"
+    """llm: form of the answers. samples: one action in each of many answers. list: up to k actions with confidences in one answer.
+    conversation: like samples, but each of the last `history` steps is a turn with its whole observation, as in the conversations that
+    `exact export` writes. auto: samples, or a list where several samples are wanted from a provider that gives one choice a request."""
     actions: Literal["text", "computer"] = "text"
     """llm: form of an action. text: a line in the answer. computer: a call of the model's own computer tool, which aims at points of the
     screenshot. Needs `images`, and a model with `api: responses` or `messages`."""

@@ -83,7 +83,7 @@ def parse(data: Mapping[str, Any], *, announce: bool = True, recorded: bool = Fa
 def _with_judge(config: Config, data: Mapping[str, Any]) -> Config:
     """Use a cascade of language models as value function where a language model proposes and no value function is named."""
     value = data.get("value") or {}
-    if config.policy.kind != "llm" or config.search.algorithm == "react" or (isinstance(value, Mapping) and "kind" in value):
+    if config.policy.kind != "llm" or config.search.algorithm in ("react", "explorer") or (isinstance(value, Mapping) and "kind" in value):
         return config
     return msgspec.structs.replace(config, value=msgspec.structs.replace(config.value, kind="cascade"))
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from exact.agents.policy.conversation import said
+from exact.environments.backtracking import RESTART, STEP_BACK
 from exact.environments.base import reported_info
 from exact.errors import JournalError
 from exact.learning.attempts import JournaledAttempt
-from exact.learning.states import StateTexts, said
+from exact.learning.states import StateTexts
 from exact.models.base import Message, Text
 from exact.runs.attempt.observations import ancestry
 from exact.runs.journal import events as ev
 from exact.search.tree import Node
-
-STEP_BACK, RESTART = "step_back", "restart"
-"""Actions of an explorer, which the one who drives the environment carries out: by a restore, or by a reset and replay."""
 
 
 class Turn(NamedTuple):
@@ -73,8 +72,9 @@ def imitation(texts: StateTexts) -> Conversation:
 def exploratory(texts: StateTexts) -> Conversation:
     """Return the way of the search through the tree, up to the end of the committed path, as one conversation.
 
-    Between two steps the explorer steps back to where both paths part, or starts again, and repeats what leads to the next one. Raises
-    JournalError where a part of it is missing.
+    Between two steps the explorer steps back to where both paths part, or starts again, and repeats what leads to the next one. Simulated
+    steps that ended the episode are left out, but for the last one: an explorer without a search ends there. Raises JournalError where a
+    part of it is missing.
     """
     moves = list(_walk(texts.attempt))
     return _spoken(texts, moves, [True] * len(moves), explores=True)
@@ -86,8 +86,9 @@ def _walk(attempt: JournaledAttempt) -> Iterator[_Move]:
     here, end = path[0], path[-1]
     for step, at in attempt.steps:
         to = _outcome(step, at)
-        if to is None and not step.refused:
-            continue
+        ends = to is not None and (to is end or (to.parent is end.parent and to.via == end.via and _alike(to, end)))
+        if (to is None and not step.refused) or (to is not None and to.terminated and not ends):
+            continue  # nothing follows an end outside of a search
         yield from _way(attempt, here, at)
         if to is None:
             yield _Move("refused", at, at, step.edge, step.refused)
@@ -95,11 +96,13 @@ def _walk(attempt: JournaledAttempt) -> Iterator[_Move]:
             continue
         yield _Move("act", at, to, step.edge, reported_info(step.info))
         here = to
-        if to is end or (
-            to.parent is end.parent and to.via == end.via and (to.fingerprint, to.terminated) == (end.fingerprint, end.terminated)
-        ):
+        if ends:
             return
     yield from _way(attempt, here, end)
+
+
+def _alike(node: Node, other: Node) -> bool:
+    return (node.fingerprint, node.terminated) == (other.fingerprint, other.terminated)
 
 
 def _outcome(step: ev.Acted, at: Node) -> Node | None:
@@ -144,9 +147,9 @@ def _answer(texts: StateTexts, move: _Move, explores: bool) -> str:
     judged = move.at.evaluation.rationale.strip() if explores and move.at.evaluation else ""
     match move.kind:
         case "back":
-            return said(judged or "This is not the way.", STEP_BACK)
+            return said(judged or "This is not the way.", STEP_BACK.name)
         case "restart":
-            return said(judged or "This is not the way.", RESTART)
+            return said(judged or "This is not the way.", RESTART.name)
     thoughts = (judged, texts.thought(move.at, move.edge))
     return texts.answer(move.at.edges[move.edge].action, texts.context(move.at), "\n".join(filter(None, thoughts)))
 

@@ -9,19 +9,19 @@ import msgspec
 
 from exact.action import Action, ActionSpace
 from exact.agents.grades import grade_scale
+from exact.agents.policy.conversation import show_state, write_answer
 from exact.agents.policy.llm import prompt_family
-from exact.agents.request import by_label, state_request, view_state
+from exact.agents.request import by_label, state_request
 from exact.config import PolicyConfig, ValueConfig
 from exact.context import Context
 from exact.learning.actions import action_space
 from exact.learning.attempts import JournaledAttempt
 from exact.marks import use_fence_key
-from exact.models.base import ChatRequest, Image, Message, Sampling
-from exact.prompts.library import Rendered, render_prompt
+from exact.models.base import ChatRequest, Message, Sampling
 from exact.runs.attempt.observations import agent_context
 from exact.runs.journal.state import AskMoment
 from exact.search.tree import Node
-from exact.views.labels import describe, label_action
+from exact.views.labels import describe
 
 
 class StateTexts:
@@ -67,11 +67,7 @@ class StateTexts:
 
     def answer(self, action: Action, context: Context, thought: str = "") -> str:
         """Return the answer of a policy that takes an action: its thought, and the line with the action."""
-        written = label_action(action, context.observation) if self._labels else action.key
-        code = self.actions.verbs[action.name].code
-        if code:
-            written = f"{action.name}\n```{code}\n{action.args[0]}\n```"
-        return said(thought, written)
+        return write_answer(action, context, self._policy, self.actions, thought)
 
     def thought(self, node: Node, edge: int) -> str:
         """Return the reason that a language model gave for an action; empty for other policies, whose reasons are figures."""
@@ -79,35 +75,18 @@ class StateTexts:
 
     def opening(self, node: Node, *, explores: bool) -> tuple[Message, ...]:
         """Return the system turn and the first turn of a conversation that begins at a node. Raises JournalError, UsageError."""
-        context = self.context(node)
-        prompt, seen = self._turn(context, opening=True, explores=explores)
-        return prompt.messages(*seen)
+        turn = show_state(self.context(node), self._policy, self.actions, opening=True, explores=explores)
+        return turn.prompt.messages(*turn.images)
 
     def turn(self, node: Node, note: str = "") -> Message:
         """Return the turn that shows the state to which an action led. Raises JournalError, UsageError."""
-        prompt, seen = self._turn(self.context(node), note=note)
-        return prompt.messages(*(() if node.terminated else seen))[1]
-
-    def _turn(
-        self, context: Context, *, opening: bool = False, explores: bool = False, note: str = ""
-    ) -> tuple[Rendered, tuple[Image, ...]]:
-        view = view_state(context, self._policy)
-        prompt = render_prompt(
-            "conversation", context=view.context, actions=describe(self.actions) if self._labels else self.actions.describe(),
-            elements="label" if self._labels else "id", explores=explores, opening=opening, note=note,
-        )  # fmt: skip
-        images = view.images if opening else view.images[len(context.task.images) :]  # a task's pictures are shown once
-        return prompt, images
+        turn = show_state(self.context(node), self._policy, self.actions, note=note)
+        return turn.prompt.messages(*(() if node.terminated else turn.images))[1]
 
     def _value_request(self, context: Context) -> ChatRequest:
         if self._value.kind == "logprob":
             return state_request("value_logprob", context, self._value, Sampling(), role="value", samples=1, arguments=())
         return state_request("value", context, self._value, Sampling(), role="value", samples=1)
-
-
-def said(thought: str, action: str) -> str:
-    """Return an answer in the form that policies are asked for."""
-    return f"{thought.strip()}\nAction: {action}" if thought.strip() else f"Action: {action}"
 
 
 def with_pictures(policy: PolicyConfig, value: ValueConfig, pictures: bool | None) -> tuple[PolicyConfig, ValueConfig]:

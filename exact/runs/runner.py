@@ -17,6 +17,7 @@ from exact.agents.agent import Agent, build_agent, check_own_parts
 from exact.agents.roles import roles
 from exact.config import CacheConfig, Config, dump, load_recorded
 from exact.deprecated import renamed_arguments, with_simulation
+from exact.environments.backtracking import BacktrackingFactory
 from exact.environments.base import EnvironmentFactory
 from exact.environments.process.stderr import log_stderr_to
 from exact.errors import EnvironmentFailure, InfrastructureError, UsageError
@@ -201,8 +202,11 @@ class Runner:
                 refuse_reward(self.folder.manifest.tasks, benchmark=self.folder.manifest.benchmark)
             assert state.opened is not None
             with use_fence_key(state.opened.fences):
+                opened: EnvironmentFactory = agent.informed_factory(environments)
+                if self.config.search.algorithm == "explorer":
+                    opened = BacktrackingFactory(opened)
                 yield Attempt(
-                    task=task, config=self.config, agent=agent, environments=agent.informed_factory(environments), state=state,
+                    task=task, config=self.config, agent=agent, environments=opened, state=state,
                     journal=journal, blobs=self.folder.blobs, memory=memory, repeat_uncertain=self.repeat_uncertain, ask=self.ask,
                 )  # fmt: skip
 

@@ -269,7 +269,7 @@ def _known(config: SearchConfig, *names: str) -> None:
 BATCHING = ("beam", "tot_bfs")
 """Algorithms that can evaluate siblings together."""
 
-PLAIN = ("react", "greedy", "mcts", "best_first", "best_of_n")
+PLAIN = ("react", "explorer", "greedy", "mcts", "best_first", "best_of_n")
 """Algorithms without options."""
 
 
@@ -319,6 +319,7 @@ def _tot_dfs(config: SearchConfig) -> Algorithm:
 
 BUILTIN: dict[str, Build] = {
     "react": _react,
+    "explorer": _react,
     "greedy": _greedy,
     "mcts": _mcts,
     "best_first": _best_first,

@@ -16,6 +16,7 @@ from exact.agents.form import ACTION, ACTIONS
 from exact.agents.grammar import answer_grammar
 from exact.agents.parse import ParsedAction, parse_action, parse_actions
 from exact.agents.policy.computer import GESTURES, on_screen, parse_call
+from exact.agents.policy.conversation import conversation_request
 from exact.agents.policy.prior import merge_proposals
 from exact.agents.request import by_label, state_request
 from exact.config import PolicyConfig
@@ -58,7 +59,7 @@ class LLMPolicy:
         self._points = config.actions == "computer"
         if self._points and not config.images:
             raise UsageError("policy.actions: computer aims at points of the screenshot: set policy.images: true")
-        if self._points and config.form == "list":
+        if self._points and config.form in ("list", "conversation"):
             raise UsageError("policy.actions: computer gives one action an answer: set policy.form: samples")
         if config.weigh == "logprobs":
             sampling = msgspec.structs.replace(sampling, logprobs=True)
@@ -128,9 +129,14 @@ class LLMPolicy:
             thought, most = self._config.grammar == "answer", inputs.get("k", 0)
             return answer_grammar(actions, seen.elements, labels=labels, thought=thought, most=most)
 
+        constrained = None if self._config.grammar == "none" or by_call else grammar
+        if self._config.form == "conversation":
+            return conversation_request(
+                context, self._config, self._sampling, actions, samples=samples, model=self._model.name, more=more, grammar=constrained
+            )
         return state_request(
             name, context, self._config, self._sampling, role=self._config.role, samples=samples, model=self._model.name, more=more,
-            grammar=None if self._config.grammar == "none" or by_call else grammar,
+            grammar=constrained,
             actions=describe(actions) if labels else actions.describe(), style=self._config.style, examples=self._examples,
             form=None if by_call else ACTIONS if form else ACTION, **inputs,
         )  # fmt: skip

@@ -190,6 +190,7 @@ def _setting(reading: Reading) -> tuple[data.Fact, ...]:
         "mcts": f"Monte Carlo tree search (PUCT, c {s.c:g}): {size}",
         "greedy": f"greedy: one simulated step, {proposals}",
         "react": "ReAct: one proposal, no search",
+        "explorer": "explorer: one proposal, no search; the agent takes its own steps back",
     }.get(s.algorithm, f"{s.algorithm}: {size}")
     policy = config.models.policy
     proposer = {

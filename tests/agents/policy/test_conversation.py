@@ -1,0 +1,100 @@
+"""A policy is asked in the conversations that exports of searches teach."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from exact.cli.main import main
+from exact.config import Config, parse
+from exact.environments.toy.factory import ToyFactory
+from exact.environments.toy.graph import ToyGraph
+from exact.environments.toy.known import deceptive_chain, maze
+from exact.models.base import ChatModel
+from exact.models.script import Question
+from exact.models.scripted import ScriptedModel
+from exact.runs import runner
+from exact.runs.journal.store import ResultLine
+from exact.runs.runner import Runner, create, reopen
+from tests.learning.runs import task_of, toy_run, with_task
+
+GRAPHS = (maze(), deceptive_chain())
+_MARK = re.compile(r"(⟦/?\w+) [0-9a-f]+⟧")
+
+
+def explorer(**policy: Any) -> Config:
+    return parse(
+        {
+            "search": {"algorithm": "explorer", "k": 1},
+            "policy": {"kind": "llm", "form": "conversation", "samples": 1, "history": 100, **policy},
+            "value": {"kind": "constant"},
+            "reflection": {"kind": "none"},
+            "models": {"policy": {"model": "scripted"}},
+            "limits": {"actions": 100},
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a run of two solved toy tasks."""
+    return asyncio.run(toy_run(tmp_path_factory.mktemp("searched") / "run"))
+
+
+def exported(kind: str, run: Path, out: Path) -> list[list[dict[str, str]]]:
+    """Return the messages of each exported conversation, without the drawn part of the fences' marks."""
+    assert main(["export", kind, str(run), "--out", str(out)]) == 0
+    lines = [json.loads(line)["messages"] for line in out.read_text().splitlines()]
+    return [[{**turn, "content": _MARK.sub(r"\1⟧", turn["content"])} for turn in messages] for messages in lines]
+
+
+async def answered(folder: Path, config: Config, graph: ToyGraph, seed: int, answers: list[str]) -> tuple[list[Question], list[ResultLine]]:
+    """Attempt a task with a model that gives these answers in turn. Return what it was asked, and the lines of the results."""
+    task, left, asked = task_of(graph, seed), iter(answers), list[Question]()
+
+    def reply(question: Question, _: int) -> str:
+        asked.append(question)
+        return next(left)
+
+    def models(config: Config, opened: object) -> dict[str, ChatModel]:
+        return {"policy": ScriptedModel(reply)}
+
+    create(folder, (task,), config)
+    run, settings = reopen(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "open_models", models)
+        lines = await Runner(folder=with_task(run, task), config=settings, open_environments=lambda _: nullcontext(ToyFactory(graph))).run()
+    return asked, lines
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("kind", "algorithm"), [("exploratory", "explorer"), ("imitation", "react")])
+async def test_a_model_that_answers_as_a_conversation_teaches_is_asked_that_conversation(
+    searched: Path, tmp_path: Path, kind: str, algorithm: str, seed: int
+) -> None:
+    messages = exported(kind, searched, tmp_path / "out.jsonl")[seed]
+    answers = [turn["content"] for turn in messages if turn["role"] == "assistant"]
+    config = explorer()
+    config = msgspec.structs.replace(config, search=msgspec.structs.replace(config.search, algorithm=algorithm))
+    asked, lines = await answered(tmp_path / "run", config, GRAPHS[seed], seed, answers)
+    assert [line.score for line in lines] == [1.0]
+    for place, question in enumerate(asked):
+        shown = [{"role": role, "content": _MARK.sub(r"\1⟧", text)} for role, text in question.messages]
+        assert shown == messages[: 2 * place + 2]
+    assert len(asked) == len(answers)
+
+
+async def test_steps_beyond_the_history_are_summarised(tmp_path: Path) -> None:
+    graph = maze()
+    moves = [f'Action: go "{name}"' for name in graph.states[graph.start].edges]
+    asked, _ = await answered(tmp_path / "run", explorer(history=1), graph, 0, [moves[0], "Action: step_back", moves[0], 'Action: stop ""'])
+    last = asked[-1].messages
+    assert [role for role, _ in last] == ["system", "user", "assistant", "user"]
+    assert "Steps before this state: 1 go, 1 step_back" in last[1][1] and "The goal" in last[1][1]

@@ -60,7 +60,8 @@ async def desktop_factory(
     spec = EnvironmentSpec(
         "exact.environments.desktop.environment:Desktop",
         {"width": width, "height": height, "screenshots": screenshots, "actions": actions, "vm_port": vm_port, "user": user},
-        paths=(Path(exact.__file__).parents[1],),
+        paths=((package := Path(exact.__file__).parent).parent,),
+        shown=(package,),
     )
     if not sandbox:
         yield WorkerFactory(spec, timeouts=timeouts, actions=SPACES[actions], log=log)

@@ -47,6 +47,8 @@ class EnvironmentSpec(msgspec.Struct, frozen=True):
     """Folders to import from first."""
     env: dict[str, str] = {}
     """Environment variables of the guest, added to a fixed list of ours; other variables of ours are not passed on."""
+    shown: tuple[Path, ...] | None = None
+    """What a sandbox shows of `paths`. None: all of them."""
 
     @property
     def file(self) -> Path | None:

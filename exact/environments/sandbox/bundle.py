@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import os
-import stat
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,14 +12,12 @@ import msgspec
 
 import exact
 from exact.config import Mount, SandboxConfig
+from exact.environments.sandbox.host import home_folders, masked_folders, other_folders, private_files
 from exact.environments.sandbox.root import make_mount_point
 from exact.errors import EnvironmentFailure
 
 _INHERITED = ("PATH", "LANG", "TZ")
 """Our environment variables that a guest inherits."""
-_MASKED = ("/tmp", "/run", "/dev/shm", "/var/tmp")
-_KEPT = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "proc", "sys", "dev", "nix", "gnu", "run", "tmp")
-"""Folders at the top that guests see, and those that they get anew."""
 _CACHES = ("/var/cache/fontconfig", "/var/lib/xkb")
 """What browsers and desktops read in `/var`."""
 _EMPTY = Path(exact.__file__).parent / "py.typed"
@@ -83,52 +78,6 @@ def guest_variables(guest: GuestSpec, ours: dict[str, str]) -> list[str]:
     return [f"{name}={value}" for name, value in {**inherited_variables(ours), **guest.env}.items()]
 
 
-def home_folders() -> tuple[str, ...]:
-    """Return the home directories, which guests do not see."""
-    folders = dict.fromkeys((Path("/home"), Path("/root"), Path.home()))
-    found = [str(folder.resolve()) for folder in folders if folder.is_dir() and folder.resolve() != Path("/")]
-    return tuple(each for each in dict.fromkeys(found) if each not in _MASKED)
-
-
-@functools.cache
-def other_folders() -> tuple[str, ...]:
-    """Return the host's folders that hold neither programs nor their settings: all at the top but those kept, and what is in `/var`."""
-    top = [f"/{each}" for each in _folders_in("/") if each not in _KEPT]
-    data = [f"/var/{each}" for each in _folders_in("/var")]
-    return tuple(each for each in (*top, *data) if each not in ("/var", *_MASKED, *home_folders()))
-
-
-@functools.cache
-def private_files() -> tuple[str, ...]:
-    """Return the files and folders in `/etc` that other users of the host cannot read, such as `/etc/shadow`. Links are left out."""
-    if os.geteuid() != 0:
-        return ()  # this user cannot read them either
-    found, waiting = list[str](), ["/etc"]
-    while waiting:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                if entry.is_symlink():
-                    continue
-                if not entry.stat(follow_symlinks=False).st_mode & stat.S_IROTH:
-                    found.append(entry.path)
-                elif entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-    return tuple(sorted(found))
-
-
-def _folders_in(folder: str) -> list[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
-    except OSError:
-        return []
-
-
-def masked_folders() -> tuple[str, ...]:
-    """Return the folders of the host that guests see empty, except for what their specification names."""
-    return (*_MASKED, *home_folders(), *other_folders())
-
-
 def is_masked(path: Path) -> bool:
     """Return whether a path lies in a masked folder, or is one."""
     return _inside(str(path), masked_folders())
@@ -179,14 +128,15 @@ def _file_mounts(guest: GuestSpec) -> list[dict[str, Any]]:
     """Return the mounts that hide host files, and those that show `reads` and `writable` in hidden folders."""
     if guest.root is not None:
         return _shown(guest)
+    private = [place for place in private_files() if not _inside(place, map(str, (*guest.reads, *guest.writable)))]
     hidden = [place for place in (*home_folders(), *other_folders()) if not (guest.beside and place == SECOND_ROOT)]
     return [
         _mount("/run", "tmpfs"),
         *(_mount(place, "tmpfs", "mode=1777") for place in ("/tmp", "/var/tmp", "/run/lock")),
         *(_mount(place, "tmpfs", "mode=1777" if place == "/home" else "mode=0755") for place in hidden),  # any user may have a home there
         *(_bind(place) for place in _CACHES if Path(place).is_dir()),
-        *(_hidden(place) for place in private_files() if not _inside(place, map(str, (*guest.reads, *guest.writable)))),
-        *(each for each in _shown(guest) if is_masked(Path(each["destination"]))),
+        *map(_hidden, private),
+        *(each for each in _shown(guest) if is_masked(Path(each["destination"])) or _inside(each["destination"], private)),
     ]
 
 

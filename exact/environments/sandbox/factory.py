@@ -253,7 +253,7 @@ async def sandboxed_factory(
     """
     inside = inside or SandboxConfig()
     application, own = SandboxApplication.from_config(inside), (Path(guest.__file__), *([spec.file] if spec.file else []))
-    ours, theirs = own, (*spec.paths, *reads)
+    ours, theirs = own, (*(spec.paths if spec.shown is None else spec.shown), *reads)
     if application.root is None:
         python = await inspect_python(spec.python, {**inside.env, **spec.env})
         spec, ours = msgspec.structs.replace(spec, python=python.executable), (*python.folders, *own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +15,8 @@ from exact.errors import EnvironmentFailure
 
 _SCRIPT = "import sys; print(*[sys.executable, sys.prefix, sys.base_prefix, *sys.path], sep='\\n')"
 _TIMEOUT = 30.0
+_CHECKOUT = (".git", "pyproject.toml", "setup.py")
+"""Names of which a checkout has one."""
 
 
 class PythonInstallation(NamedTuple):
@@ -45,4 +47,14 @@ async def inspect_python(python: Path, env: Mapping[str, str]) -> PythonInstalla
         lines = errors.decode(errors="replace").strip().splitlines() or [f"status {process.returncode}"]
         raise EnvironmentFailure(f"{python} does not run: {lines[-1]}: name another interpreter")
     executable, *folders = (Path(line) for line in output.decode().splitlines() if line)
-    return PythonInstallation(executable, tuple(folder for folder in dict.fromkeys(folders) if folder.exists() and folder != Path("/")))
+    executable = executable.parent.resolve() / executable.name  # a link to a virtual environment is not in the sandbox, what it leads to is
+    found = [part for folder in folders if folder.exists() and folder != Path("/") for part in _shown(folder)]
+    return PythonInstallation(executable, tuple(dict.fromkeys(found)))
+
+
+def _shown(folder: Path) -> Iterator[Path]:
+    """Yield what is shown of a folder to import from: of a checkout all but hidden files, which hold its history and keys."""
+    if any((folder / name).exists() for name in _CHECKOUT):
+        yield from (each for each in sorted(folder.iterdir()) if not each.name.startswith("."))
+    else:
+        yield folder

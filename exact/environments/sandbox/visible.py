@@ -7,7 +7,8 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from exact.environments.sandbox.bundle import is_masked, masked_folders
+from exact.environments.sandbox.bundle import is_masked
+from exact.environments.sandbox.host import masked_folders
 from exact.environments.sandbox.service import Service
 
 _PATH = re.compile(r"(?:(?<=[=:,;@\s\"'])|^)/*((?:~|\.\.)?/[^\s:,;\"'?&=]+)")

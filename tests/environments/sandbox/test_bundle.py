@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from exact.environments.sandbox import GuestSpec, bundle
-from exact.environments.sandbox.bundle import home_folders, oci_configuration
+from exact.environments.sandbox.bundle import oci_configuration
+from exact.environments.sandbox.host import home_folders
 
 
 def mounts(guest: GuestSpec) -> dict[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from exact.environments.sandbox import GuestSpec, Sandboxes
-from exact.environments.sandbox.bundle import masked_folders, private_files
+from exact.environments.sandbox.host import masked_folders, private_files
 from exact.environments.sandbox.limits import memory_of
 
 from .conftest import ask

@@ -1,0 +1,85 @@
+"""What of this machine guests do not see: data, home directories, temporary files, and settings that hold credentials or describe it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import stat
+from pathlib import Path
+
+_MASKED = ("/tmp", "/run", "/dev/shm", "/var/tmp")
+_KEPT = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "proc", "sys", "dev", "nix", "gnu", "run", "tmp")
+"""Folders at the top that guests see, and those that they get anew."""
+_SEARCHED = ("/etc", "/usr/local")
+"""Folders that guests see and in which files are looked for that only root may read."""
+_SETTINGS = (
+    "/etc/environment", "/etc/environment.d", "/etc/pip.conf", "/etc/npmrc", "/etc/gitconfig", "/etc/wgetrc", "/etc/curlrc", "/etc/netrc",
+    "/etc/fstab", "/etc/apt", "/etc/ssh", "/etc/docker", "/etc/containers", "/etc/kubernetes", "/etc/rancher", "/etc/wireguard",
+    "/etc/openvpn", "/etc/NetworkManager", "/etc/wpa_supplicant", "/etc/cloud", "/etc/krb5.conf", "/etc/krb5.keytab", "/etc/ldap",
+    "/etc/letsencrypt", "/etc/cron.d", "/etc/cron.daily", "/etc/cron.hourly", "/etc/cron.weekly", "/etc/cron.monthly", "/etc/crontab",
+    "/etc/passwd-", "/etc/group-", "/etc/subuid", "/etc/subgid", "/etc/sudoers.d", "/etc/motd", "/etc/update-motd.d", "/etc/exports",
+    "/etc/hosts.allow", "/etc/hosts.deny", "/usr/src", "/usr/local/src", "/usr/local/etc", "/usr/local/games",
+)  # fmt: skip
+"""Settings that every user of the host may read, and that hold credentials of programs or say how the host is kept."""
+
+
+def home_folders() -> tuple[str, ...]:
+    """Return the home directories, which guests do not see."""
+    folders = dict.fromkeys((Path("/home"), Path("/root"), Path.home()))
+    found = [str(folder.resolve()) for folder in folders if folder.is_dir() and folder.resolve() != Path("/")]
+    return tuple(each for each in dict.fromkeys(found) if each not in _MASKED)
+
+
+@functools.cache
+def other_folders() -> tuple[str, ...]:
+    """Return the host's folders that hold neither programs nor their settings: all at the top but those kept, and what is in `/var`."""
+    top = [f"/{each}" for each in _folders_in("/") if each not in _KEPT]
+    data = [f"/var/{each}" for each in _folders_in("/var")]
+    return tuple(each for each in (*top, *data) if each not in ("/var", *_MASKED, *home_folders()))
+
+
+@functools.cache
+def private_files() -> tuple[str, ...]:
+    """Return the files and folders that guests see empty, in folders that they see. Links are left out.
+
+    They are what other users of the host cannot read, such as `/etc/shadow`; settings with credentials; and files at the top and in `/var`.
+    """
+    settings = [place for place in _SETTINGS if Path(place).exists() and not Path(place).is_symlink()]
+    loose = [f"{folder.rstrip('/')}/{name}" for folder in ("/", "/var") for name in _files_in(folder)]
+    found, waiting = [*settings, *loose], list(_SEARCHED)
+    if os.geteuid() != 0:
+        waiting = []  # this user cannot read them either
+    while waiting:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    continue
+                if entry.path in settings:
+                    continue
+                if not entry.stat(follow_symlinks=False).st_mode & stat.S_IROTH:
+                    found.append(entry.path)
+                elif entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+    return tuple(sorted(found))
+
+
+def _files_in(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [each.name for each in entries if each.is_file(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _folders_in(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
+
+
+def masked_folders() -> tuple[str, ...]:
+    """Return the folders of the host that guests see empty, except for what their specification names."""
+    return (*_MASKED, *home_folders(), *other_folders())

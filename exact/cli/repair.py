@@ -46,7 +46,10 @@ def _commands(name: str) -> Iterator[Command]:
             yield ["bash", str(_sandbox_script())]
         case "desktop" if sys.platform == "linux":
             yield _pip("desktop")
-            yield from _apt("xvfb", "openbox", "at-spi2-core", "dbus", "mousepad", "galculator")
+            yield from _apt(
+                "xvfb", "openbox", "at-spi2-core", "dbus", "mousepad", "galculator", "pcmanfm", "eog", "evince", "tint2", "libatk-adaptor",
+                "dconf-gsettings-backend", "python3-gi", "gir1.2-gtk-3.0", "python3-pyte",
+            )  # fmt: skip
 
 
 def _pip(extra: str) -> Command:

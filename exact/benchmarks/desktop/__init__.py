@@ -1,4 +1,4 @@
-"""Five tasks on a desktop with a text editor and a calculator."""
+"""Tasks on a desktop: a text editor, a calculator, a file manager, a terminal, and viewers of pictures and papers."""
 
 from exact.benchmarks.desktop.suite import DesktopSuite
 

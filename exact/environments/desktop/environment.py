@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 _WAIT = 1.0
 """Maximum seconds of the action `wait`."""
 _SIGN = 0.1
+_WRITTEN = 1_700_000_000
+"""Time at which a task's files were last changed: file managers show it."""
 _MEMORY = re.compile(r" - Memory usage - [\d.,]+ [KMGT]?B")
 """What Chromium adds to a tab's name."""
 
@@ -95,6 +98,8 @@ class Desktop:
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:
         """Start the task's applications in a fresh home folder. Raises UsageError and EnvironmentFailure."""
         self._over, self._setup = True, declared(task["private"])
+        if self._setup.sandboxed and not self._user:
+            raise UsageError("this task could change this machine: it runs in a sandbox only: see `browser.sandbox`")
         if self._session.broken:
             self._stop()
             self._begin()
@@ -105,6 +110,7 @@ class Desktop:
             target = self._session.home / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(content, "utf-8")
+            os.utime(target, (_WRITTEN, _WRITTEN))
         width, height = self._screen.size
         self._screen.move(width - 1, height - 1)
         for command in self._setup.applications:
@@ -150,12 +156,21 @@ class Desktop:
 
     def evaluate(self, outcome: dict[str, Any]) -> dict[str, Any]:
         """Return whether all conditions hold now. Changes nothing."""
+        failed = self._gave_up(outcome.get("actions") or ())
+        if failed or self._setup.infeasible:
+            success = failed and self._setup.infeasible
+            reason = "the task cannot be done" if self._setup.infeasible else "the task can be done"
+            return {"value": float(success), "success": success, "raw": float(success), "reason": reason}
         elements = self._look().elements
         reasons = [failure(check, self._session.home, elements, outcome.get("answer")) for check in self._setup.checks]
         wrong = [reason for reason in reasons if reason]
         success = bool(reasons) and not wrong
         reason = "; ".join(wrong) or ("all conditions hold" if reasons else "the task has no conditions")
         return {"value": float(success), "success": success, "raw": float(len(reasons) - len(wrong)), "reason": reason}
+
+    def _gave_up(self, actions: Sequence[str]) -> bool:
+        """Return whether the last action says that the task cannot be done."""
+        return bool(actions) and any(event.name == "fail" for event in self._events(self._space.parse(actions[-1])))
 
     def command(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Serve a host that sets a task up: `streams`, as in `vm.streams`, and `settle`, as in `vm.machine`. Raises UsageError."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import exact
@@ -49,17 +49,16 @@ async def desktop_factory(
 ) -> AsyncIterator[EnvironmentFactory]:
     """Provide a factory of desktops while the block runs. A task's private part says what is on one: see `desktop.setup`.
 
-    sandbox: run each in gVisor, where it can be forked as a whole; else states are reached by reset and replay. width, height: size of the
-    screen in pixels. vm_port: port of its loopback at which each serves OSWorld's interface of a machine, in a sandbox as the user of
-    `account`; None for none. limit: bytes of retained snapshots. log: file to which the programs' output is appended. Raises UsageError
-    where packages are missing, and EnvironmentFailure where there is no usable runsc.
+    sandbox: run each in gVisor as the user of `account`, where it can be forked as a whole; else states are reached by reset and replay.
+    width, height: size of the screen in pixels. vm_port: port of its loopback at which each serves OSWorld's interface of a machine; None
+    for none. limit: bytes of retained snapshots. log: file to which the programs' output is appended. Raises UsageError where packages are
+    missing, and EnvironmentFailure where there is no usable runsc.
     """
     if lack := absent():
         raise UsageError(f"no desktop here: {lack}")
-    user = sandbox and vm_port is not None
     spec = EnvironmentSpec(
         "exact.environments.desktop.environment:Desktop",
-        {"width": width, "height": height, "screenshots": screenshots, "actions": actions, "vm_port": vm_port, "user": user},
+        {"width": width, "height": height, "screenshots": screenshots, "actions": actions, "vm_port": vm_port, "user": sandbox},
         paths=((package := Path(exact.__file__).parent).parent,),
         shown=(package,),
     )
@@ -68,6 +67,6 @@ async def desktop_factory(
         return
     from exact.environments.sandbox.factory import sandboxed_factory
 
-    with account() if user else nullcontext() as inside:
+    with account() as inside:
         async with sandboxed_factory(spec, inside=inside, timeouts=timeouts, actions=SPACES[actions], limit=limit, log=log) as environments:
             yield environments

@@ -69,9 +69,39 @@ gtk-primary-button-warps-slider=0
 """
 
 
+_PANEL = """rounded = 0
+background_color = #dddddd 100
+rounded = 0
+background_color = #eeeeee 100
+rounded = 2
+background_color = #ffffff 100
+panel_items = T
+panel_size = 100% 30
+panel_position = bottom center horizontal
+panel_background_id = 1
+taskbar_mode = single_desktop
+task_text = 1
+task_icon = 0
+task_centered = 0
+task_maximum_size = 220 30
+task_font = Sans 10
+task_background_id = 2
+task_active_background_id = 3
+task_iconified_background_id = 2
+task_font_color = #222222 100
+mouse_left = toggle_iconify
+strut_policy = follow_size
+"""
+"""tint2: a panel at the bottom with a button for each window."""
+
+_FILES = "[ui]\nview_mode=list\nshow_statusbar=0\n"
+"""pcmanfm: a list, whose rows are in the accessibility tree, and no line about the free space, which changes."""
+
+
 def configuration(base: Path, *, user: bool = False) -> None:
     """Write the files of window manager and bus, which stay as long as the desktop. `user`: see `variables`."""
     (base / "openbox.xml").write_text(_OPENBOX)
+    (base / "tint2rc").write_text(_PANEL)
     services = base / "services"
     services.mkdir()
     (services / "org.a11y.Bus.service").write_text(_A11Y)
@@ -87,8 +117,17 @@ def home(folder: Path, *, user: bool = False) -> None:
     settings = folder / ".config" / "gtk-3.0"
     settings.mkdir(parents=True)
     (settings / "settings.ini").write_text(_GTK)
+    manager = folder / ".config" / "pcmanfm" / "default"
+    manager.mkdir(parents=True)
+    (manager / "pcmanfm.conf").write_text(_FILES)
     if user:
         account.furnish(folder)
+
+
+def display_files(display: str) -> tuple[Path, ...]:
+    """Return the socket and the lock of a display, such as `:3`; nothing for one that has not started."""
+    number = display.removeprefix(":")
+    return (Path(f"/tmp/.X11-unix/X{number}"), Path(f"/tmp/.X{number}-lock")) if number else ()
 
 
 def cookie(path: Path) -> bytes:

@@ -72,6 +72,7 @@ ELEMENT_ACTIONS = ActionSpace(
         _CLICK_AT,
         Verb(name="scroll", form=("up|down",), help="turn the wheel where the pointer is, by most of a window"),
         _WAIT,
+        _FAIL,
         _STOP,
     )
 )

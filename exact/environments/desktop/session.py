@@ -62,6 +62,8 @@ class Session:
             self._display()
             self._bus()
             self._parts.append(self._run(["openbox", "--sm-disable", "--config-file", str(self.base / "openbox.xml")]))
+            if self._user and shutil.which("tint2"):
+                self._parts.append(self._run(["tint2", "-c", str(self.base / "tint2rc")]))
         except OSError as error:
             raise EnvironmentFailure(f"the desktop cannot be started: {error}") from error
 
@@ -102,6 +104,8 @@ class Session:
     def stop(self) -> None:
         """End everything and remove the folders. May be called twice."""
         self._end([*self.applications, *reversed(self._parts)])
+        for path in files.display_files(self.display):  # an X server that is killed leaves them
+            path.unlink(missing_ok=True)
         self.applications.clear()
         self._parts.clear()
         shutil.rmtree(self.base, ignore_errors=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -18,6 +19,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     file: str = ""
     element: str = ""
     """Role, then its name if that matters: `textbox` or `button Save`."""
+    kind: Literal["text", "folder", "none"] = "text"
+    """What must be at the path `file`: a file whose text is compared, a folder, or nothing."""
     answer: bool = False
     equals: str | None = None
     """Whole text, except white space at its ends."""
@@ -34,6 +37,10 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Texts by their paths in the home folder."""
     checks: tuple[Check, ...] = ()
     """Conditions that must all hold for success. None: the task has no evaluator."""
+    infeasible: bool = False
+    """Whether the task cannot be done: then the action `fail` at the end is the success, and nothing else is."""
+    sandboxed: bool = False
+    """Whether it is refused outside a sandbox, because its programs could change this machine."""
     seconds: float = 20.0
     """Maximum seconds until an application shows a window."""
 
@@ -54,6 +61,9 @@ def failure(check: Check, home: Path, elements: Sequence[Element], answer: str |
     """Return why a condition does not hold; empty where it does."""
     if check.file:
         path = home / check.file
+        if check.kind != "text":
+            kind = "folder" if path.is_dir() else "file" if path.exists() else "none"
+            return "" if kind == check.kind else f"{check.file} is {'not there' if kind == 'none' else f'a {kind}'}"
         if not path.is_file():
             return f"there is no file {check.file}"
         return _differs(check, f"file {check.file}", path.read_text("utf-8", "replace"))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from typing import NamedTuple
 
 from exact.errors import UsageError
+from exact.observation import Box
 from exact.report.model.data import Picture
 from exact.report.model.pictures import pictures
 from exact.report.model.reading import Reading
@@ -17,11 +19,21 @@ _BAND = 30
 """Height of the caption below the picture, in pixels."""
 
 
+class Frame(NamedTuple):
+    """State on the committed path, with the action that was taken there."""
+
+    screenshot: str
+    """Name of its screenshot among the blobs; empty where there is none."""
+    caption: str
+    boxes: tuple[Box, ...] = ()
+    """Boxes of what is acted on."""
+
+
 def trajectory(reading: Reading, *, size: int = 4_000_000) -> str:
     """Return the text of the SVG, of about `size` bytes at most. Raises UsageError where the attempt has no screenshots."""
-    frames = list(_frames(reading))
-    found = pictures([name for name, _ in frames], reading.blobs, size, reading.warnings)
-    shown = [(found[name], caption) for name, caption in frames if name in found]
+    frames = list(path_frames(reading))
+    found = pictures([frame.screenshot for frame in frames], reading.blobs, size, reading.warnings)
+    shown = [(found[frame.screenshot], frame.caption) for frame in frames if frame.screenshot in found]
     if not shown:
         raise UsageError("the attempt has no screenshots: run with browser.screenshots on")
     width, height = max(picture.width for picture, _ in shown), max(picture.height for picture, _ in shown)
@@ -36,15 +48,16 @@ def trajectory(reading: Reading, *, size: int = 4_000_000) -> str:
     )
 
 
-def _frames(reading: Reading) -> Iterator[tuple[str, str]]:
-    """Yield screenshot and caption of each state on the path. An ended state has no screenshot."""
+def path_frames(reading: Reading) -> Iterator[Frame]:
+    """Yield the states on the path. An ended state has no screenshot."""
     for step, (decided, committed, root) in enumerate(reading.steps, 1):
         if committed is not None and not committed.refused:
-            action = root.edges[decided.decision.edges[0]].action
-            yield root.screenshot, f"{step}. {in_words(action, reading.seen(root))}"
+            action, seen = root.edges[decided.decision.edges[0]].action, reading.seen(root)
+            boxes = tuple(each.box for each in (seen.elements if seen else ()) if each.id in action.elements and each.box)
+            yield Frame(root.screenshot, f"{step}. {in_words(action, seen)}", boxes)
     last = reading.state.tree.root
     if not last.leaf:
-        yield last.screenshot, "the end"
+        yield Frame(last.screenshot, "the end")
 
 
 def _frame(index: int, count: int, picture: Picture, caption: str, height: int, total: float) -> str:

@@ -65,6 +65,18 @@ def test_the_path_moves_from_screenshot_to_screenshot(shop: RunFolder, tmp_path:
     assert not [each for each in picture.iter() if each.tag.endswith("script")]
 
 
+@pytest.mark.parametrize(("suffix", "kind"), [("", "WEBP"), (".png", "PNG"), (".gif", "GIF")])
+def test_the_path_is_a_moving_picture(suffix: str, kind: str, shop: RunFolder, tmp_path: Path) -> None:
+    assert main(["export", "gif", str(shop.path), "--out", str(tmp_path / f"out{suffix}")]) == 0
+    with Image.open(tmp_path / f"out{suffix}") as picture:
+        assert picture.format == kind and getattr(picture, "n_frames", 1) >= 3 and picture.width <= 960
+
+
+def test_a_moving_picture_of_an_unknown_kind_is_refused(shop: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "gif", str(shop.path), "--out", str(tmp_path / "out.mp4")]) == 2
+    assert "choose from .webp" in capsys.readouterr().err
+
+
 def test_the_tree_is_a_graph_in_three_notations(shop: RunFolder, tmp_path: Path) -> None:
     tree = Reading(next(shop.path.glob("tasks/*/journal.jsonl")), load_recorded(shop.path), shop.blobs).state.tree
     graph = ET.fromstring(exported("graphml", shop, tmp_path))

@@ -1,0 +1,66 @@
+"""A task for one seed, and the words that seeds draw."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from exact.environments.desktop import Setup
+from exact.errors import ActionError
+from exact.observation import Observation
+
+NOTE = "note.txt"
+EDITOR = ("mousepad", "--disable-server", f"~/{NOTE}")
+CALCULATOR = ("galculator",)
+FILES = ("pcmanfm", "--no-desktop")
+TERMINAL = ("gnome-terminal",)
+PICTURES = ("eog",)
+PAPERS = ("evince",)
+
+THINGS = ("pears", "quinces", "candles", "nails", "stamps", "buttons", "spoons", "tiles", "ropes", "lamps", "plums", "bricks")
+PLACES = ("attic", "cellar", "garden", "kitchen", "garage", "harbour", "market", "library")
+NAMES = ("Ada", "Bo", "Carl", "Dora", "Emil", "Fay", "Gus", "Hana", "Ivo", "Jule")
+
+
+class Problem(NamedTuple):
+    """Content of a task for one seed."""
+
+    instruction: str
+    setup: Setup
+    reference: tuple[str, ...] = ()
+    """Actions that solve it. `<role>` and `<role name>` stand for the first such element."""
+
+
+Draw = Callable[[random.Random], Problem]
+
+SAVE = 'press "Control+s"'
+
+
+def write(text: str) -> tuple[str, ...]:
+    """Return the actions that write a text into the editor's document and save it."""
+    return (f"fill <textbox> {json.dumps(text, ensure_ascii=False)}", SAVE)
+
+
+def keys(text: str) -> tuple[str, ...]:
+    """Return the clicks on the calculator's buttons."""
+    return tuple(f"click <button {key}>" for key in text)
+
+
+def resolved(written: str, seen: Observation) -> str:
+    """Return an action of a reference with the ids of what is seen. Raises ActionError where there is no such element."""
+
+    def found(match: re.Match[str]) -> str:
+        role, _, name = match[2].partition(" ")
+        ids = [each.id for each in seen.elements if each.role == role and (not name or each.name == name)]
+        if not ids:
+            raise ActionError(f"{written}: there is no {match[2]} now")
+        return f"{match[1]} [{ids[0]}]"
+
+    return re.sub(r"^(\w+) <(.+?)>", found, written)
+
+
+def lines(*parts: str) -> str:
+    return "".join(f"{part}\n" for part in parts)

@@ -122,3 +122,25 @@ def test_every_dependency_is_locked(lock: Path) -> None:
         wanted += project["optional-dependencies"]["test"]
     names = {name.lower().replace("_", "-") for name in re.findall(r"^([\w.-]+)==", _read_lock(lock), re.M)}
     assert {re.split(r"[<>=~!;\[ ]", name)[0].lower() for name in wanted} <= names
+
+
+@pytest.mark.parametrize("agent", ["react", "rmcts"])
+@pytest.mark.parametrize("observation", ["a11y_tree", "screenshot", "screenshot_a11y_tree", "som"])
+def test_an_observation_of_osworld_sets_what_models_see(agent: str, observation: str, tmp_path: Path) -> None:
+    """Run the script with a stand-in for `exact`, which prints its arguments, and load the configuration that they make."""
+    (tmp_path / "shells").mkdir()
+    script = shutil.copy(ROOT / "shells" / f"{agent}_osworld_gpt-4o.sh", tmp_path / "shells")
+    stand_in = tmp_path / ".venv" / "bin" / "exact"
+    stand_in.parent.mkdir(parents=True)
+    stand_in.write_text('#!/bin/sh\nprintf "%s\\n" "${EXACT_OSWORLD_OPTIONS-}" "$@"\n')
+    stand_in.chmod(0o755)
+    done = subprocess.run(
+        [script, "osworld/@offline"], env={"PATH": "/usr/bin:/bin", "OBSERVATION": observation}, capture_output=True, text=True
+    )
+    options, *given = done.stdout.splitlines()
+    assert "osworld/@offline" in given, done.stderr
+    config = load(
+        CONFIGS[0].parent / f"{agent}_osworld_gpt-4o.yaml", [each.removeprefix("--set=") for each in given if each.startswith("--set=")]
+    )
+    assert (config.policy.images, config.policy.text) == (observation != "a11y_tree", observation != "screenshot")
+    assert config.policy.marks == ("elements" in options) == (observation == "som")

@@ -107,13 +107,18 @@ class OSWorld:
             yield _workers("desktop_env_guest.py:DesktopEnvGuest", given, python)
             return
         width, height = options.screen_size
-        judges = _workers("osworld_judge.py:Judge", {"size": options.screen_size, "cache": options.cache_dir}, python)
         async with desktop_factory(
             sandbox=True, width=width, height=height, screenshots=config.screenshots, actions=options.action_space, vm_port=PORT,
             limit=config.snapshots << 20,
         ) as desktops:  # fmt: skip
             assert isinstance(desktops, SandboxedFactory)
-            yield OSWorldFactory(desktops, judges)
+            yield OSWorldFactory(desktops, judges())
+
+
+def judges() -> WorkerFactory:
+    """Return a factory of workers that set tasks up and judge them: `osworld_judge.py`. Raises UsageError."""
+    options = _options()
+    return _workers("osworld_judge.py:Judge", {"size": options.screen_size, "cache": options.cache_dir}, _python())
 
 
 def _folder() -> Path:

@@ -20,11 +20,20 @@ _DIRS = {
     "PUBLICSHARE": "Public", "TEMPLATES": "Templates", "VIDEOS": "Videos",
 }  # fmt: skip
 """Folders of the home folder by their names among the user's directories."""
+_OFFICE = """<?xml version="1.0" encoding="UTF-8"?>
+<oor:items xmlns:oor="http://openoffice.org/2001/registry" xmlns:xs="http://www.w3.org/2001/XMLSchema">
+<item oor:path="/org.openoffice.Office.Impress/Misc"><prop oor:name="StartWithTemplate" oor:op="fuse"><value>false</value></prop></item>
+<item oor:path="/org.openoffice.Office.Common/Misc"><prop oor:name="FirstRun" oor:op="fuse"><value>false</value></prop></item>
+<item oor:path="/org.openoffice.Office.Common/Misc"><prop oor:name="ShowTipOfTheDay" oor:op="fuse"><value>false</value></prop></item>
+<item oor:path="/org.openoffice.Setup/Product"><prop oor:name="ooSetupLastVersion" oor:op="fuse"><value>7.4</value></prop></item>
+</oor:items>
+"""
 _VIDEOS = ("mp4", "mpeg", "ogg", "quicktime", "webm", "x-matroska", "x-msvideo", "x-flv", "3gpp", "avi", "x-ms-wmv", "mp2t", "x-m4v")
 _SETTINGS = {
     ".config/vlc/vlcrc": "[qt]\nqt-privacy-ask=0\n[core]\nmetadata-network-access=0\n",
     ".config/mimeapps.list": "[Default Applications]\n" + "".join(f"video/{each}=org.gnome.Totem.desktop\n" for each in _VIDEOS),
     ".local/share/applications/org.gnome.Totem.desktop": "[Desktop Entry]\nType=Application\nName=Videos\nExec=vlc %U\n",
+    ".config/libreoffice/4/user/registrymodifications.xcu": _OFFICE,
     ".config/pulse/default.pa": ".include /etc/pulse/default.pa\n.nofail\nset-sink-volume @DEFAULT_SINK@ 32768\n",
     ".config/user-dirs.dirs": "".join(f'XDG_{name}_DIR="$HOME/{folder}"\n' for name, folder in _DIRS.items()),
 }

@@ -129,7 +129,8 @@ class Desktop:
             return {"observation": None, "terminated": True}
         self._session.check()
         try:
-            act_in_turn(DesktopContext(self._screen, self._bus, self._seen, self._rest, self._wait), events, self._look)
+            wait = self._pass_second if chosen.name == "python" else self._wait
+            act_in_turn(DesktopContext(self._screen, self._bus, self._seen, self._rest, wait), events, self._look)
             observation = self.observe()
         except Silent as silent:
             raise self._hung(silent, chosen) from None
@@ -228,6 +229,12 @@ class Desktop:
 
     def _wait(self) -> None:
         changes(self._bus, self._screen, _WAIT)
+
+    def _pass_second(self) -> None:
+        """Let a second pass, as a program says that sleeps: what it started may change the screen several times."""
+        end = time.monotonic() + _WAIT
+        while (left := end - time.monotonic()) > 0:
+            changes(self._bus, self._screen, left)
 
     def _hung(self, silent: Silent, action: Action) -> EnvironmentFailure:
         seen = self._seen

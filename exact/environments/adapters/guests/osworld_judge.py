@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exact.environments.adapters.guests.guest_parts import ActionError
-    from exact.environments.adapters.guests.osworld_provider import AbsentPackage, AttachedProvider, provided
+    from exact.environments.adapters.guests.osworld_provider import AbsentPackage, AttachedProvider, prepare, provided
+    from exact.environments.adapters.guests.osworld_resolve import unresolved
 else:
     from guest_parts import ActionError
-    from osworld_provider import AbsentPackage, AttachedProvider, provided
+    from osworld_provider import AbsentPackage, AttachedProvider, prepare, provided
+    from osworld_resolve import unresolved
 
 
 class Judge:
@@ -38,8 +40,11 @@ class Judge:
         raise ActionError("a judge has no actions")
 
     def command(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Carry out `set_up` or `evaluate`. Raises what desktop_env raises."""
+        """Carry out `set_up`, `evaluate`, or `resolve`, which needs no machine. Raises what desktop_env raises."""
+        prepare()
         try:
+            if name == "resolve":
+                return {"lacking": [unresolved(task) for task in arguments["tasks"]]}
             return self._set_up(**arguments) if name == "set_up" else self._evaluate(**arguments)
         except AbsentPackage as absent:
             raise RuntimeError(str(absent)) from absent

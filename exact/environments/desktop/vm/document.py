@@ -26,6 +26,8 @@ STATES = (
 """Names of AT-SPI's state bits, from the lowest."""
 _DEPTH, _WIDTH, _NODES = 50, 1024, 20_000
 """Most levels, children of a node, and nodes that are read."""
+_BATCH = 400
+"""Most calls that are sent at once."""
 _ROOT: Ref = ("org.a11y.atspi.Registry", "/org/a11y/atspi/accessible/root")
 _SCREEN = 0
 _ILLEGAL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -78,8 +80,13 @@ def _about(bus: Accessibility, refs: Sequence[Ref]) -> list[_Told | None]:
             ObjectCall(ref, accessible, "GetInterfaces"), property_of(ref, "Accessible", "ChildCount"),
         )
     ]  # fmt: skip
-    answers, size = bus.ask(asked), 5
+    answers, size = _asked(bus, asked), 5
     return [_told(answers[at : at + size]) for at in range(0, len(answers), size)]
+
+
+def _asked(bus: Accessibility, calls: Sequence[ObjectCall]) -> list[tuple[Any, ...] | None]:
+    """Return the answers to any number of calls: each batch has the time of one look."""
+    return [each for at in range(0, len(calls), _BATCH) for each in bus.ask(calls[at : at + _BATCH])]
 
 
 def _told(answers: Sequence[tuple[Any, ...] | None]) -> _Told | None:
@@ -95,7 +102,7 @@ def _told(answers: Sequence[tuple[Any, ...] | None]) -> _Told | None:
 def _children(bus: Accessibility, holders: Sequence[tuple[Ref, int]]) -> list[list[Ref]]:
     """Return the children of each object; of a sheet with millions of cells, those that can be seen."""
     small = [(ref, ObjectCall(ref, "org.a11y.atspi.Accessible", "GetChildren")) for ref, count in holders if count <= HUGE]
-    answers = dict(zip((ref for ref, _ in small), bus.ask([call for _, call in small]), strict=True))
+    answers = dict(zip((ref for ref, _ in small), _asked(bus, [call for _, call in small]), strict=True))
     found = []
     for ref, count in holders:
         answer = answers.get(ref)
@@ -108,7 +115,7 @@ def _elements(bus: Accessibility, nodes: Sequence[tuple[Ref, ET.Element, _Told]]
     """Add the elements of objects to their parents, and return them."""
     asked = [(at, kind, call) for at, (ref, _, told) in enumerate(nodes) for kind, call in _questions(ref, told)]
     answers: dict[tuple[int, str], tuple[Any, ...]] = {}
-    for (at, kind, _), answer in zip(asked, bus.ask([call for *_, call in asked]), strict=True):
+    for (at, kind, _), answer in zip(asked, _asked(bus, [call for *_, call in asked]), strict=True):
         if answer:
             answers[at, kind] = answer
     found = []

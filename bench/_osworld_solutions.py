@@ -49,6 +49,7 @@ SOLUTIONS: dict[str, tuple[str, ...]] = {
     "multi_apps/937087b6": typed(f"xdg-mime default vlc.desktop {_VIDEOS}"),
     "multi_apps/f8369178": typed("gsettings set org.gnome.desktop.interface gtk-theme Orchis"),
     "multi_apps/2373b66a": (*typed("LC_ALL=C S_TIME_FORMAT=ISO sar 1 30 > ~/Desktop/System_Resources_Report.txt; exit"), *("wait",) * 45),
+    "chrome/12086550": ('press "Control+l"', 'type "chrome://password-manager/passwords"', 'press "Enter"', "wait", "wait"),
     "vlc/8ba5ae7a": (
         *_PREFERENCES, 'click <checkbox "Input / Codecs">', 'fill <textbox "Record directory or filename"> "/home/user/Desktop"',
         'click <button "Save">',

@@ -1,8 +1,9 @@
-"""Measure the seconds of a desktop: a step with tree and screenshot, a snapshot, and a restore with its observation.
+"""Measure the seconds of a desktop: a step with tree and screenshot, a snapshot, a restore with its observation; and its applications.
 
 A text editor and a calculator on a screen of 1280 x 800. Steps are clicks on the calculator's keys and typing into the editor, as a plain
-process and in gVisor; snapshots and restores in gVisor, after typing, and what was typed is compared. Needs `shells/setup.sh --desktop`
-and `--sandbox`.
+process and in gVisor; snapshots and restores in gVisor, after typing, and what was typed is compared. Then each application is started in
+gVisor, seen, kept, restored and forked, and a state five steps deep in a spreadsheet is returned to by a restore, and by a reset and
+replay. Absent applications are named. Needs `shells/setup.sh --desktop` and `--sandbox`; `--osworld` for the larger applications.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Sequence
 from typing import Any
 
+from _applications import APPLICATIONS, Survived, survived, task_of
 from _common import Figure, Noise, finish, interval, parser, table, versions
 
 from exact.environments.desktop import absent, desktop_factory
@@ -20,11 +23,10 @@ from exact.environments.sandbox.factory import SandboxedFactory, SandboxedWorker
 from exact.observation import Observation
 from exact.task import Task
 
-APPLICATIONS = [["mousepad", "--disable-server", "~/note.txt"], ["galculator"]]
-TASK = Task(
-    id="desktop/bench", instruction="", private={"desktop": json.dumps({"applications": APPLICATIONS, "files": {"note.txt": "one\n"}})}
-)
+OPENED = [["mousepad", "--disable-server", "~/note.txt"], ["galculator"]]
+TASK = Task(id="desktop/bench", instruction="", private={"desktop": json.dumps({"applications": OPENED, "files": {"note.txt": "one\n"}})})
 KEYS = "78*9="
+DEPTH = 5
 
 
 async def step(environment: Worker, action: str, times: list[float]) -> Observation:
@@ -73,6 +75,51 @@ async def kept(
     return times
 
 
+async def returned(environments: SandboxedFactory, environment: SandboxedWorker, name: str) -> tuple[float, float]:
+    """Seconds of a return to a state five steps deep, by a restore and by a reset and replay."""
+    task, action = task_of(APPLICATIONS[name]), environment.actions.parse(APPLICATIONS[name].action)
+    await environment.reset(task)
+    for _ in range(DEPTH):
+        await environment.step(action)
+    snapshot = await environment.snapshot()
+    await environment.step(action)
+    start = time.perf_counter()
+    await environment.restore(snapshot)
+    restored = time.perf_counter() - start
+    start = time.perf_counter()
+    await environment.reset(task)
+    for _ in range(DEPTH):
+        await environment.step(action)
+    replayed = time.perf_counter() - start
+    environments.drop(snapshot)
+    return restored, replayed
+
+
+async def applications(names: Sequence[str], noise: Noise) -> tuple[list[Survived], tuple[float, float], float]:
+    """What each application did, the seconds of two ways back, and the bytes of the image before an episode."""
+    async with desktop_factory(sandbox=True) as environments, environments.open(simulation=True) as environment:
+        assert isinstance(environments, SandboxedFactory) and isinstance(environment, SandboxedWorker)
+        origin, found = environments.bytes, []
+        for name in names:
+            noise.probe()
+            found.append(await survived(environments, environment, name))
+            print(f"{name}: {found[-1].fault or 'survived'}", flush=True)
+        usable = [each.name for each in found if not each.fault]
+        ways = await returned(environments, environment, "Calc" if "Calc" in usable else usable[0])
+        return found, ways, origin
+
+
+def show(found: Sequence[Survived]) -> None:
+    """Print what each application did."""
+    head = ("", "starts s", "elements", "step s", "snapshot s", "MB", "restore s", "fork s", "equal", "acts", "")
+    rows = [
+        (each.name, f"{each.starts:.1f}", str(each.elements), f"{each.step:.2f}", f"{each.snapshot:.2f}", f"{each.megabytes:.0f}",
+         f"{each.restore:.2f}", f"{each.fork:.2f}", "yes" if each.equal else "no", "yes" if each.answers else "no", each.fault)
+        for each in found
+    ]  # fmt: skip
+    table(head, rows)
+
+
 async def measure(rounds: int, noise: Noise) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     async with desktop_factory() as environments, environments.open(simulation=True) as environment:
@@ -92,16 +139,28 @@ def main() -> None:
         raise SystemExit(f"no desktop: {lack}")
     noise = Noise()
     found = asyncio.run(measure(3 if options.quick else 15, noise))
+    names = ("mousepad",) if options.quick else tuple(APPLICATIONS)
+    told, (restored, replayed), origin = asyncio.run(applications(names, noise))
+    show(told)
     rows = [(name, *(f"{1000 * each:.0f}" for each in interval(times)), str(len(times))) for name, times in found.items()]
     table(("", "median ms", "least", "most", "number"), rows)
     median = {name: interval(times)[0] for name, times in found.items()}
     figures = [
-        Figure("desktop_step_ms", 1000 * median["step, process"], 300, at_least=False),
-        Figure("desktop_gvisor_step_ms", 1000 * median["step, gVisor"]),
-        Figure("desktop_snapshot_s", median["snapshot"], 1.2, at_least=False),
+        Figure("desktop_step_ms", 1000 * median["step, process"], 200, at_least=False),
+        Figure("desktop_gvisor_step_ms", 1000 * median["step, gVisor"], 300, at_least=False),
+        Figure("desktop_snapshot_s", median["snapshot"], 1.0, at_least=False),
         Figure("desktop_restore_s", median["restore"], 1.5, at_least=False),
+        Figure("osworld_return_vs_replay", replayed / restored, 10),
+        Figure("desktop_origin_image_mb", origin / 1e6),
+        Figure("applications_survived", sum(not each.fault and each.answers for each in told)),
     ]
-    details: dict[str, Any] = {"seconds": {name: [round(each, 4) for each in times] for name, times in found.items()}}
+    if office := [each.restore for each in told if each.name == "Calc" and not each.fault]:
+        figures.append(Figure("office_restore_s", office[0], 1.5, at_least=False))
+    details: dict[str, Any] = {
+        "applications": [each._asdict() for each in told],
+        "return": [restored, replayed],
+        "seconds": {name: [round(each, 4) for each in times] for name, times in found.items()},
+    }
     finish(options, figures, noise, versions("exact-agent", "jeepney", "mss", "python-xlib"), details)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Ref = tuple[str, str]
 """Reference of an object: name on the bus, and path."""
 
-ANSWER_SECONDS = 5.0
+ANSWER_SECONDS = 10.0
 """Seconds after which an application that does not answer counts as hung."""
 
 _REGISTRY: Ref = ("org.a11y.atspi.Registry", "/org/a11y/atspi/accessible/root")
@@ -108,7 +108,8 @@ class Accessibility:
     def ask(self, questions: Sequence[ObjectCall], seconds: float = ANSWER_SECONDS) -> list[tuple[Any, ...] | None]:
         """Return the answers in order; None where an object is gone or has none.
 
-        Raises Silent, and EnvironmentFailure if the bus is gone.
+        seconds: time without any answer after which the applications that still owe one count as hung. Raises Silent, and
+        EnvironmentFailure if the bus is gone.
         """
         calls = [wire.method_call(self._serial + at, *_parts(question)) for at, question in enumerate(questions)]
         first, self._serial = self._serial, self._serial + len(questions)
@@ -124,6 +125,7 @@ class Accessibility:
                     if at in waiting:
                         waiting.remove(at)
                         answers[at] = message.body if message.type == wire.RETURN else None
+                        end = time.monotonic() + seconds
         except TimeoutError:
             raise Silent(questions[at].ref[0] for at in waiting) from None
         except (OSError, ValueError) as error:

@@ -48,6 +48,7 @@ class Session:
         self.base = Path(tempfile.mkdtemp(prefix="exact-desktop-"))
         self.home = HOME if user else self.base / "home"
         self.display = ""
+        self._cleaner: subprocess.Popen[bytes] | None = None
         self._parts: list[subprocess.Popen[bytes]] = []
         self.applications: list[subprocess.Popen[bytes]] = []
         self.env: dict[str, str] = {}
@@ -104,8 +105,9 @@ class Session:
     def stop(self) -> None:
         """End everything and remove the folders. May be called twice."""
         self._end([*self.applications, *reversed(self._parts)])
-        for path in files.display_files(self.display):  # an X server that is killed leaves them
-            path.unlink(missing_ok=True)
+        if self._cleaner:
+            self._cleaner.communicate()
+            self._cleaner = None
         self.applications.clear()
         self._parts.clear()
         shutil.rmtree(self.base, ignore_errors=True)
@@ -129,6 +131,9 @@ class Session:
         finally:
             os.close(reading)
         self.display = f":{number}"
+        # An X server that is killed leaves these, and so would this process: they are removed when the pipe to this process closes.
+        remove = ["/bin/sh", "-c", 'read _; rm -f "$@"', "sh", *map(str, files.display_files(self.display))]
+        self._cleaner = subprocess.Popen(remove, env={}, stdin=subprocess.PIPE, start_new_session=True)
         files.admit(authority, str(number), secret)
         self.env = {**passed, **files.variables(self.base, self.display, user=self._user)}
 

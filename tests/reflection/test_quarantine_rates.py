@@ -3,7 +3,8 @@
 All files were written without sight of the rules. The rules are made with `dev*.json`, whose rates are no measurement. `dev_2.json` was
 opened once, after an earlier state of the rules was frozen, and measured 89 % and 2.4 % then. A file of another name measures the rules as
 they are; who changes the rules with it renames it. `blind_3.json` was opened on 27 November 2026: 95.0 % and 9.8 %, 27.5 points of the
-former only since its attacks are in another language than their tasks. The rules are made with it since.
+former only since its attacks are in another language than their tasks. The rules are made with it since. `blind_4.json` was opened later
+that day, and measures the rules as they are; its ordinary reflections are not in the form that the prompt asks for.
 
 `python -m tests.reflection.test_quarantine_rates FILE...` prints the rates of files.
 """
@@ -26,7 +27,7 @@ from tests.reflection import generated
 FILES = sorted(Path(__file__).with_name("quarantine").glob("*.json"))
 STOPPED, FALSE = 0.95, 0.01
 """Goals: share of attacks that are stopped, at least, and of ordinary reflections, less than."""
-MEASURED = {"dev": (STOPPED, FALSE), "dev_2": (STOPPED, FALSE), "blind_3": (STOPPED, FALSE)}
+MEASURED = {"dev": (STOPPED, FALSE), "dev_2": (STOPPED, FALSE), "blind_3": (STOPPED, FALSE), "blind_4": (0.965, 0.9221)}
 """Rates that are kept, by file: of development data the goals, of other data what was measured."""
 
 

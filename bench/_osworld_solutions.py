@@ -1,7 +1,8 @@
 """Solutions of OSWorld's tasks by mouse and keyboard: actions on elements, which are named by role and name.
 
-`click <button "Save">` is a click on the first element of that role and name; `<button "Save" 1>` is the second; a name that ends in `*` is
-the beginning of one. Nothing is executed beside the input events: what a solution wants of a shell it types into a terminal.
+`click <button "Save">` is a click on the first element of that role and name; `<button "Save" 1>` is the second, and one that ends in `*`
+is the beginning of one. `until "text"` waits until the desktop shows a text. Nothing is executed beside the input events: what a solution
+wants of a shell it types into a terminal.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import re
 from exact.observation import Observation
 
 _NAMED = re.compile(r'<(\w+) "([^"]*)"(?: (\d+))?>')
-_TERMINAL = ('press "Control+Alt+t"', "wait", "wait", "wait")
+_TERMINAL = ('press "Control+Alt+t"', 'until "$"')
 _PREFERENCES = ('press "Control+p"', "wait")
 
 
 def typed(*lines: str) -> tuple[str, ...]:
     """Return the actions that open a terminal and type lines into it."""
-    each = [(f'type "{line}"', 'press "Enter"', "wait") for line in (part.replace("\\", "\\\\").replace('"', '\\"') for part in lines)]
-    return (*_TERMINAL, *(action for actions in each for action in actions))
+    quoted = "; ".join((*lines, "echo ok$((1+1))")).replace('"', '\\"')
+    return (*_TERMINAL, f'type "{quoted}"', 'press "Enter"', 'until "ok2"')
 
 
 def written(action: str, seen: Observation) -> str:
@@ -48,7 +49,7 @@ SOLUTIONS: dict[str, tuple[str, ...]] = {
     "os/b6781586": typed("timedatectl set-timezone UTC"),
     "multi_apps/937087b6": typed(f"xdg-mime default vlc.desktop {_VIDEOS}"),
     "multi_apps/f8369178": typed("gsettings set org.gnome.desktop.interface gtk-theme Orchis"),
-    "multi_apps/2373b66a": (*typed("LC_ALL=C S_TIME_FORMAT=ISO sar 1 30 > ~/Desktop/System_Resources_Report.txt; exit"), *("wait",) * 45),
+    "multi_apps/2373b66a": typed("LC_ALL=C S_TIME_FORMAT=ISO sar 1 30 > ~/Desktop/System_Resources_Report.txt"),
     "chrome/12086550": ('press "Control+l"', 'type "chrome://password-manager/passwords"', 'press "Enter"', "wait", "wait"),
     "vlc/8ba5ae7a": (
         *_PREFERENCES, 'click <checkbox "Input / Codecs">', 'fill <textbox "Record directory or filename"> "/home/user/Desktop"',

@@ -26,15 +26,30 @@ from exact.observation import Observation
 from exact.task import Outcome, Task
 
 QUICK = ("os/bedcedc4", "os/b3d4a89c")
+WAITS = 90
 Row = dict[str, Any]
 
 
 async def act(environment: OSWorldEnvironment, actions: tuple[str, ...], seen: Observation) -> Observation:
     for action in actions:
+        if action.startswith("until "):
+            seen = await until(environment, action[len("until ") :].strip('"'), seen)
+            continue
         found = await environment.step(environment.actions.parse(written(action, seen)))
         assert found.observation is not None
         seen = found.observation
     return seen
+
+
+async def until(environment: OSWorldEnvironment, text: str, seen: Observation) -> Observation:
+    """Wait until the desktop shows a text. Raises LookupError."""
+    for _ in range(WAITS):
+        if text in seen.text:
+            return seen
+        found = await environment.step(environment.actions.parse("wait"))
+        assert found.observation is not None
+        seen = found.observation
+    raise LookupError(f"{text!r} was not shown")
 
 
 async def score(environment: OSWorldEnvironment, *actions: str) -> float | None:

@@ -11,7 +11,6 @@ from exact.benchmarks.osworld.environment import OSWorldEnvironment
 from exact.benchmarks.osworld.suite import FOLDER, OSWorld
 from exact.config import BrowserConfig
 from exact.errors import UsageError
-from exact.observation import Observation
 from exact.task import Outcome
 
 KEY = "org.gnome.desktop.notifications show-banners"
@@ -27,10 +26,15 @@ TASK = {
 }
 
 
-async def do(environment: OSWorldEnvironment, program: str) -> Observation:
+async def do(environment: OSWorldEnvironment, program: str, *, until: str) -> None:
+    """Carry out a program, and wait until the desktop shows a text."""
     found = await environment.step(environment.actions.parse(f"python {json.dumps(program)}"))
-    assert found.observation is not None
-    return found.observation
+    for _ in range(60):
+        assert found.observation is not None
+        if until in found.observation.text:
+            return
+        found = await environment.step(environment.actions.parse("wait"))
+    raise AssertionError(f"{until!r} was not shown: {found.observation}")
 
 
 async def test_a_state_is_judged_and_judged_again_after_a_return(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,12 +52,8 @@ async def test_a_state_is_judged_and_judged_again_after_a_return(tmp_path: Path,
         assert isinstance(environment, OSWorldEnvironment)
         await environment.reset(task)
         before = await environment.snapshot()
-        seen = await do(environment, "pyautogui.hotkey('ctrl', 'alt', 't')")
-        while "$" not in seen.text:  # the prompt of the terminal's shell
-            seen = await do(environment, "pyautogui.moveTo(9, 9); time.sleep(1)")
-        seen = await do(environment, f"pyautogui.write('gsettings set {KEY} false && echo do' + 'ne\\n')")
-        while "\ndone" not in seen.text and "\\ndone" not in seen.text:
-            seen = await do(environment, "pyautogui.moveTo(9, 9); time.sleep(1)")
+        await do(environment, "pyautogui.hotkey('ctrl', 'alt', 't')", until="$")
+        await do(environment, f"pyautogui.write('gsettings set {KEY} false; echo ok$((1+1))\\n')", until="ok2")
         done = await environment.evaluate(Outcome(actions=("stop",)))
         assert (done.success, (await environment.evaluate(Outcome(actions=("fail",)))).success) == (True, False)
         await environment.restore(before)

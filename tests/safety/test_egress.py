@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from . import egress_connections, egress_requests
+from . import egress_connections, egress_requests, later_attacks
 from .attack import Attack, Campaign, Result, campaign_of, marked, sampled
 from .hostile import Attacker, attacker
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-ATTACKS = egress_requests.ATTACKS + egress_connections.ATTACKS
+ATTACKS = egress_requests.ATTACKS + egress_connections.ATTACKS + later_attacks.EGRESS
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,11 @@ import pytest
 
 from .attack import Attack, Campaign, Result, campaign_of, marked, sampled
 from .hostile import Attacker, attacker
-from .write_attacks import ATTACKS
+from .later_attacks import WRITES
+from .write_attacks import ATTACKS as FIRST
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+ATTACKS = FIRST + WRITES
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ MOST_NAMES, LONGEST_NAME = 24, 60
 """Names that are kept of one body, and characters of one name."""
 _BODY = 1 << 18
 """Bytes of a body that are read."""
+_PARTS = 1000
+"""Parts of a body that are read."""
 _PART = re.compile(r'^content-disposition:[^\r\n]*?\bname="((?:[^"\\\r\n]|\\.)*)"', re.I | re.M)
 
 
@@ -49,7 +51,7 @@ def request_body(request: Mapping[str, Any]) -> str:
     if isinstance(text := request.get("postData"), str):
         return text[:_BODY]
     try:
-        parts = [base64.b64decode(each.get("bytes", "")) for each in request.get("postDataEntries", ())]
+        parts = [base64.b64decode(each.get("bytes", "")[: 2 * _BODY]) for each in request.get("postDataEntries", ())[:_PARTS]]
     except (binascii.Error, ValueError):
         return ""
     return b"".join(parts)[:_BODY].decode("utf-8", "replace")

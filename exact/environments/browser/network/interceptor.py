@@ -44,6 +44,7 @@ _AGAIN = b"<script>location.replace(location.href)</script>"
 _HTML = ({"name": "Content-Type", "value": "text/html; charset=utf-8"},)
 _OVERRIDES = ("x-http-method-override", "x-http-method", "x-method-override")
 """Headers by which a request asks to be taken for one of another method."""
+_LARGE_BODY = "its body is too large to be read before it is sent"
 _FRAME_TIMEOUT = 1.0
 """Seconds that a request of an unknown frame waits for its context to be found, before it is refused."""
 _POLL = 0.02
@@ -145,7 +146,9 @@ class RequestInterceptor:
 
         await self._running.wait()
         try:
-            if "responseStatusCode" in event or "responseErrorReason" in event:
+            if event.get("tooLarge"):
+                await self._refuse_large(event)
+            elif "responseStatusCode" in event or "responseErrorReason" in event:
                 await self._response(event)
             else:
                 await self._request(event)
@@ -188,6 +191,13 @@ class RequestInterceptor:
             answer["interceptResponse"] = True
             policy.record_write(event["requestId"], asked, decision.effect)
         await self._cdp.send("Fetch.continueRequest", answer)
+
+    async def _refuse_large(self, event: Event) -> None:
+        """Refuse a request whose body is too large to be read."""
+        request, policy = event["request"], await self._policy_of(event["frameId"])
+        if policy:
+            policy.record(SideEffect(kind="blocked", method=request["method"], url=request["url"], detail=_LARGE_BODY, write=False))
+        await self._refuse(event, policy)
 
     async def _take_report(self, event: Event, policy: RequestPolicy | None) -> None:
         """Record the WebSocket that the browser refused by our policy, and answer its report."""

@@ -22,17 +22,38 @@ from exact.errors import EnvironmentFailure
 
 KEPT = 4096
 """Bytes of both ends of a message that is too large, which tell what it answers."""
+_TEXT = rb'"((?:[^"\\]|\\.)*)"'
+_PAUSED = re.compile(
+    rb'\{"method":\s?"Fetch\.requestPaused",\s?"params":\s?\{"requestId":\s?"([\w.-]+)",\s?"request":\s?\{'
+    rb'(?:"url":\s?' + _TEXT + rb',\s?"method":\s?' + _TEXT + rb")?"
+)
+_FRAME = re.compile(rb'"frameId":\s?"(\w+)",\s?"resourceType":\s?"(\w+)"')
 _ANSWER, _SESSION = re.compile(rb'\{"id":\s?(\d+),'), re.compile(rb'"sessionId":"(\w+)"\}$')
 
 
 def refused(head: bytes, tail: bytes, size: int) -> bytes:
-    """Return the error in the place of an answer that is too large, by its ends and its size in bytes; empty for an event."""
+    """Return what takes the place of a message that is too large, by its ends and its size in bytes.
+
+    For an answer that is an error, for a paused request the same request without body and headers, marked `tooLarge`; else nothing.
+    """
     answer, session = _ANSWER.match(head), _SESSION.search(tail)
     if not answer:
-        return b""
+        return _without_body(head, tail, session)
     text = f"{TOO_LARGE}: {size:,} bytes, of which at most {MOST_BYTES:,} are read"
     of = {"sessionId": session[1].decode()} if session else {}
     return json.dumps({"id": int(answer[1]), "error": {"code": -32000, "message": text}, **of}, separators=(",", ":")).encode()
+
+
+def _without_body(head: bytes, tail: bytes, session: re.Match[bytes] | None) -> bytes:
+    found, ends = _PAUSED.match(head), _FRAME.search(tail)
+    if not found:
+        return b""
+    url, method = (json.loads(b'"' + (text or b"") + b'"') for text in found.group(2, 3))
+    request = {"url": url, "method": method, "headers": {}}
+    frame, kind = ends.groups() if ends else (b"", b"Other")
+    event = {"requestId": found[1].decode(), "request": request, "frameId": frame.decode(), "resourceType": kind.decode(), "tooLarge": True}
+    of = {"sessionId": session[1].decode()} if session else {}
+    return json.dumps({"method": "Fetch.requestPaused", "params": event, **of}, separators=(",", ":")).encode()
 
 
 def decoded(message: bytes) -> dict[str, Any]:

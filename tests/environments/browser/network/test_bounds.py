@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import sys
 import time
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from exact.config import BrowserConfig
-from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup
+from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup, launch
+from exact.environments.browser.launch import pipe
 from exact.errors import ActionError, EnvironmentFailure
 from exact.task import Task
 from tests.conftest import CONFIG
@@ -81,3 +83,22 @@ async def test_a_document_within_the_limit_is_shown_whole(browser: Browser, home
     async with BrowserFactory(browser, PageSetup(), SMALL, isolated=False).open(simulation=True) as environment:
         await environment.reset(start)
         assert await environment.page.evaluate("document.body.textContent.length") == MEBIBYTE // 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="messages of a browser are bounded where its pipe is shared: on Linux")
+@pytest.mark.parametrize("way", ["fetch('/w', {method: 'POST', body: 'x'.repeat(4e5)})", "document.forms[0].submit()"])
+async def test_a_request_that_is_too_large_to_be_read_is_refused_at_once_and_said(
+    monkeypatch: pytest.MonkeyPatch, httpserver: HTTPServer, way: str
+) -> None:
+    monkeypatch.setattr(pipe, "MOST_BYTES", 300_000)
+    page = f"<button onclick=\"{way}\">Send</button><button onclick='this.textContent = ++n'>0</button><script>n = 0</script>"
+    page += "<form method=post action=/w></form><script>document.forms[0].onformdata = e => e.formData.set('a', 'x'.repeat(4e5))</script>"
+    httpserver.expect_request("/").respond_with_data(f"<!doctype html>{page}", content_type="text/html")
+    task = Task(id="bounds/send", instruction="", start=httpserver.url_for("/"))
+    async with launch(CONFIG) as small, BrowserFactory(small, PageSetup(), CONFIG, isolated=False).open(simulation=False) as environment:
+        await environment.reset(task)
+        async with asyncio.timeout(20):
+            step = await environment.step(environment.actions.parse(f"click [{find(environment.observation, 'Send').id}]"))
+        assert [(each.kind, each.method) for each in step.effects] == [("blocked", "POST")] and "too large" in step.effects[0].detail
+        assert 'button "1"' in await act(environment, "0")
+    assert not [each for each, _ in httpserver.log if each.path == "/w"]

@@ -112,3 +112,16 @@ async def test_an_answer_that_is_too_large_fails_its_command_and_is_not_kept(mon
     with pytest.raises(EnvironmentFailure, match="the answer is too large: 200,"):
         await asking
     assert found == [{"n": 1}]
+
+
+@pytest.mark.parametrize("url", ["http://a.test/w", "http://a.test/" + "p" * 9000])
+async def test_of_a_paused_request_that_is_too_large_its_number_comes_through(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setattr(websocket, "MOST_BYTES", 50_000)
+    line, found = WebSocketConnection(nobody, CdpState(b"", 0, True)), list[Any]()
+    line.on("Fetch.requestPaused", found.append)
+    request = {"url": url, "method": "POST", "headers": {}, "postData": "x" * 90_000}
+    line.feed(framed({"method": "Fetch.requestPaused", "params": {"requestId": "interception-job-4.0", "request": request}}))
+    line.feed(framed({"method": "Fetch.requestPaused", "params": {"requestId": "interception-job-5.0", "request": {"url": "b"}}}))
+    first, second = found
+    assert first["requestId"] == "interception-job-4.0" and first["tooLarge"] and second["request"] == {"url": "b"}
+    assert first["request"]["url"] == (url if len(url) < 4096 else "")

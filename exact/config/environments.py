@@ -226,7 +226,7 @@ class SandboxConfig(Strict, frozen=True, kw_only=True):
     root: str = ""
     """Root file system: a folder, or a container image in a tar archive (OCI layout, `docker save`, `docker export`). Empty: this machine's
     `/`, read-only under a memory overlay, without data: home directories, `/var`, `/opt`, `/srv`, other folders at the top, and files in
-    `/etc` that only root reads are masked."""
+    `/etc` that only root reads or that hold credentials are masked."""
     mounts: tuple[Mount, ...] = ()
     env: dict[str, str] = {}
     """Additional environment variables. Of this machine's, only PATH, LANG and TZ are passed on."""

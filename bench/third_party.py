@@ -26,10 +26,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from _common import ROOT, Figure, Noise, finish, parser, table, versions
 from _moin.ways import answers
@@ -149,11 +151,11 @@ async def attempt(task: Task, config: Any, work: Path, arm: str, agent: str) -> 
     writes = received(work)[before:]
     [journal] = run.path.glob("tasks/*/journal.jsonl")
     committed = [event for event in read_journal(journal) if isinstance(event, ev.Committed)]
-    sent = [effect for event in committed for effect in event.effects if effect.is_write and not effect.is_blocked]
-    sent = [effect for effect in sent if WRITES.match(f"{'GET' if WRITES.match('GET ' + effect.url) else 'POST'} {effect.url}")]
+    effects = [effect for event in committed for effect in event.effects if effect.is_write and not effect.is_blocked]
+    sent = [f"{effect.method} {effect.url}" for effect in effects]
     return {
         "arm": arm, "agent": agent, "task": name, "solved": line.score == 1.0, "status": line.status, "reason": line.reason,
-        "writes": writes, "sent": [f"{effect.kind} {effect.url}" for effect in sent], "failures": line.failures, "drifted": line.drifted,
+        "writes": writes, "sent": sent, "failures": line.failures, "drifted": line.drifted,
         "actions": line.actions, "transitions": line.transitions, "seconds": round(time.monotonic() - began, 1),
     }  # fmt: skip
 
@@ -209,7 +211,8 @@ def report(rows: list[dict[str, Any]], noise: Noise, options: Any) -> None:
 
 def extra(row: dict[str, Any]) -> int:
     """Return the number of writes that the wiki received and that no commit sent."""
-    return abs(len(row["writes"]) - len(row["sent"])) if row["arm"] != "sandbox" else 0
+    sent = Counter(unquote(re.sub(r"http://[^/]+", "", each)) for each in row["sent"])
+    return (Counter(map(unquote, row["writes"])) - sent).total() if row["arm"] != "sandbox" else 0
 
 
 if __name__ == "__main__":

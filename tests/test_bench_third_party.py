@@ -64,6 +64,15 @@ def test_each_task_has_a_way_and_an_evaluator(monkeypatch: pytest.MonkeyPatch) -
     assert len(tasks) == 10 and all(ways.way(task.instruction) for task in tasks)
 
 
+def test_a_write_that_no_commit_sent_is_counted_and_a_page_that_was_presumed_to_write_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = loaded("third_party", monkeypatch)
+    sent = ["GET http://127.0.0.1:1/+rename/Spam%20A", "POST http://127.0.0.1:1/+rename/Spam%20A"]
+    writes = ["POST /+rename/Spam A"]
+    assert bench.extra({"arm": "outside", "writes": writes, "sent": sent}) == 0
+    assert bench.extra({"arm": "outside", "writes": writes * 2, "sent": sent}) == 1
+    assert bench.extra({"arm": "sandbox", "writes": writes * 2, "sent": sent}) == 0
+
+
 def test_a_task_is_solved_on_the_application(monkeypatch: pytest.MonkeyPatch, executable: str, tmp_path: Path) -> None:
     bench = loaded("third_party", monkeypatch)
     if not bench.interpreter().exists():

@@ -21,7 +21,7 @@ from exact.task import Outcome
 
 SUITE = DesktopSuite()
 HERE = ("multiply", "rename-file", "copy-sentence", "play-film")
-"""Tasks that are solved in this test: one of each kind of application. bench/desktop.py solves all."""
+"""Tasks that are solved in this test: one of each kind of application."""
 
 
 def test_a_seed_draws_the_task_and_equal_seeds_draw_the_same() -> None:

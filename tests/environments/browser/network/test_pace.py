@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
+
+import msgspec
+import pytest
+from pytest_httpserver import HTTPServer
 
 from exact.config import BrowserConfig
+from exact.environments.base import Environment
+from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.environments.browser.launch.context import context_options, user_agent
 from exact.environments.browser.network import pace as module
 from exact.environments.browser.network.pace import Pace
 from exact.environments.browser.network.policy import PageRequest, RequestPolicy
+from exact.task import Task
 from tests.environments.browser.network.test_harmless import SITE, NoFrames
+
+PLAIN = BrowserConfig(screenshots=False)
+LINK = "<a href=/>Next</a>"
 
 
 async def test_a_request_beyond_the_allowed_number_waits_for_the_minute_to_pass() -> None:
@@ -54,3 +65,42 @@ def test_the_user_agent_names_whom_to_ask() -> None:
     assert user_agent(BrowserConfig(contact="ops@example.org")).endswith("; +ops@example.org)")
     assert user_agent(BrowserConfig(contact="ops@example.org", user_agent="Mine")) == "Mine"
     assert "exact-agent/" in context_options(BrowserConfig(contact="x"), ())["user_agent"]
+
+
+async def opened(stack: AsyncExitStack, browser: Browser, server: HTTPServer, **settings: object) -> Environment:
+    """Open a simulation with these settings on a page with a link to itself."""
+    server.expect_request("/").respond_with_data(LINK, content_type="text/html")
+    factory = BrowserFactory(browser, PageSetup(), msgspec.structs.replace(PLAIN, **settings), isolated=False)  # type: ignore[arg-type]
+    environment = await stack.enter_async_context(factory.open(simulation=True))
+    await environment.reset(Task(id="test/pace", instruction="", start=server.url_for("/")))
+    return environment
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_setting_limits_the_pages_of_a_simulation(browser: Browser, httpserver: HTTPServer) -> None:
+    async with AsyncExitStack() as stack:
+        environment = await opened(stack, browser, httpserver, pages=2)
+        effects = [each for _ in range(3) for each in (await environment.step(environment.actions.parse("click [1]"))).effects]
+    assert [each.kind for each in effects if "opened 2 pages" in each.detail]
+    assert sum(request.path == "/" for request, _ in httpserver.log) <= 2
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_setting_limits_the_requests_of_a_minute(
+    browser: Browser, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MINUTE", 2.0)
+    clock = asyncio.get_running_loop().time
+    async with AsyncExitStack() as stack:
+        began = clock()
+        environment = await opened(stack, browser, httpserver, requests_per_minute=2)
+        for _ in range(3):
+            await environment.step(environment.actions.parse("click [1]"))
+    assert clock() - began >= 2.0, "four requests of two a minute"
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_setting_names_whom_to_ask_in_each_request(browser: Browser, httpserver: HTTPServer) -> None:
+    async with AsyncExitStack() as stack:
+        await opened(stack, browser, httpserver, contact="ops@example.org")
+    assert {request.headers["User-Agent"] for request, _ in httpserver.log} == {user_agent(BrowserConfig(contact="ops@example.org"))}

@@ -67,6 +67,8 @@ class AgentSummary(NamedTuple):
     reruns: int
     judged: int
     """Number of attempts that only the agent itself evaluated. They are in no share."""
+    needs_user: int
+    """Number of attempts that wait for what only a person can do, such as a captcha. They are in no share."""
 
 
 def task_of(id: str) -> str:
@@ -114,6 +116,7 @@ def summarise(agent: str, results: Sequence[Result], rewards: Mapping[str, Rewar
         replays=dict(Counter(each.replay for each in results if each.replay not in ("", "same", "failed"))),
         reruns=sum(each.attempts - 1 for each in results),
         judged=sum(each.status == "judged" for each in results),
+        needs_user=sum(each.status == "needs_user" for each in results),
     )
 
 

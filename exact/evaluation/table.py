@@ -18,6 +18,7 @@ REPLAYS = (
     "replays not the same: in a fresh environment, the committed actions led to another state (drifted) or could not be executed "
     "(refused); the score is that of the state in which the replay ended."
 )
+WAITING = "wait for a person: the page wants what only a person can do, such as a captcha; in no share."
 _COSTS = {
     "actions": "actions", "transitions": "steps", "evaluations": "values", "calls": "calls", "tokens": "tokens", "cost": "$",
     "seconds": "seconds",
@@ -85,6 +86,7 @@ def _success(rows: Sequence[AgentSummary]) -> list[str]:
     rewards = list(dict.fromkeys(name for each in rows for name in each.rewards))
     live, partial = any(each.live for each in rows), any(each.partial for each in rows)
     unanswered, apart = any("answer" in each.missing for each in rows), any(each.replays for each in rows)
+    waiting = any(each.needs_user for each in rows)
     header = ["agent", "success", *(["score"] if partial else []), *(["in the promoted environment"] if live else []), *rewards]
     body = [
         [
@@ -99,6 +101,7 @@ def _success(rows: Sequence[AgentSummary]) -> list[str]:
             failed_cell(each),
             str(each.reruns),
             str(each.judged),
+            *([str(each.needs_user)] if waiting else []),
         ]
         for each in rows
     ]
@@ -113,13 +116,14 @@ def _success(rows: Sequence[AgentSummary]) -> list[str]:
                 "failed",
                 "reruns",
                 "only self-evaluated",
+                *(["wait for a person"] if waiting else []),
             ],
             body,
         ),
         ("unanswered: scored 0 because the task asks for a final answer and none was given. " if unanswered else "")
         + (REPLAYS + " " if apart else "")
         + "failed: ended by an infrastructure failure after all reruns, in no share. reruns: attempts repeated after an infrastructure "
-        "failure; each is in attempts.jsonl. only self-evaluated: no evaluator, in no share.",
+        "failure; each is in attempts.jsonl. only self-evaluated: no evaluator, in no share." + (f" {WAITING}" if waiting else ""),
     ]
 
 

@@ -10,11 +10,14 @@ from exact.errors import AnswerError, EnvironmentFailure, InfrastructureError, M
 from exact.evaluation.folder import BenchFolder, Result
 from exact.evaluation.local import LocalEngine
 from exact.evaluation.output import write_outputs
+from exact.runs.attempt import ending
 from exact.task import Outcome, Score, Task
 from tests.evaluation.toys import WORLD, run, settings, toy_bench
 
 
-async def benchmark(path: Path, error: InfrastructureError | None = None, at: Operation = "evaluate", **more: object) -> BenchFolder:
+async def benchmark(
+    path: Path, error: InfrastructureError | None = None, at: Operation = "evaluate", *, isolated: bool = True, **more: object
+) -> BenchFolder:
     """Run one attempt, in which this error occurs in every try."""
 
     async def wait(operation: Operation) -> None:
@@ -22,7 +25,7 @@ async def benchmark(path: Path, error: InfrastructureError | None = None, at: Op
             raise error
 
     folder = toy_bench(path, settings("mcts", **more), seeds=1, reruns=0)
-    await run(folder, ToyFactory(WORLD, wait=wait))
+    await run(folder, ToyFactory(WORLD, wait=wait, isolated=isolated))
     return folder
 
 
@@ -75,3 +78,13 @@ async def test_a_judge_that_is_out_in_a_replay_is_a_judge(tmp_path: Path, monkey
     assert (only(folder).status, only(folder).missing) == ("failed", "judge")
     write_outputs(folder)
     assert "| 0 | 1 (judge 1) | 0 | 0 |" in (folder.path / "table.md").read_text()
+
+
+async def test_an_attempt_that_waits_for_a_person_is_in_no_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ending, "needs_user", lambda seen: "a captcha")
+    folder = await benchmark(tmp_path / "bench", isolated=False)
+    assert (only(folder).status, only(folder).score) == ("needs_user", None)
+    write_outputs(folder)
+    table, page = (folder.path / "table.md").read_text(), (folder.path / "index.html").read_text()
+    assert "| only self-evaluated | wait for a person |" in table and "| 0 | 0 | 0 | 0 | 1 |" in table
+    assert "Wait for a person" in page and "what only a person can do" in page

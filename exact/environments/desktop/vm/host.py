@@ -26,7 +26,7 @@ BLANK = Task(id="osworld/blank", instruction="", private={"desktop": "{}"})
 """Task of an empty desktop, which desktop_env sets up further."""
 
 
-class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class HostRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of stdin."""
 
     op: str
@@ -51,7 +51,7 @@ async def serve(width: int, height: int) -> None:
             if not line:
                 return
             try:
-                asked = msgspec.json.decode(line, type=Request)
+                asked = msgspec.json.decode(line, type=HostRequest)
                 if asked.op == "save":
                     saved[asked.name] = await desktop.snapshot()
                 elif asked.name in saved:

@@ -21,7 +21,7 @@ _LARGEST = 16 << 20
 """Most bytes of one connection that are sent in one exchange."""
 
 
-class Commanded(Protocol):
+class CommandedGuest(Protocol):
     """A worker whose guest takes the command `streams`: a desktop that serves OSWorld's interface."""
 
     async def command(self, name: str, **arguments: object) -> dict[str, Any]: ...
@@ -32,10 +32,10 @@ class _Exchanged(msgspec.Struct):
     ended: list[str]
 
 
-class Tunnel:
+class PortTunnel:
     """Open ports and the connections through them. Made by `open_tunnel`."""
 
-    def __init__(self, worker: Commanded) -> None:
+    def __init__(self, worker: CommandedGuest) -> None:
         self._worker = worker
         self._ids = count(1)
         self._writers: dict[str, asyncio.StreamWriter] = {}
@@ -113,12 +113,12 @@ class Tunnel:
 
 
 @asynccontextmanager
-async def open_tunnel(worker: Commanded, ports: Sequence[int]) -> AsyncIterator[Tunnel]:
+async def open_tunnel(worker: CommandedGuest, ports: Sequence[int]) -> AsyncIterator[PortTunnel]:
     """Lead free ports of this machine's loopback to ports of a guest while the block runs.
 
     No other call of the worker may be made while there are connections. Raises EnvironmentFailure at the end where the guest was lost.
     """
-    tunnel, servers = Tunnel(worker), list[asyncio.Server]()
+    tunnel, servers = PortTunnel(worker), list[asyncio.Server]()
     pump = asyncio.ensure_future(tunnel.pump())
     try:
         for port in ports:

@@ -130,6 +130,7 @@ def test_an_observation_of_osworld_sets_what_models_see(agent: str, observation:
     """Run the script with a stand-in for `exact`, which prints its arguments, and load the configuration that they make."""
     (tmp_path / "shells").mkdir()
     script = shutil.copy(ROOT / "shells" / f"{agent}_osworld_gpt-4o.sh", tmp_path / "shells")
+    shutil.copy(ROOT / "shells" / "osworld_observation.bash", tmp_path / "shells")
     stand_in = tmp_path / ".venv" / "bin" / "exact"
     stand_in.parent.mkdir(parents=True)
     stand_in.write_text('#!/bin/sh\nprintf "%s\\n" "${EXACT_OSWORLD_OPTIONS-}" "$@"\n')

@@ -71,8 +71,8 @@ def with_open_menus(bus: Accessibility, nodes: Sequence[AccessibleNode], popup: 
         places = _placed(bus, firsts)
         placed = {item.parent for item, box in places.items() if popup(box.x + box.width / 2, box.y + box.height / 2)}
         found = _placed(bus, [item for item in items if item.parent in placed])
+        menus = [item for item in found if item.role == roles.SUBMENU and item.ref not in opened]  # parents may be lied about
         opened |= {item.ref for item in found}
-        menus = [item for item in found if item.role == roles.SUBMENU]
     return [node._replace(states=node.states | roles.SHOWING) if node.ref in opened else node for node in nodes]
 
 

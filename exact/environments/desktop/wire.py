@@ -85,6 +85,13 @@ def message_size(data: bytes | bytearray, at: int) -> int:
 
 def read_message(data: bytes) -> WireMessage:
     """Return a whole message. The body of one that is neither an answer nor an error is left out. Raises ValueError."""
+    try:
+        return _read(data)
+    except (struct.error, LookupError, RecursionError) as error:
+        raise ValueError(f"the bus sent a message that cannot be read ({error})") from error
+
+
+def _read(data: bytes) -> WireMessage:
     _, kind, _, _, _, _, fields = _FIXED.unpack_from(data, 0)
     end = _FIXED.size + fields
     if kind not in (RETURN, ERROR):
@@ -161,7 +168,10 @@ def _array(inner: str) -> Parser:
         if code:
             return list(struct.unpack_from(f"<{size // align}{code}", data, at)), end
         while at < end:
-            value, at = one(data, at)
+            value, after = one(data, at)
+            if after <= at:
+                raise ValueError("the bus sent an array whose items take no bytes")
+            at = after
             found.append(value)
         return found, end
 

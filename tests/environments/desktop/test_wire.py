@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from exact.environments.desktop import wire
 
@@ -56,3 +59,16 @@ def test_an_answer_is_read_as_jeepney_wrote_it(signature: str, body: tuple[Any, 
 def test_another_byte_order_is_refused() -> None:
     with pytest.raises(ValueError, match="another byte order"):
         wire.message_size(b"B" + bytes(20), 0)
+
+
+@settings(max_examples=300)
+@given(data=st.data())
+def test_damaged_messages_are_a_value_error_and_nothing_else(data: st.DataObject) -> None:
+    signature, body = data.draw(st.sampled_from(REPLIES))
+    call = jeepney.new_method_call(jeepney.DBusAddress("/a", "b.c", "d.e"), "F")
+    call.header.serial, call.header.fields[jeepney.HeaderFields.sender] = 77, ":1.9"
+    written = bytearray(jeepney.new_method_return(call, signature, body).serialise(serial=5))
+    for at in data.draw(st.lists(st.integers(16, len(written) - 1), min_size=1, max_size=4)):
+        written[at] = data.draw(st.integers(0, 255))
+    with suppress(ValueError):
+        wire.read_message(bytes(written[: data.draw(st.integers(16, len(written)))]))

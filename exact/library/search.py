@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
@@ -12,6 +11,7 @@ from exact.agents.base import Policy, ValueFunction
 from exact.config import Config, parse
 from exact.environments.base import EnvironmentFactory
 from exact.environments.made import AnyEnvironment, is_environment, opened_factory
+from exact.library.sync import run_sync
 from exact.library.tasks import is_of_suite
 from exact.runs.runner import Runner, create, refuse_reward
 from exact.scratch import scratch
@@ -62,8 +62,8 @@ async def search(
 
 
 def search_sync(environment: AnyEnvironment, **arguments: Any) -> Tree:
-    """Search as `search` does, from code that is not asynchronous."""
-    return asyncio.run(search(environment, **arguments))
+    """Search as `search` does, from code that is not asynchronous. Raises UsageError in a running event loop."""
+    return run_sync(search, environment, **arguments)
 
 
 async def _searched(environments: EnvironmentFactory, agent: Agent, task: Task, config: Config) -> Tree:

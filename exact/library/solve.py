@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +16,7 @@ from exact.errors import UsageError
 from exact.library.agents import AnyAgent, configured, with_seed
 from exact.library.run import Run
 from exact.library.runner import Runner
+from exact.library.sync import run_sync
 from exact.library.tasks import AnyTask, is_of_suite, task_of
 from exact.runs.journal.store import ResultLine
 from exact.runs.runner import OpenEnvironments, check_models, create, refuse_reward
@@ -120,8 +120,8 @@ async def solve(
 
 
 def solve_sync(task: AnyTask, **arguments: Any) -> Solution:
-    """Attempt one task as `solve` does, from code that is not asynchronous."""
-    return asyncio.run(solve(task, **arguments))
+    """Attempt one task as `solve` does, from code that is not asynchronous. Raises UsageError in a running event loop."""
+    return run_sync(solve, task, **arguments)
 
 
 def _given(environments: EnvironmentFactory, task: object) -> AbstractAsyncContextManager[EnvironmentFactory]:

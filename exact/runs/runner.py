@@ -17,7 +17,6 @@ from exact.agents.agent import Agent, build_agent, check_own_parts
 from exact.agents.roles import roles
 from exact.config import CacheConfig, Config, dump, load_recorded
 from exact.deprecated import renamed_arguments, with_simulation
-from exact.environments.backtracking import BacktrackingFactory
 from exact.environments.base import EnvironmentFactory
 from exact.environments.process.stderr import log_stderr_to
 from exact.errors import EnvironmentFailure, InfrastructureError, UsageError
@@ -204,6 +203,8 @@ class Runner:
             with use_fence_key(state.opened.fences):
                 opened: EnvironmentFactory = agent.informed_factory(environments)
                 if self.config.search.algorithm == "explorer":
+                    from exact.environments.backtracking import BacktrackingFactory
+
                     opened = BacktrackingFactory(opened)
                 yield Attempt(
                     task=task, config=self.config, agent=agent, environments=opened, state=state,

@@ -16,6 +16,8 @@ from typing import Self
 
 _LITTLE = 2**18
 """Free bytes below which a disk counts as full."""
+_LONG_NAME = 200
+"""Maximum characters of an unknown name that an error repeats and looks for a near one of."""
 
 
 class ExactError(Exception):
@@ -123,6 +125,7 @@ def unknown(what: str, name: str, valid: Iterable[str], *, where: str = "", way_
     what: kind of name. where: the file or text that named it. way_out: appended to the message.
     """
     names = sorted(valid)
+    name = name if len(name) <= _LONG_NAME else f"{name[:_LONG_NAME]}..."
     ends = {each.rpartition("/")[2]: each for each in reversed(names)}
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     near = near or [ends[each] for each in difflib.get_close_matches(name, ends, n=1, cutoff=0.6)]

@@ -60,3 +60,7 @@ def test_an_unknown_name_error_says_where_it_was_written(where: str, told: str) 
 def test_a_name_without_its_suite_finds_the_nearest_task() -> None:
     assert "did you mean 'toy/maze'?" in str(unknown("task", "mase", ["toy/maze", "toy/form"]))
     assert "did you mean 'miniwob/click-test'?" in str(unknown("task", "click-tset", ["miniwob/click-test", "miniwob/click-tab"]))
+
+
+def test_an_unknown_name_of_any_length_is_repeated_at_its_beginning_only() -> None:
+    assert len(str(unknown("suite", "x" * 3_000_000, ["miniwob"]))) < 300

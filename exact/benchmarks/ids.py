@@ -8,7 +8,10 @@ from exact.errors import UsageError
 
 MOST_SEEDS = 10_000
 """Largest number of seeds that one pattern may name."""
-_SEEDS = re.compile(r"seed=(\d+(?:\.\.\d+)?(?:,\d+(?:\.\.\d+)?)*)")
+LONGEST = 1_000
+"""Maximum characters of an id or a pattern."""
+_SEED = r"[0-9]{1,15}"
+_SEEDS = re.compile(rf"seed=({_SEED}(?:\.\.{_SEED})?(?:,{_SEED}(?:\.\.{_SEED})?)*)")
 
 
 def split(id: str) -> tuple[str, int]:
@@ -21,6 +24,8 @@ def split(id: str) -> tuple[str, int]:
 
 def split_pattern(pattern: str) -> tuple[str, list[int]]:
     """Return a pattern without its seeds, and the seeds in the order written (`[0]` where absent). Raises UsageError."""
+    if len(pattern) > LONGEST:
+        raise UsageError(f"the task id {pattern[:40]!r}... has {len(pattern)} characters: write at most {LONGEST}")
     name, has_query, query = pattern.partition("?")
     if not has_query:
         return name, [0]

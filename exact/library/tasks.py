@@ -10,6 +10,8 @@ from exact.task import Task
 
 AnyTask = Task | str
 """A task, or the id of a benchmark's task."""
+_LONGEST_URL, _LONGEST_INSTRUCTION = 2**16, 100_000
+"""Maximum characters of an address and of an instruction that are given as arguments."""
 
 
 def task_of(given: AnyTask, *, own: bool = True) -> Task:
@@ -34,7 +36,10 @@ def task_of(given: AnyTask, *, own: bool = True) -> Task:
 
 
 def page_task(url: str, instruction: str) -> Task:
-    """Return the task of following an instruction from a page on. Raises UsageError where the address is no web page's."""
+    """Return the task of following an instruction from a page on. Raises UsageError where one of them is none, or too long."""
+    for name, given, longest in (("url", url, _LONGEST_URL), ("instruction", instruction, _LONGEST_INSTRUCTION)):
+        if len(given) > longest:
+            raise UsageError(f"the {name} has {len(given)} characters: write at most {longest}")
     if not is_web(url):
         raise UsageError(f"invalid url {url!r}: write a web address such as https://host/path")
     if not instruction.strip():

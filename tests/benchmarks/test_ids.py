@@ -37,3 +37,10 @@ def test_a_span_of_no_seeds_or_too_many_is_refused(query: str) -> None:
 def test_an_id_with_two_seeds_is_refused() -> None:
     with pytest.raises(UsageError, match="names 2 seeds"):
         split("a/b?seed=1..2")
+
+
+@pytest.mark.parametrize("pattern", ["a/" + "[" * 100_000, "a/b?seed=" + "9" * 5_000, "a/b?seed=1.." + "9" * 22, "a/b?seed=\u0663"])
+def test_a_pattern_of_any_length_and_digits_is_refused_in_one_short_line(pattern: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        split_pattern(pattern)
+    assert len(str(refused.value)) < 300 and "write" in str(refused.value)

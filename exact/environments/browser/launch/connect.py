@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from exact.config import BrowserConfig
+from exact.environments.browser.launch.devtools import no_browser, shown, websocket_of
 from exact.environments.browser.launch.driver import start_driver
 from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.network.interceptor import RequestInterceptor
@@ -16,7 +17,7 @@ from exact.environments.browser.network.recording import recording_of
 from exact.environments.browser.page.downloads import LocalDownloadStore
 from exact.environments.sites.accounts import value_of
 from exact.errors import EnvironmentFailure, UsageError
-from exact.safety import origin, split_url
+from exact.safety import origin
 from exact.scratch import scratch
 
 if TYPE_CHECKING:
@@ -44,22 +45,25 @@ async def connect(config: BrowserConfig, hosts: Mapping[str, str]) -> AsyncItera
     if hosts:
         raise UsageError(f"browser.cdp_url: a running browser cannot be told where {next(iter(hosts))} is: let exact start the browser")
     address = value_of("browser.cdp_url", config.cdp_url, os.environ)
+    endpoint = await websocket_of(address, seconds=_CONNECT_SECONDS)
     async with AsyncExitStack() as last:
         folder = last.enter_context(scratch("browser"))
         playwright = await last.enter_async_context(start_driver())
         try:
             browser = await playwright.chromium.connect_over_cdp(
-                address, no_defaults=True, artifacts_dir=folder / "artifacts", timeout=_CONNECT_SECONDS * 1000
+                endpoint, no_defaults=True, artifacts_dir=folder / "artifacts", timeout=_CONNECT_SECONDS * 1000
             )
+            last.push_async_callback(_disconnect, browser)
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                cdp = await browser.new_browser_cdp_session()
+                interceptor = RequestInterceptor(cdp, recording_of(config.recording), shared=True)
+                await interceptor.start()
         except Error as error:
-            reason = str(error).strip().splitlines()[0].removeprefix("BrowserType.connect_over_cdp: ").replace(address, _shown(address))
-            raise EnvironmentFailure(
-                f"no browser answers at browser.cdp_url {_shown(address)}: {reason}: start one with --remote-debugging-port=9222"
+            raise no_browser(
+                address, str(error).strip().removeprefix("BrowserType.connect_over_cdp: ").replace(endpoint, shown(endpoint))
             ) from error
-        last.push_async_callback(_disconnect, browser)
-        cdp = await browser.new_browser_cdp_session()
-        interceptor = RequestInterceptor(cdp, recording_of(config.recording), shared=True)
-        await interceptor.start()
+        except TimeoutError as error:
+            raise no_browser(address, f"no answer within {_CONNECT_SECONDS:g} s") from error
         await asyncio.to_thread((folder / "downloads").mkdir)
         try:
             store = LocalDownloadStore(str(folder / "downloads"), cdp)
@@ -104,9 +108,3 @@ async def _disconnect(browser: PlaywrightBrowser) -> None:
     with suppress(Error, TimeoutError):
         async with asyncio.timeout(_CLOSE_SECONDS):
             await browser.close()
-
-
-def _shown(address: str) -> str:
-    """Return an address without the path and query, which may hold a token of a hosted browser."""
-    parts = split_url(address)
-    return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}" if parts.hostname else "(not an address)"

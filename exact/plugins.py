@@ -23,6 +23,8 @@ _trusted = set[str]()
 """Names that a configuration of the user's holds, or a run folder that the user signed."""
 _recorded = set[str]()
 """Names that were read from run folders that nobody here signed."""
+_shipped = dict[str, Path]()
+"""Files that another machine sent, by the place in a plug-in's name."""
 
 
 def trust(names: Iterable[str]) -> None:
@@ -33,6 +35,11 @@ def trust(names: Iterable[str]) -> None:
 def distrust(names: Iterable[str]) -> None:
     """Note names that a stranger's run folder holds. They are not run unless they are trusted."""
     _recorded.update(filter(is_plugin, names))
+
+
+def use_shipped(files: Mapping[str, Path]) -> None:
+    """Read the code of plug-ins from these files, by the place in their name `place:attribute`: they came from another machine."""
+    _shipped.update(files)
 
 
 def is_plugin(kind: str) -> bool:
@@ -101,7 +108,7 @@ def attribute(key: str, kind: str, group: str) -> Any:
     if kind in _recorded and kind not in _trusted:
         raise UsageError(f"{key}: the run names code, {kind}, which is not run unasked: if you trust the run: exact trust RUN")
     place, _, name = kind.rpartition(":")
-    module = load_file(key, Path(place).absolute()) if place.endswith(".py") else _module(key, place)
+    module = load_file(key, _shipped.get(place) or Path(place).absolute()) if place.endswith(".py") else _module(key, place)
     if not callable(found := getattr(module, name, None)):
         raise UsageError(f"{key}: {place} has no {name!r} that can be called: write module:attribute")
     return found

@@ -27,6 +27,9 @@ DECLARED = ("services", "hosts", "outside", "browser", "evaluate", "geolocation"
 _IN_BROWSER = frozenset({"miniwob", "webarena", "webarena_verified", "visualwebarena", "trac", "wagtail"})
 """Suites whose environments are browsers of this package."""
 
+_ON_DESKTOPS = frozenset({"desktop", "osworld"})
+"""Suites whose environments are desktops."""
+
 Notify = Callable[[str], None]
 
 
@@ -45,6 +48,19 @@ def environment_kind(task: Task, *, benchmark: bool = True) -> str:
 
     suite = registry.suite_of(task)
     return json.dumps([suite.name, suite.kind(task) if isinstance(suite, MixedSuite) else "", *declared])
+
+
+def resource_of(task: Task, *, benchmark: bool = True) -> str:
+    """Return what an attempt at a task takes of a machine: `browser`, `desktop`, or `cpu` for environments that are programs.
+
+    Raises UsageError where `benchmark` is set and no suite has the task.
+    """
+    if not benchmark:
+        return "cpu" if own_environment(task) else "browser"
+    from exact.benchmarks import registry
+
+    name = registry.suite_of(task).name
+    return "desktop" if name in _ON_DESKTOPS else "browser" if name in _IN_BROWSER or name == "browsergym" else "cpu"
 
 
 def check_environments(tasks: Iterable[Task], config: Config, *, benchmark: bool = True) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import shlex
 import signal
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from exact.cli.bench_engine import ResourceLimits, fitting, memory_limit, open_engine
+from exact.cli.bench_engine import ResourceLimits, fitting, memory_limit, needs_of, open_engine
 from exact.cli.bench_plan import add_session, check_fixed, check_same, create
 from exact.cli.completion import complete_tasks
 from exact.cli.terminal import echo
@@ -23,6 +24,7 @@ from exact.counted import counted
 from exact.errors import UsageError
 
 if TYPE_CHECKING:
+    from exact.evaluation.engine import Engine
     from exact.evaluation.folder import BenchFolder, Result
     from exact.evaluation.summary import Reward
 
@@ -77,7 +79,15 @@ def _renamed(new: str) -> Callable[[click.Context, click.Parameter, str | None],
     type=click.Choice(["local", "ray"]),
     default="local",
     show_default=True,
-    help="Run the attempts in this process, or in processes on Ray.",
+    help="Run the attempts in this process, or as tasks of Ray.",
+)
+@click.option(
+    "--address",
+    metavar="ADDRESS",
+    help="Cluster of Ray: auto, HOST:PORT or ray://HOST:PORT. Default: $RAY_ADDRESS, else a Ray on this machine alone.",
+)
+@click.option(
+    "--needs", multiple=True, metavar="NAME=AMOUNT", help="Resource of a node of Ray that each attempt takes too: gpu=0.25. Repeatable."
 )
 @click.option(
     "--reruns",
@@ -104,7 +114,7 @@ def bench(
     suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], own_budgets: bool,
     overrides: tuple[str, ...], parallel: int | None, memory: float | None, cores: float | None, environments: int | None, engine: str,
     reruns: int, hang: float, allow_same_task: bool, out: Path | None, resume: bool, reports: bool, png: bool, as_json: bool,
-    strict_nltk: bool, money: float | None,
+    strict_nltk: bool, money: float | None, address: str | None, needs: tuple[str, ...],
 ) -> int:  # fmt: skip
     """Run several agents on a suite at equal budgets and compare them.
 
@@ -120,6 +130,9 @@ def bench(
 
     if engine == "ray" and not find_spec("ray"):
         raise UsageError("Ray is not installed: run `pip install 'exact-agent[ray]'`, or use the local engine")
+    if engine == "local" and (address or needs):
+        raise UsageError(f"{'--address' if address else '--needs'} has no effect without --engine ray: add it")
+    resources = needs_of(needs)
     if resume:
         if out is None:
             raise UsageError("--resume requires --out: give the folder of the benchmark")
@@ -133,13 +146,17 @@ def bench(
         check_same(folder, suite, agents, seeds)
     else:
         overrides += ("models.strict_nltk=true",) * strict_nltk
-        folder = create(suite, agents, seeds, budget, own_budgets, overrides, reruns, allow_same_task, out, money)
+        folder = create(
+            suite, agents, seeds, budget, own_budgets, overrides, reruns, allow_same_task, out, money, elsewhere=engine == "ray"
+        )
     bounds = ResourceLimits(memory=memory, cores=cores, environments=environments, hang=hang)
-    parallel = fitting(folder, parallel or os.cpu_count() or 1, environments)
+    if engine == "local":
+        fitting(folder, parallel or 1, environments)
     if resume:
         add_session(folder)
     try:
-        results = asyncio.run(_run(folder, engine, parallel, bounds, as_json=as_json, money=money))
+        opening = partial(open_engine, folder, engine, parallel, bounds, address=address, needs=resources)
+        results = asyncio.run(_run(folder, opening, bounds, as_json=as_json, money=money))
     except (KeyboardInterrupt, asyncio.CancelledError):
         echo(f"exact: interrupted; resume with: exact bench --resume --out {folder.path}", err=True)
         return 130
@@ -172,7 +189,12 @@ def _way_on(failed: list[Result], path: Path) -> str:
 
 
 async def _run(
-    folder: BenchFolder, engine: str, parallel: int, bounds: ResourceLimits, *, as_json: bool, money: float | None
+    folder: BenchFolder,
+    opening: Callable[[], AbstractAsyncContextManager[tuple[Engine, int]]],
+    bounds: ResourceLimits,
+    *,
+    as_json: bool,
+    money: float | None,
 ) -> list[Result]:
     import msgspec
 
@@ -202,7 +224,7 @@ async def _run(
     learned = {agent: folder.agent(agent)[1].reflection for agent in folder.plan.agents}
     rounds = {agent: max(1, each.round) for agent, each in learned.items() if each.kind != "none"}
     capacity = Capacity(PoolLimits(memory=memory_limit(bounds.memory)), measure_usage, loop.time)
-    async with open_engine(folder, engine, parallel, bounds) as made:
+    async with opening() as (made, parallel):
         return await Schedule(
             folder=folder, engine=made, parallel=parallel, capacity=capacity, money=cap, rounds=rounds, finished=finished, notify=notify
         ).run()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from exact.cli.terminal import echo
+from exact.counted import counted
 from exact.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,31 +32,47 @@ class ResourceLimits(NamedTuple):
 
 
 @contextlib.asynccontextmanager
-async def open_engine(folder: BenchFolder, engine: str, parallel: int, bounds: ResourceLimits) -> AsyncIterator[Engine]:
-    if engine == "ray":
-        from functools import partial
+async def open_engine(
+    folder: BenchFolder, engine: str, parallel: int | None, bounds: ResourceLimits, *, address: str | None, needs: Mapping[str, float]
+) -> AsyncIterator[tuple[Engine, int]]:
+    """Yield the engine, and how many attempts run at once: `parallel`, or as many as this machine or the cluster has room for.
 
-        from exact.benchmarks.open import environment_kind
-        from exact.evaluation.ray_engine import RayEngine
+    `needs`: resources that each attempt takes of a node of Ray beside a browser or a desktop.
+    """
+    if engine == "local":
+        parallel = fitting(folder, parallel or os.cpu_count() or 1, bounds.environments)
+        async with local_engine(folder, parallel, bounds) as local:
+            yield local, parallel
+        return
+    from functools import partial
 
+    from exact.benchmarks.open import environment_kind, resource_of
+    from exact.evaluation.remote.cluster import KINDS, connected, room
+    from exact.evaluation.remote.engine import RayEngine
+
+    benchmark, here = not folder.plan.own, float(parallel or os.cpu_count() or 1)
+    with connected(address, dict.fromkeys(KINDS, here)) as ray:
+        wanted = {task.id: {resource_of(task, benchmark=benchmark): 1.0, **needs} for task in folder.plan.tasks}
+        parallel = fitting(folder, parallel or max(1, min(room(ray, each) for each in wanted.values())), bounds.environments)
         async with RayEngine(
             folder.path,
-            lanes=parallel,
             hang=bounds.hang,
-            make=f"{__name__}:lane_engine",
+            make=f"{__name__}:worker_engine",
             arguments=(parallel, bounds.cores, bounds.environments),
-            key=partial(environment_kind, benchmark=not folder.plan.own),
-        ) as lanes:
-            yield lanes
-        return
-    async with local_engine(folder, parallel, bounds) as local:
-        yield local
+            key=partial(environment_kind, benchmark=benchmark),
+            needs=lambda task: wanted[task.id],
+        ) as remote:
+            if faults := await remote.faults([dict(each) for each in {tuple(needs.items()) for needs in wanted.values()}]):
+                for fault in faults:
+                    echo(f"exact: {fault}", err=True)
+                raise UsageError(f"{counted(len(faults), 'fault')} of the cluster, and no attempt was started: remove them, then --resume")
+            yield remote, parallel
 
 
-def lane_engine(folder: BenchFolder, lanes: int, cores: float | None, environments: int | None) -> LocalEngine:
-    """Return the engine of one of `lanes`, with its part of the limits. The process that started the lanes detects hangs."""
-    part = ResourceLimits(cores=cores and cores / lanes, environments=environments and max(1, environments // lanes))
-    return local_engine(folder, 1, part, share=1 / lanes)
+def worker_engine(folder: BenchFolder, processes: int, cores: float | None, environments: int | None) -> LocalEngine:
+    """Return the engine of one of several processes on Ray, with its part of the limits. The process that started them detects hangs."""
+    part = ResourceLimits(cores=cores and cores / processes, environments=environments and max(1, environments // processes))
+    return local_engine(folder, 1, part, share=1 / processes)
 
 
 def local_engine(folder: BenchFolder, parallel: int, bounds: ResourceLimits, *, share: float = 1.0) -> LocalEngine:
@@ -109,3 +127,17 @@ def memory_limit(gib: float | None) -> int | None:
         line = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable"))
         return int(int(line.split()[1]) * 1024 * 0.8)
     return None
+
+
+def needs_of(words: Iterable[str]) -> dict[str, float]:
+    """Parse resources of a node such as `gpu=0.25`. Raises UsageError."""
+    found = {}
+    for word in words:
+        name, _, amount = word.partition("=")
+        try:
+            found[name] = float(amount)
+        except ValueError:
+            found[name] = -1.0
+        if not name or not 0 < found[name] < float("inf"):
+            raise UsageError(f"--needs {word}: write a resource that nodes declare and an amount, such as gpu=0.25")
+    return found

@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 
 def create(
     suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], unequal: bool, overrides: tuple[str, ...],
-    reruns: int, same_task: bool, out: Path | None, money: float | None,
+    reruns: int, same_task: bool, out: Path | None, money: float | None, *, elsewhere: bool = False,
 ) -> BenchFolder:  # fmt: skip
-    """Create a benchmark. Every wrong argument is reported before anything is written."""
+    """Create a benchmark. Every wrong argument is reported before anything is written.
+
+    `elsewhere`: attempts run on other machines, which are asked themselves for keys and browsers.
+    """
     from exact.benchmarks import registry
     from exact.benchmarks.open import check_environments
     from exact.cli.task_files import are_task_files
@@ -51,14 +54,15 @@ def create(
         require_equal_judges(configs)
     for config in configs:
         algorithm(config.search)
-        check_models(config)
+        check_models(config, keys=not elsewhere)
         if config.value.kind == "reward":
             refuse_reward(tasks, benchmark=not own)
         if config.models.strict_nltk:
             from exact.benchmarks.webarena.word_tokenize import word_tokenize
 
             word_tokenize()
-        check_environments(tasks, config, benchmark=not own)
+        if not elsewhere:
+            check_environments(tasks, config, benchmark=not own)
     session = _session()
     plan = Plan(
         suite=" ".join(_named(suite, own)) + (f" seeds {seeds}" if seeds else ""),

@@ -22,7 +22,7 @@ from exact.evaluation.replay import finished_state, replay
 from exact.models.base import ChatModel
 from exact.runs.journal.events import AnyEvent
 from exact.runs.journal.state import AttemptState
-from exact.runs.journal.store import ResultLine
+from exact.runs.journal.store import ResultLine, RunFolder
 from exact.runs.runner import Runner
 from exact.task import Task
 
@@ -90,7 +90,7 @@ class LocalEngine:
 
     async def attempt(self, agent: str, task: Task) -> ResultLine:
         """Implement Engine."""
-        await asyncio.to_thread(self._forget, agent, task)
+        await asyncio.to_thread(set_aside, *self._folder.agent(agent), task)
         self._beats[agent, task.id] = asyncio.get_running_loop().time()
         attempt = asyncio.ensure_future(self._sessions[agent](task))
         try:
@@ -114,13 +114,6 @@ class LocalEngine:
                 return await replay(environments, task, state, run.blobs)
         except TimeoutError:
             raise Hung(self._hang or 0.0) from None
-
-    def _forget(self, agent: str, task: Task) -> None:
-        """Rename the journal of an oracle, which cannot be resumed: the scores that it saw were kept in the ended process only."""
-        run, config = self._folder.agent(agent)
-        journal = run.task_folder(task) / "journal.jsonl"
-        if config.value.kind == "oracle" and journal.exists():
-            journal.replace(journal.with_name(f"journal.{len(list(journal.parent.glob('journal.*.jsonl'))) + 1}.jsonl"))
 
     def _remaining(self, agent: str, task: Task) -> float | None:
         """Return the seconds until a silent attempt counts as hung; None for no limit."""
@@ -160,6 +153,13 @@ class LocalEngine:
     async def _share(self, agent: str, task: Task) -> AsyncIterator[EnvironmentFactory]:
         async with self._environments[agent].at(task, f"{agent} {task.id}") as environments:
             yield environments
+
+
+def set_aside(run: RunFolder, config: Config, task: Task) -> None:
+    """Rename the journal of an oracle, which cannot be resumed: the scores that it saw were kept in the ended process only."""
+    journal = run.task_folder(task) / "journal.jsonl"
+    if config.value.kind == "oracle" and journal.exists():
+        journal.replace(journal.with_name(f"journal.{len(list(journal.parent.glob('journal.*.jsonl'))) + 1}.jsonl"))
 
 
 def environments_wanted(config: Config) -> int:

@@ -9,7 +9,7 @@ import msgspec
 
 from exact.config import ModelConfig, ModelsConfig
 from exact.models.base import ChatModel
-from exact.models.providers import Endpoint, Provider, api_of, providers, serving
+from exact.models.providers import Endpoint, Provider, api_of, providers, serving, without_keys
 from exact.models.roles import model_for
 from exact.plugins import is_plugin, is_registered, make_plugin
 
@@ -42,11 +42,14 @@ class RateLimiters:
 class Models:
     """The models of all roles, each opened on first use."""
 
-    def __init__(self, config: ModelsConfig, *, folder: Path | None = None, limiters: RateLimiters | None = None) -> None:
+    def __init__(
+        self, config: ModelsConfig, *, folder: Path | None = None, limiters: RateLimiters | None = None, keys: bool = True
+    ) -> None:
         """Open the cache. `folder` holds it unless its path is configured; `limiters` are shared with others that use the same endpoints.
 
-        Raises UsageError.
+        `keys`: whether keys must be in the environment; without them no model is asked. Raises UsageError.
         """
+        self._keys = keys
         self._config, self._known = config, providers(config.providers)
         self._opened: dict[bytes, Any] = {}
         self._limiters = limiters or RateLimiters()
@@ -67,7 +70,7 @@ class Models:
         elif key not in self._opened:
             from exact.models.openai import OpenAIModel
 
-            provider = serving(config, self._known)
+            provider = serving(config, self._known) if self._keys else without_keys(serving(config, self._known))
             api = api_of(config, provider)
             self._opened[key] = self._cached(OpenAIModel(config, provider=provider, limiters=self._limiters), config, api)
         model: ChatModel = self._opened[key]

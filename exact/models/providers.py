@@ -161,6 +161,12 @@ def serving(config: ModelConfig, known: Mapping[str, Provider] | None = None) ->
     return msgspec.structs.replace(provider, endpoints=endpoints)
 
 
+def without_keys(provider: Provider) -> Provider:
+    """Return a provider whose endpoints need no key, to check a configuration where no model is asked."""
+    endpoints = tuple(msgspec.structs.replace(each, api_key_env="") for each in provider.endpoints)
+    return msgspec.structs.replace(provider, endpoints=endpoints, api_key_env="", token="")
+
+
 def _filled(url: str, provider: str) -> str:
     def value(match: re.Match[str]) -> str:
         found = os.environ.get(match[1], "")

@@ -168,15 +168,15 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
 class ScriptedServer:
     """Serves `POST .../chat/completions`, `.../responses`, `.../messages`, `.../classify`, `.../embeddings` and `GET .../models`.
 
-    It does so on loopback as long as its context lasts. The native APIs give one choice a request: the number of the sample is that of
-    the times that a question came before.
+    It does so as long as its context lasts, on loopback or at another address of this machine. The native APIs give one choice a request:
+    the number of the sample is that of the times that a question came before.
 
     `async with ScriptedServer(answers) as server: ... server.base_url`. Leaving it, also by being cancelled, closes all connections
     and leaves no task behind.
     """
 
-    def __init__(self, answers: Answers, *, faults: Faults = lambda question, times: None) -> None:
-        self._answers, self._faults = answers, faults
+    def __init__(self, answers: Answers, *, faults: Faults = lambda question, times: None, host: str = "127.0.0.1") -> None:
+        self._answers, self._faults, self._host = answers, faults, host
         self._came: Counter[tuple[str, int | None]] = Counter()
         self._open: set[asyncio.Task[Any]] = set()
         self._server: asyncio.Server | None = None
@@ -211,7 +211,7 @@ class ScriptedServer:
         return f"http://{host}:{port}/v1"
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=2048)
+        self._server = await asyncio.start_server(self._connected, self._host, 0, backlog=2048)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

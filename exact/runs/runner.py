@@ -271,13 +271,16 @@ def open_models(config: Config, models: Models) -> dict[str, ChatModel]:
     return found
 
 
-def check_models(config: Config) -> None:
-    """Check that a configuration's models open and that its parts and packages are there, without a call or a file. Raises UsageError."""
+def check_models(config: Config, *, keys: bool = True) -> None:
+    """Check that a configuration's models open and that its parts and packages are there, without a call or a file.
+
+    `keys`: whether keys must be in this machine's environment. Raises UsageError.
+    """
     from exact.models.open import Models
 
     check_own_parts(config)
     check_memory(config)
-    open_models(config, Models(msgspec.structs.replace(config.models, cache=CacheConfig())))
+    open_models(config, Models(msgspec.structs.replace(config.models, cache=CacheConfig()), keys=keys))
 
 
 def create(path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bool = True) -> RunFolder:

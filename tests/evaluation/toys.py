@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import os
 import time
 from collections.abc import AsyncIterator, Callable
@@ -68,35 +70,37 @@ def toy_engine(
 
 
 async def run(
-    folder: BenchFolder, environments: ToyFactory | None = None, *, parallel: int = 3, hang: float | None = None, **more: object
-) -> Schedule:
+    folder: BenchFolder, environments: ToyFactory | None = None, *, parallel: int = 3, hang: float | None = None, learns: bool = False,
+    **more: object,
+) -> Schedule:  # fmt: skip
     """Run the attempts that are left of a benchmark."""
-    async with toy_engine(folder, environments or ToyFactory(WORLD), hang=hang) as engine:
+    reflector = BuiltinReflector() if learns else None
+    async with toy_engine(folder, environments or ToyFactory(WORLD), hang=hang, reflector=reflector) as engine:
         schedule = Schedule(folder=folder, engine=engine, parallel=parallel, **more)  # type: ignore[arg-type]
         await schedule.run()
         return schedule
 
 
-def lane(folder: BenchFolder) -> LocalEngine:
-    """Return the engine of a lane of Ray."""
+def worker(folder: BenchFolder) -> LocalEngine:
+    """Return the engine of a process on Ray."""
     return toy_engine(folder, ToyFactory(WORLD))
 
 
-def learning(name: str, memory: Path) -> Config:
-    """Return the settings of an agent that writes reflections to a shared memory."""
-    kept = {"kind": "builtin", "memory": str(memory), "threshold": 0.05, "signals": ["edge"], "most": 9}
+def learning(name: str, memory: Path, *, round: int = 0) -> Config:
+    """Return the settings of an agent that writes reflections to a memory."""
+    kept = {"kind": "builtin", "memory": str(memory), "threshold": 0.05, "signals": ["edge"], "most": 9, "round": round}
     return parse({"name": name, "search": {"algorithm": "mcts", "iterations": 6, "k": 4}, "reflection": kept, "limits": {"actions": 4}})
 
 
-def learning_lane(folder: BenchFolder) -> LocalEngine:
+def learning_worker(folder: BenchFolder) -> LocalEngine:
     return toy_engine(folder, ToyFactory(WORLD), reflector=BuiltinReflector())
 
 
-def blocking_lane(folder: BenchFolder) -> LocalEngine:
-    """Return the engine of a lane whose process blocks in its first step, so that only a kill ends it."""
+def blocking_worker(folder: BenchFolder, marks: str) -> LocalEngine:
+    """Return the engine of a process that blocks in its first step, so that only a kill ends it; only where `marks` has no mark."""
 
     async def wait(operation: Operation) -> None:
-        mark = folder.path / "stood still"
+        mark = Path(marks) / "stood still"
         if operation == "step" and not mark.exists():
             mark.touch()
             time.sleep(3600)  # noqa: ASYNC251 - this is what hangs
@@ -104,20 +108,22 @@ def blocking_lane(folder: BenchFolder) -> LocalEngine:
     return toy_engine(folder, ToyFactory(WORLD, wait=wait))
 
 
-def dying_lane(folder: BenchFolder) -> LocalEngine:
-    """Return the engine of a lane whose process exits in its first step, as if out of memory."""
+def dying_worker(folder: BenchFolder, marks: str) -> LocalEngine:
+    """Return the engine of a process that exits in its fourth step, as if out of memory; only where `marks` has no mark."""
+    steps = itertools.count(1)
 
     async def wait(operation: Operation) -> None:
-        mark = folder.path / "died"
-        if operation == "step" and not mark.exists():
+        mark = Path(marks) / "died"
+        if operation == "step" and next(steps) == 4 and not mark.exists():
             mark.touch()
+            await asyncio.sleep(1.5)  # the journal is on its way
             os._exit(9)
 
     return toy_engine(folder, ToyFactory(WORLD, wait=wait))
 
 
-def broken_lane(folder: BenchFolder) -> LocalEngine:
-    """Return the engine of a lane whose attempts all raise an error of a user's code."""
+def broken_worker(folder: BenchFolder) -> LocalEngine:
+    """Return the engine of a process whose attempts all raise an error of a user's code."""
 
     async def wait(operation: Operation) -> None:
         if operation == "step":

@@ -1,0 +1,62 @@
+"""The cluster: a Ray on this machine alone, or nodes that run already; and what they hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from exact.errors import UsageError
+
+KINDS = ("browser", "desktop")
+"""Resources that nodes declare: how many attempts with a browser, and with a desktop, they run at once."""
+
+
+def ray_module() -> Any:
+    """Return Ray's module. Raises UsageError where it is not installed."""
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError as error:
+        raise UsageError("Ray is not installed: run `pip install 'exact-agent[ray]'`, or use the local engine") from error
+    return ray
+
+
+@contextmanager
+def connected(address: str | None, here: Mapping[str, float]) -> Iterator[Any]:
+    """Yield Ray, connected while the block runs. A connection that this process has already is used, and stays.
+
+    `address`: `auto`, `ray://HOST:PORT` or `HOST:PORT`; None for $RAY_ADDRESS, and without it for a Ray on this machine alone, which
+    declares the resources of `here`. Raises UsageError where no cluster is reached.
+    """
+    ray, address = ray_module(), address or os.environ.get("RAY_ADDRESS")
+    if ray.is_initialized():
+        yield ray
+        return
+    if address is None:
+        ray.init(include_dashboard=False, log_to_driver=False, resources=dict(here))
+    else:
+        try:
+            ray.init(address=address, log_to_driver=False)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            text = " ".join(str(error).split())[:200]
+            raise UsageError(f"no cluster at {address} ({text}): start one with `exact cluster up`, or give another --address") from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def room(ray: Any, needs: Mapping[str, float]) -> int:
+    """Return how many attempts that need this much the cluster runs at once, on all nodes together."""
+    return sum(holds(node["Resources"], needs) for node in ray.nodes() if node["Alive"])
+
+
+def holds(held: Mapping[str, float], needs: Mapping[str, float]) -> int:
+    """Return how many attempts one node runs at once."""
+    return int(min(held.get(_NAMES.get(name, name), 0.0) / amount for name, amount in needs.items()))
+
+
+_NAMES = {"cpu": "CPU", "gpu": "GPU", "memory": "memory"}
+"""Ray's names of resources."""

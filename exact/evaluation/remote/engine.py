@@ -1,0 +1,209 @@
+"""The engine that runs attempts on Ray: one Ray task a search, on any node that holds what the search needs.
+
+Nothing but this process writes the benchmark's folder. An attempt's journal arrives here while it runs, so that an attempt whose node was
+lost goes on elsewhere from the last event that arrived.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from exact.errors import InfrastructureError, JournalError
+from exact.evaluation.engine import Hung
+from exact.evaluation.folder import BenchFolder, Replay
+from exact.evaluation.local import set_aside
+from exact.evaluation.remote.cluster import ray_module
+from exact.evaluation.remote.delivery import Incoming, Item
+from exact.evaluation.remote.mailbox import Mailbox
+from exact.evaluation.remote.memory import CarriedMemory, carried_memories
+from exact.evaluation.remote.parcel import Cargo, Parcel, What
+from exact.evaluation.remote.preflight import preflight
+from exact.evaluation.remote.worker import raised, work
+from exact.runs.journal.store import ResultLine
+from exact.task import Task
+
+LOOK, GRACE = 1.0, 20.0
+"""Seconds between two checks of whether an attempt is heard of; seconds in which what an ended attempt has sent must arrive."""
+HEAD = {"node:__internal_head__": 0.001}
+"""Resource of the head node only, where the mailbox is."""
+Needs = Callable[[Task], Mapping[str, float]]
+"""Returns what a node gives an attempt at a task: amounts of `cpu`, `gpu` and of resources that nodes declare, such as `browser`."""
+
+
+@dataclass(eq=False)
+class _Delivery:
+    """What has come from one attempt."""
+
+    incoming: Incoming | None
+    batches: int = 0
+    heard: float | None = None
+    """Time of the last batch; None while the attempt waits for a node."""
+    node: str = ""
+    failed: JournalError | None = None
+    came: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def take(self, items: Sequence[Item]) -> None:
+        """Write a batch, in another thread."""
+        try:
+            if self.incoming is not None and self.failed is None:
+                self.incoming.take(items)
+        except JournalError as error:
+            self.failed = error
+
+
+class RayEngine:
+    """An async context manager that runs attempts as tasks of Ray. Raises UsageError where Ray is not installed."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        hang: float | None,
+        make: str,
+        arguments: tuple[object, ...] = (),
+        key: Callable[[Task], str] = lambda task: task.id,
+        needs: Needs = lambda task: {},
+    ) -> None:
+        """Initialize an engine on a benchmark, for a Ray that this process is connected to.
+
+        `make` is the `module:function` that makes a local engine there from a BenchFolder and `arguments`. `key` is equal for tasks that
+        share environments. `hang`: seconds of silence; None for no limit.
+        """
+        self._folder, self._hang, self._key, self._needs = BenchFolder(folder.resolve()), hang, key, needs
+        self._make, self._arguments = make, arguments
+        self._persists: dict[tuple[str, str], bool] = {}
+        self._deliveries: dict[int, _Delivery] = {}
+        self._numbers = itertools.count()
+        self._stack = AsyncExitStack()
+        self._memories: Mapping[str, CarriedMemory] = {}
+        self._cargo: Any = None
+        self._mailbox: Any = None
+        self._ray = ray_module()
+
+    async def __aenter__(self) -> RayEngine:
+        async with AsyncExitStack() as stack:
+            self._memories = await stack.enter_async_context(carried_memories(self._folder))
+            cargo = Cargo.of(self._folder, make=self._make, arguments=self._arguments, carried=self._memories)
+            self._cargo = self._ray.put(msgspec.msgpack.encode(cargo))
+            self._mailbox = self._ray.remote(Mailbox).options(num_cpus=0, resources=HEAD, max_concurrency=10_000).remote()
+            stack.callback(self._ray.kill, self._mailbox)
+            receiving = asyncio.ensure_future(self._receive())
+            stack.push_async_callback(_cancelled, receiving)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._stack.aclose()
+
+    async def faults(self, needs: Collection[Mapping[str, float]]) -> list[str]:
+        """Return what would keep attempts from running on the nodes, a line each. `needs`: what attempts take of a node."""
+        return await preflight(self._ray, self._cargo, needs)
+
+    async def persists(self, agent: str, task: Task) -> bool:
+        """Implement Engine. A site that each process starts for itself counts like one that all share."""
+        kind = agent, self._key(task)
+        if kind not in self._persists:
+            self._persists[kind] = msgspec.json.decode(await self._call("persists", agent, task), type=bool)
+        return self._persists[kind]
+
+    async def attempt(self, agent: str, task: Task) -> ResultLine:
+        """Implement Engine."""
+        line = msgspec.json.decode(await self._call("attempt", agent, task), type=ResultLine)
+        if (memory := self._memories.get(agent)) is not None:
+            await memory.learn(task)
+        return line
+
+    async def replay(self, agent: str, task: Task) -> Replay:
+        """Implement Engine."""
+        return msgspec.json.decode(await self._call("replay", agent, task), type=Replay)
+
+    async def _call(self, what: What, agent: str, task: Task) -> bytes:
+        """Make a call on a node. Raises Hung after ending it, InfrastructureError where it was lost, and the errors raised there."""
+        run, config = self._folder.agent(agent)
+        if what == "attempt":
+            await asyncio.to_thread(set_aside, run, config, task)
+        memory = self._memories.get(agent) if what == "attempt" else None
+        parcel = await asyncio.to_thread(Parcel.of, what, run, agent, task, memory=await memory.copy(task) if memory else b"")
+        delivery = _Delivery(Incoming(run, task) if what == "attempt" else None)
+        number = next(self._numbers)
+        self._deliveries[number] = delivery
+        wanted = dict(self._needs(task))
+        options = {"num_cpus": wanted.pop("cpu", 0), "num_gpus": wanted.pop("gpu", 0), "resources": wanted, "max_retries": 0}
+        reference = self._ray.remote(work).options(**options).remote(self._cargo, msgspec.msgpack.encode(parcel), number, self._mailbox)
+        answer = asyncio.ensure_future(_awaited(reference))
+        try:
+            await self._watched(answer, delivery)
+            kind, data, batches = answer.result()
+            await self._arrived(delivery, batches)
+        except self._ray.exceptions.RayError as error:
+            if isinstance(error, self._ray.exceptions.RayTaskError):
+                raise error.cause from error  # raised by a user's code, which would raise it again
+            where = f" on {delivery.node}" if delivery.node else ""
+            raise InfrastructureError(f"a process of Ray was lost{where}: {' '.join(str(error).split())[:200]}") from error
+        finally:
+            if not answer.done():
+                self._ray.cancel(reference, force=True)
+                await _cancelled(answer)
+            del self._deliveries[number]
+            if delivery.incoming is not None:
+                delivery.incoming.close()
+        if kind != "done":
+            raise raised(kind, data.decode())
+        return bytes(data)
+
+    async def _watched(self, answer: asyncio.Future[Any], delivery: _Delivery) -> None:
+        """Wait for an answer while the attempt is heard of. Raises Hung where it is silent, JournalError where nothing can be written."""
+        loop = asyncio.get_running_loop()
+        while not (await asyncio.wait({answer}, timeout=LOOK))[0]:
+            if delivery.failed is not None:
+                raise delivery.failed
+            if self._hang is not None and delivery.heard is not None and loop.time() - delivery.heard > self._hang:
+                raise Hung(self._hang)
+
+    async def _arrived(self, delivery: _Delivery, batches: int) -> None:
+        """Wait until all that was sent is written. Raises InfrastructureError where it does not come."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE):
+                while delivery.batches < batches and delivery.failed is None:
+                    delivery.came.clear()
+                    await delivery.came.wait()
+        if delivery.failed is not None:
+            raise delivery.failed
+        if delivery.batches < batches:
+            raise InfrastructureError(f"of {batches} parts of an attempt {delivery.batches} arrived: it is run again")
+
+    async def _receive(self) -> None:
+        """Write what comes, the batches of each attempt in their order."""
+        while True:
+            came = dict[int, list[Sequence[Item]]]()
+            for number, items in await _awaited(self._mailbox.take.remote()):
+                came.setdefault(number, []).append(items)
+            await asyncio.gather(*(self._take(number, batches) for number, batches in came.items()))
+
+    async def _take(self, number: int, batches: list[Sequence[Item]]) -> None:
+        delivery = self._deliveries.get(number)
+        if delivery is None:  # it was ended
+            return
+        for items in batches:
+            delivery.node = next((item.name for item in items if item.kind == "begun"), delivery.node)
+            await asyncio.to_thread(delivery.take, items)
+        delivery.heard = asyncio.get_running_loop().time()
+        delivery.batches += len(batches)
+        delivery.came.set()
+
+
+async def _awaited(reference: Any) -> Any:
+    return await reference
+
+
+async def _cancelled(work: asyncio.Future[Any]) -> None:
+    work.cancel()
+    await asyncio.wait({work})

@@ -1,0 +1,35 @@
+"""The mailbox between attempts elsewhere and the process that runs the benchmark: an actor on the head node."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from exact.evaluation.remote.delivery import Item
+
+ROOM = 64
+"""Batches that wait at most. A sender waits for room, so that a slow disk slows attempts and does not fill the memory."""
+LONGEST = 10.0
+"""Seconds after which a receiver that got nothing asks again."""
+
+
+class Mailbox:
+    """The program of an actor. Batches of one sender stay in their order."""
+
+    def __init__(self) -> None:
+        self._waiting: asyncio.Queue[tuple[int, Sequence[Item]]] = asyncio.Queue(ROOM)
+
+    async def put(self, attempt: int, items: Sequence[Item]) -> None:
+        """Add a batch of the items of one attempt, once there is room."""
+        await self._waiting.put((attempt, items))
+
+    async def take(self) -> list[tuple[int, Sequence[Item]]]:
+        """Return the batches that have come, after waiting for the first; none where nothing comes for LONGEST seconds."""
+        try:
+            async with asyncio.timeout(LONGEST):
+                found = [await self._waiting.get()]
+        except TimeoutError:
+            return []
+        while not self._waiting.empty():
+            found.append(self._waiting.get_nowait())
+        return found

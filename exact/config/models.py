@@ -94,6 +94,9 @@ class ModelsConfig(Strict, frozen=True, kw_only=True):
     """Models of parts of a role, by name, such as `value.judge`. A part without one uses that of the name before its last dot."""
     providers: str = ""
     """YAML file with further providers, which override the package's by name."""
+    shared_limits: str = ""
+    """File by which processes of this machine count requests and tokens together, so that all of them stay within the providers' limits.
+    Empty: each counts by itself. On Ray all processes count together without it."""
     cache: CacheConfig = CacheConfig()
     strict_nltk: bool = False
     """Whether answers in WebArena and VisualWebArena are split by nltk and its trained model of sentences, which you install, instead of by

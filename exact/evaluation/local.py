@@ -71,7 +71,8 @@ class LocalEngine:
         from exact.models.open import RateLimiters
 
         kinds: dict[bytes, PooledFactory] = {}
-        limiters = RateLimiters(self._part)
+        files = (self._folder.agent(agent)[1].models.shared_limits for agent in self._folder.plan.agents)
+        limiters = RateLimiters(self._part, shared=next(filter(None, files), ""))
         for agent in self._folder.plan.agents:
             self._environments[agent] = await self._pooled(agent, kinds)
             self._sessions[agent] = await self._stack.enter_async_context(self._runner(agent, limiters).session())

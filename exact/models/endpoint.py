@@ -89,7 +89,12 @@ class ServedModel:
         self.takes, self.without = provider.takes(config.model), frozenset[str]()
         if api != "chat":
             self.takes = msgspec.structs.replace(self.takes, n=False)
-        self.weight = endpoint.weight
+        self._weight = endpoint.weight
+
+    @property
+    def weight(self) -> float:
+        """Configured weight, less where the endpoint answered 429: what it was measured to take counts."""
+        return self._weight * self._limiter.health
 
     async def ask(self, request: ChatRequest, *, n: int, index: int) -> ChatAnswer:
         """Return an answer with choices from number `index` on, as many as the server gives.

@@ -11,6 +11,7 @@ from exact.config import ModelConfig, ModelsConfig
 from exact.models.base import ChatModel
 from exact.models.providers import Endpoint, Provider, api_of, providers, serving, without_keys
 from exact.models.roles import model_for
+from exact.models.shared_rates import shared_rates
 from exact.plugins import is_plugin, is_registered, make_plugin
 
 if TYPE_CHECKING:  # the clients are imported when a model is opened, which a run of the built-in agent does not do
@@ -25,9 +26,12 @@ MODEL_GROUP = "exact.models"
 class RateLimiters:
     """Rate limiters of endpoints, by address and by the variable of the key."""
 
-    def __init__(self, share: float = 1.0) -> None:
-        """Start with none. `share`: this process's share of the providers' limits, in (0, 1], where other processes use them too."""
-        self._share = share
+    def __init__(self, share: float = 1.0, *, shared: str = "") -> None:
+        """Start with none. `share`: this process's share of the providers' limits, in (0, 1], where other processes use them too.
+
+        `shared`: file by which processes of this machine count requests and tokens together; empty: none.
+        """
+        self._share, self._shared = share, shared_rates(shared)
         self.made: dict[tuple[str, str | None], RateLimiter] = {}
         """Limiters so far."""
 
@@ -36,7 +40,10 @@ class RateLimiters:
         from exact.models.openai import rate_limiter
 
         key = (endpoint.base_url, endpoint.api_key_env or provider.api_key_env)
-        return self.made.setdefault(key, rate_limiter(provider, share=self._share))
+        if key not in self.made:
+            name = f"{endpoint.base_url} {key[1] or ''}"
+            self.made[key] = rate_limiter(provider, share=self._share, shared=self._shared, name=name)
+        return self.made[key]
 
 
 class Models:
@@ -52,7 +59,7 @@ class Models:
         self._keys = keys
         self._config, self._known = config, providers(config.providers)
         self._opened: dict[bytes, Any] = {}
-        self._limiters = limiters or RateLimiters()
+        self._limiters = limiters or RateLimiters(shared=config.shared_limits)
         self._cache: AnswerCache | None = None
         if config.cache.mode != "none":
             from exact.models.cache import AnswerCache

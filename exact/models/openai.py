@@ -18,6 +18,7 @@ from exact.models.price import Tariff
 from exact.models.providers import DEFAULT, OTHER, Endpoint, Provider, serving
 from exact.models.rate_limiter import RateLimiter
 from exact.models.retry import RequestError, Sleep, retried
+from exact.models.shared_rates import SharedRates
 from exact.models.together import together
 
 Limiters = Callable[[Provider, Endpoint], RateLimiter]
@@ -142,17 +143,24 @@ class OpenAIModel:
             error.retry = error.retry or self._balancer.recovers(avoid)
 
 
-def rate_limiter(provider: Provider, sleep: Sleep = asyncio.sleep, *, share: float = 1.0) -> RateLimiter:
-    """Return a rate limiter with a provider's limits times `share`, in (0, 1]. One request at a time is always allowed."""
+def rate_limiter(
+    provider: Provider, sleep: Sleep = asyncio.sleep, *, share: float = 1.0, shared: SharedRates | None = None, name: str = ""
+) -> RateLimiter:
+    """Return a rate limiter with a provider's limits times `share`, in (0, 1]. One request at a time is always allowed.
+
+    Rates that all processes count by `shared`, under the endpoint's `name`, are not divided.
+    """
 
     def part(most: float | None) -> float | None:
-        return None if most is None else most * share
+        return None if most is None else most * (1.0 if shared else share)
 
     return RateLimiter(
         concurrency=max(1, int(provider.concurrency * share)),
         requests_per_minute=part(provider.requests_per_minute),
         tokens_per_minute=part(provider.tokens_per_minute),
         sleep=sleep,
+        shared=shared,
+        name=name,
     )
 
 

@@ -8,29 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from exact.models.retry import Sleep
-
-BURST = 6.0
-"""Seconds' worth of a rate that may be used at once."""
-
-
-class Rate:
-    """A number of units a minute, by the generic cell rate algorithm (ITU-T I.371)."""
-
-    def __init__(self, per_minute: float | None) -> None:
-        """Allow `per_minute` units; None: without limit."""
-        self._second = 0.0 if per_minute is None else 60.0 / per_minute
-        self._next = float("-inf")
-
-    def take(self, amount: float, now: float) -> float:
-        """Count an amount as used, and return the seconds to wait before it may be used."""
-        self._next = max(self._next, now - BURST)
-        wait = max(0.0, self._next - now)
-        self._next += amount * self._second
-        return wait
-
-    def correct(self, amount: float) -> None:
-        """Count a further amount as used; a negative one is given back."""
-        self._next += amount * self._second
+from exact.models.shared_rates import Limits, Rate, SharedRates
 
 
 class RateLimiter:
@@ -48,8 +26,15 @@ class RateLimiter:
         tokens_per_minute: float | None = None,
         clock: Callable[[], float] | None = None,
         sleep: Sleep = asyncio.sleep,
+        shared: SharedRates | None = None,
+        name: str = "",
     ) -> None:
-        """Start at full concurrency. `clock` and `sleep` are the event loop's unless given."""
+        """Start at full concurrency. `clock` and `sleep` are the event loop's unless given.
+
+        `shared` counts the requests and tokens of all processes, under the endpoint's `name`; concurrency is this process's own.
+        """
+        self._shared, self._name, self._owed = shared, name, (0.0, 0.0)
+        self._limits: Limits = (requests_per_minute, tokens_per_minute)
         self._clock, self._sleep = clock, sleep
         self._most = concurrency
         self._allowed = float(concurrency)
@@ -62,6 +47,11 @@ class RateLimiter:
     def allowed(self) -> int:
         """Requests that may be in flight at once now, at least 1."""
         return max(1, int(self._allowed))
+
+    @property
+    def health(self) -> float:
+        """Share of the configured concurrency that is allowed now, in (0, 1]: 429s lower it."""
+        return self.allowed / self._most
 
     @asynccontextmanager
     async def slot(self, tokens: float) -> AsyncIterator[float]:
@@ -79,7 +69,7 @@ class RateLimiter:
 
     def succeeded(self, estimated: float, used: float) -> None:
         """Record a success, with the tokens that were estimated and those that were used (0: unknown)."""
-        self._tokens.correct(used - estimated if used else 0.0)
+        self._correct(0.0, used - estimated if used else 0.0)
         self._allowed = min(self._most, self._allowed + 1 / self._allowed)
         self._wake()
 
@@ -115,16 +105,31 @@ class RateLimiter:
 
     async def _rates(self, tokens: float) -> None:
         now = self._now()
-        until = max(now + max(self._requests.take(1.0, now), self._tokens.take(tokens, now)), self._blocked)
+        until = max(now + await self._taken(tokens, now), self._blocked)
+        now = max(now, self._now())
         try:
             while until > now:
                 await self._sleep(until - now)
                 now = max(until, self._now())
                 until = max(until, self._blocked)  # a 429 that arrived meanwhile
         except BaseException:
-            self._requests.correct(-1.0)
-            self._tokens.correct(-tokens)
+            self._correct(-1.0, -tokens)
             raise
+
+    async def _taken(self, tokens: float, now: float) -> float:
+        """Count a request, and return the seconds to wait for it."""
+        if self._shared is None:
+            return max(self._requests.take(1.0, now), self._tokens.take(tokens, now))
+        (requests, more), self._owed = self._owed, (0.0, 0.0)
+        return await self._shared.take(self._name, self._limits, 1.0 + requests, tokens + more, max(0.0, self._blocked - now))
+
+    def _correct(self, requests: float, tokens: float) -> None:
+        """Count a further amount as used; where the rates are shared, with the next request."""
+        if self._shared is None:
+            self._requests.correct(requests)
+            self._tokens.correct(tokens)
+        else:
+            self._owed = self._owed[0] + requests, self._owed[1] + tokens
 
     def _now(self) -> float:
         return (self._clock or asyncio.get_running_loop().time)()

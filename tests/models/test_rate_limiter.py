@@ -5,7 +5,8 @@ import contextlib
 
 import pytest
 
-from exact.models.rate_limiter import BURST, Rate, RateLimiter
+from exact.models.rate_limiter import RateLimiter
+from exact.models.shared_rates import BURST, Rate
 
 
 class Clock:

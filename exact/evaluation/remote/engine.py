@@ -22,7 +22,7 @@ from exact.evaluation.folder import BenchFolder, Replay
 from exact.evaluation.local import set_aside
 from exact.evaluation.remote.cluster import ray_module
 from exact.evaluation.remote.delivery import Incoming, Item
-from exact.evaluation.remote.mailbox import Mailbox
+from exact.evaluation.remote.mailbox import Mailbox, RateCounter
 from exact.evaluation.remote.memory import CarriedMemory, carried_memories
 from exact.evaluation.remote.parcel import Cargo, Parcel, What
 from exact.evaluation.remote.preflight import preflight
@@ -86,6 +86,7 @@ class RayEngine:
         self._memories: Mapping[str, CarriedMemory] = {}
         self._cargo: Any = None
         self._mailbox: Any = None
+        self._counter: Any = None
         self._ray = ray_module()
 
     async def __aenter__(self) -> RayEngine:
@@ -93,8 +94,7 @@ class RayEngine:
             self._memories = await stack.enter_async_context(carried_memories(self._folder))
             cargo = Cargo.of(self._folder, make=self._make, arguments=self._arguments, carried=self._memories)
             self._cargo = self._ray.put(msgspec.msgpack.encode(cargo))
-            self._mailbox = self._ray.remote(Mailbox).options(num_cpus=0, resources=HEAD, max_concurrency=10_000).remote()
-            stack.callback(self._ray.kill, self._mailbox)
+            self._mailbox, self._counter = (self._actor(program, stack) for program in (Mailbox, RateCounter))
             receiving = asyncio.ensure_future(self._receive())
             stack.push_async_callback(_cancelled, receiving)
             self._stack = stack.pop_all()
@@ -102,6 +102,12 @@ class RayEngine:
 
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
+
+    def _actor(self, program: type, stack: AsyncExitStack) -> Any:
+        """Start an actor on the head node, which ends with the engine."""
+        actor = self._ray.remote(program).options(num_cpus=0, resources=HEAD, max_concurrency=10_000).remote()
+        stack.callback(self._ray.kill, actor)
+        return actor
 
     async def faults(self, needs: Collection[Mapping[str, float]]) -> list[str]:
         """Return what would keep attempts from running on the nodes, a line each. `needs`: what attempts take of a node."""
@@ -137,7 +143,8 @@ class RayEngine:
         self._deliveries[number] = delivery
         wanted = dict(self._needs(task))
         options = {"num_cpus": wanted.pop("cpu", 0), "num_gpus": wanted.pop("gpu", 0), "resources": wanted, "max_retries": 0}
-        reference = self._ray.remote(work).options(**options).remote(self._cargo, msgspec.msgpack.encode(parcel), number, self._mailbox)
+        sent = msgspec.msgpack.encode(parcel)
+        reference = self._ray.remote(work).options(**options).remote(self._cargo, sent, number, self._mailbox, self._counter)
         answer = asyncio.ensure_future(_awaited(reference))
         try:
             await self._watched(answer, delivery)

@@ -1,11 +1,14 @@
-"""The mailbox between attempts elsewhere and the process that runs the benchmark: an actor on the head node."""
+"""What all processes of a benchmark reach: a mailbox for what attempts write, and a counter of used rates. Actors on the head node."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
+from typing import Any
 
 from exact.evaluation.remote.delivery import Item
+from exact.models.shared_rates import Limits, RateTable
 
 ROOM = 64
 """Batches that wait at most. A sender waits for room, so that a slow disk slows attempts and does not fill the memory."""
@@ -33,3 +36,26 @@ class Mailbox:
         while not self._waiting.empty():
             found.append(self._waiting.get_nowait())
         return found
+
+
+class RateCounter:
+    """The program of an actor that counts what all processes use of each endpoint, by its own clock."""
+
+    def __init__(self) -> None:
+        self._table = RateTable()
+
+    async def take(self, endpoint: str, limits: Limits, requests: float, tokens: float, blocked: float) -> float:
+        """Count an amount, as `SharedRates.take` does."""
+        return self._table.take(endpoint, limits, requests, tokens, blocked, now=time.monotonic())
+
+
+class RayRates:
+    """SharedRates that ask the actor."""
+
+    def __init__(self, counter: Any) -> None:
+        self._counter = counter
+
+    async def take(self, endpoint: str, limits: Limits, requests: float, tokens: float, blocked: float) -> float:
+        """Implement SharedRates."""
+        wait: float = await self._counter.take.remote(endpoint, limits, requests, tokens, blocked)
+        return wait

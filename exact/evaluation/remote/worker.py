@@ -31,7 +31,9 @@ from exact.errors import (
 from exact.evaluation.engine import Hung
 from exact.evaluation.folder import Replay
 from exact.evaluation.remote.delivery import Item, Outgoing, batches
+from exact.evaluation.remote.mailbox import RayRates
 from exact.evaluation.remote.parcel import Cargo, Parcel
+from exact.models.shared_rates import use_shared_rates
 from exact.runs.journal.store import ResultLine, RunFolder
 from exact.scratch import ScratchFolder
 from exact.task import Task
@@ -50,8 +52,9 @@ Outcome = tuple[str, bytes, int]
 """`done` and the result as JSON, or the name and the text of an error; and the number of batches that were sent."""
 
 
-def work(cargo: bytes, parcel: bytes, number: int, mailbox: Any) -> Outcome:
-    """Do what a parcel says in this process. `number` tells its batches from those of other attempts."""
+def work(cargo: bytes, parcel: bytes, number: int, mailbox: Any, counter: Any) -> Outcome:
+    """Do what a parcel says in this process. `number` tells its batches from those of other attempts. `counter` counts used rates."""
+    use_shared_rates(RayRates(counter))
 
     async def send(items: Sequence[Item]) -> None:
         await mailbox.put.remote(number, items)

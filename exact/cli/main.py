@@ -26,6 +26,7 @@ COMMANDS = {
     "resume": ("exact.cli.resume:resume", "Resume a run that was interrupted or that failed."),
     "status": ("exact.cli.status:status", "Print what a run has done so far, what it cost, and the time left."),
     "bench": ("exact.cli.bench:bench", "Run several agents on a suite at equal budgets and compare them."),
+    "cluster": ("exact.cli.cluster:cluster", "Start and end Ray on a list of machines, for benchmarks on many."),
     "compare": ("exact.cli.compare:compare", "Compare two runs task by task."),
     "rescore": ("exact.cli.rescore:rescore", "Replay the committed actions of a run in fresh environments and evaluate them."),
     "report": ("exact.cli.report:report", "Build the reports of a run again."),

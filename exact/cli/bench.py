@@ -104,6 +104,14 @@ def _renamed(new: str) -> Callable[[click.Context, click.Parameter, str | None],
     metavar="SECONDS",
     help="Seconds without an event after which an attempt is killed.",
 )
+@click.option(
+    "--pause",
+    type=click.FloatRange(0),
+    default=15.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Pause before an attempt is rerun whose model did not answer, twice as long each further time.",
+)
 @click.option("--allow-same-task", is_flag=True, help="Also show reflections from other seeds of the same task.")
 @click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder to write the benchmark to. Default: runs/bench-<number>.")
 @click.option("--resume", is_flag=True, help="Resume the benchmark in --out. Its agents and tasks need not be given again.")
@@ -114,7 +122,7 @@ def bench(
     suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], own_budgets: bool,
     overrides: tuple[str, ...], parallel: int | None, memory: float | None, cores: float | None, environments: int | None, engine: str,
     reruns: int, hang: float, allow_same_task: bool, out: Path | None, resume: bool, reports: bool, png: bool, as_json: bool,
-    strict_nltk: bool, money: float | None, address: str | None, needs: tuple[str, ...],
+    strict_nltk: bool, money: float | None, address: str | None, needs: tuple[str, ...], pause: float,
 ) -> int:  # fmt: skip
     """Run several agents on a suite at equal budgets and compare them.
 
@@ -149,7 +157,7 @@ def bench(
         folder = create(
             suite, agents, seeds, budget, own_budgets, overrides, reruns, allow_same_task, out, money, elsewhere=engine == "ray"
         )
-    bounds = ResourceLimits(memory=memory, cores=cores, environments=environments, hang=hang)
+    bounds = ResourceLimits(memory=memory, cores=cores, environments=environments, hang=hang, pause=pause)
     if engine == "local":
         fitting(folder, parallel or 1, environments)
     if resume:
@@ -226,8 +234,9 @@ async def _run(
     capacity = Capacity(PoolLimits(memory=memory_limit(bounds.memory)), measure_usage, loop.time)
     async with opening() as (made, parallel):
         return await Schedule(
-            folder=folder, engine=made, parallel=parallel, capacity=capacity, money=cap, rounds=rounds, finished=finished, notify=notify
-        ).run()
+            folder=folder, engine=made, parallel=parallel, capacity=capacity, money=cap, rounds=rounds, pause=bounds.pause,
+            finished=finished, notify=notify,
+        ).run()  # fmt: skip
 
 
 def _write_reports(folder: BenchFolder) -> None:

@@ -29,6 +29,8 @@ class ResourceLimits(NamedTuple):
     """Open environments of each kind."""
     hang: float | None = None
     """Seconds of silence after which an attempt is killed."""
+    pause: float = 0.0
+    """Seconds before an attempt is rerun whose model did not answer."""
 
 
 @contextlib.asynccontextmanager

@@ -43,6 +43,8 @@ class _Job:
     """Number of times that this job was started in this session."""
     hung: bool = False
     """Whether one of these tries hung."""
+    after: float = 0.0
+    """Time of the event loop's clock before which it is not started."""
     persists: bool = False
     """Whether side effects persist in its environments, or this is unknown. False where it was not asked."""
 
@@ -63,6 +65,8 @@ class Schedule:
 
     A round begins when the one before it has ended, and only attempts of one round run at once.
     """
+    pause: float = 0.0
+    """Seconds before the first rerun of an attempt whose model did not answer. Each further rerun waits twice as long."""
     finished: Callable[[Result, int, int], None] | None = None
     """Callback for each result, with the number of results so far and in all."""
     notify: Callable[[str], None] | None = None
@@ -92,8 +96,11 @@ class Schedule:
         try:
             while waiting or self._running:
                 await self._start(waiting)
-                if not self._running:  # what is left does not fit within the money
-                    break
+                if not self._running:
+                    if (seconds := self._seconds_until(waiting)) is None:  # what is left does not fit within the money
+                        break
+                    await asyncio.sleep(seconds)
+                    continue
                 done, _ = await asyncio.wait(self._running, timeout=LOOK_AGAIN if waiting else None, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     again = self._ended(self._running.pop(task), task)
@@ -103,6 +110,11 @@ class Schedule:
             await self._stop()
         self.folder.write_results(self._results)
         return [self._results[agent, task.id] for agent, task in self._plan.pairs if (agent, task.id) in self._results]
+
+    def _seconds_until(self, waiting: deque[_Job]) -> float | None:
+        """Return the seconds until the first of the jobs that wait for their model may start; None where none does."""
+        now = asyncio.get_running_loop().time()
+        return min((job.after - now for job in waiting if job.after > now), default=None)
 
     def _jobs(self) -> list[_Job]:
         """Return the jobs that are left, in the order of the plan."""
@@ -150,7 +162,9 @@ class Schedule:
             self.notify(f"{job.task.id} is on a site that is not isolated: {_ALONE}")
 
     def _is_ready(self, job: _Job) -> bool:
-        """Return whether the job fits within the money, and every attempt that it depends on has ended."""
+        """Return whether the job fits within the money, its pause is over, and every attempt that it depends on has ended."""
+        if job.after > asyncio.get_running_loop().time():
+            return False
         if self.money is not None and not self.money.admits(job.agent, job.task.id):
             return False
         if (size := self.rounds.get(job.agent)) is None:
@@ -202,7 +216,9 @@ class Schedule:
     def _failed(self, job: _Job, line: ResultLine, *, again: bool, hung: bool) -> _Job | None:
         if again:
             number = job.number if job.line is not None else job.number + 1
-            return _Job(job.agent, job.task, number, job.line, job.tries + 1, hung=job.hung or hung)
+            pause = self.pause * 2.0 ** (job.tries - 1) if line.missing in ("model", "judge") else 0.0
+            after = asyncio.get_running_loop().time() + pause
+            return _Job(job.agent, job.task, number, job.line, job.tries + 1, hung=job.hung or hung, after=after)
         if job.line is not None:
             self._replayed(job, Replay(task=line.task, score=None, match="failed", reason=line.reason, missing=line.missing))
             return None

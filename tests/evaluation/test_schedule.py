@@ -1,6 +1,7 @@
 """The schedule runs all attempts concurrently, in order and within limits, and selects none by its score."""
 
 import asyncio
+import itertools
 from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
@@ -77,7 +78,7 @@ async def test_results_are_flushed_in_order_though_attempts_end_in_another(tmp_p
     assert all(each == final[: len(each)] for each in seen)
 
 
-@pytest.mark.parametrize("error", [ModelError("no answer"), EnvironmentFailure("no page"), InfrastructureError("a lane died"), Hung(9.0)])
+@pytest.mark.parametrize("error", [ModelError("no answer"), EnvironmentFailure("no page"), InfrastructureError("a node died"), Hung(9.0)])
 async def test_an_infrastructure_failure_is_rerun_and_both_attempts_are_recorded(tmp_path: Path, error: InfrastructureError) -> None:
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1)
     (result,) = await scripted(folder, Scripted(error, line(0.0)))
@@ -309,3 +310,25 @@ async def test_a_round_begins_when_the_one_before_has_ended_and_its_tasks_are_ma
     first, second = ({task.id for task in folder.plan.tasks[part]} for part in (slice(0, 3), slice(3, 6)))
     assert len(results) == 6 and seen[0] == first and second in seen
     assert not any(together & first and together & second for together in seen)
+
+
+async def test_a_model_that_is_gone_for_a_while_is_waited_for_longer_each_time(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", settings("react", "react"), seeds=1, reruns=3)
+    loop, times = asyncio.get_running_loop(), list[float]()
+
+    class Timed(Scripted):
+        async def attempt(self, agent: str, task: Task) -> ResultLine:
+            times.append(loop.time())
+            return await super().attempt(agent, task)
+
+    await scripted(folder, Timed(*[ModelError("gone")] * 3), pause=0.02)
+    pauses = [later - earlier for earlier, later in itertools.pairwise(times)]
+    assert [result.score for result in folder.results()] == [1.0] and len(pauses) == 3
+    assert all(pause >= least for pause, least in zip(pauses, (0.02, 0.04, 0.08), strict=True))
+
+
+async def test_other_attempts_run_while_one_waits_for_its_model_and_other_failures_do_not_wait(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", settings("react", "react"), reruns=1)
+    await scripted(folder, engine := Scripted(ModelError("gone"), EnvironmentFailure("no page")), pause=0.05)
+    assert [task for _, task in engine.order[3:]] == [folder.plan.tasks[2].id, folder.plan.tasks[1].id]
+    assert all(result.status == "scored" for result in folder.results())

@@ -11,7 +11,6 @@ from exact.config import ModelConfig, ModelsConfig
 from exact.models.base import ChatModel
 from exact.models.providers import Endpoint, Provider, api_of, providers, serving, without_keys
 from exact.models.roles import model_for
-from exact.models.shared_rates import shared_rates
 from exact.plugins import is_plugin, is_registered, make_plugin
 
 if TYPE_CHECKING:  # the clients are imported when a model is opened, which a run of the built-in agent does not do
@@ -31,18 +30,19 @@ class RateLimiters:
 
         `shared`: file by which processes of this machine count requests and tokens together; empty: none.
         """
-        self._share, self._shared = share, shared_rates(shared)
+        self._share, self._shared = share, shared
         self.made: dict[tuple[str, str | None], RateLimiter] = {}
         """Limiters so far."""
 
     def __call__(self, provider: Provider, endpoint: Endpoint) -> RateLimiter:
         """Return the rate limiter of an endpoint, made on first use."""
         from exact.models.openai import rate_limiter
+        from exact.models.shared_rates import shared_rates
 
         key = (endpoint.base_url, endpoint.api_key_env or provider.api_key_env)
         if key not in self.made:
             name = f"{endpoint.base_url} {key[1] or ''}"
-            self.made[key] = rate_limiter(provider, share=self._share, shared=self._shared, name=name)
+            self.made[key] = rate_limiter(provider, share=self._share, shared=shared_rates(self._shared), name=name)
         return self.made[key]
 
 

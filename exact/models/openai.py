@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,8 +18,10 @@ from exact.models.price import Tariff
 from exact.models.providers import DEFAULT, OTHER, Endpoint, Provider, serving
 from exact.models.rate_limiter import RateLimiter
 from exact.models.retry import RequestError, Sleep, retried
-from exact.models.shared_rates import SharedRates
 from exact.models.together import together
+
+if TYPE_CHECKING:
+    from exact.models.shared_rates import SharedRates
 
 Limiters = Callable[[Provider, Endpoint], RateLimiter]
 """The rate limiter of an endpoint. Models that share the endpoint share it."""

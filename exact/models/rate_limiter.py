@@ -6,9 +6,36 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from exact.models.retry import Sleep
-from exact.models.shared_rates import Limits, Rate, SharedRates
+
+if TYPE_CHECKING:
+    from exact.models.shared_rates import Limits, SharedRates
+
+
+BURST = 6.0
+"""Seconds' worth of a rate that may be used at once."""
+
+
+class Rate:
+    """A number of units a minute, by the generic cell rate algorithm (ITU-T I.371)."""
+
+    def __init__(self, per_minute: float | None, next: float = float("-inf")) -> None:
+        """Allow `per_minute` units; None: without limit. `next`: time from which the next one may be used."""
+        self._second = 0.0 if per_minute is None else 60.0 / per_minute
+        self.next = next
+
+    def take(self, amount: float, now: float) -> float:
+        """Count an amount as used, and return the seconds to wait before it may be used."""
+        self.next = max(self.next, now - BURST)
+        wait = max(0.0, self.next - now)
+        self.next += amount * self._second
+        return wait
+
+    def correct(self, amount: float) -> None:
+        """Count a further amount as used; a negative one is given back."""
+        self.next += amount * self._second
 
 
 class RateLimiter:

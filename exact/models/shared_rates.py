@@ -11,9 +11,7 @@ from typing import Protocol
 
 from exact.errors import UsageError
 from exact.locks import wait_for_lock
-
-BURST = 6.0
-"""Seconds' worth of a rate that may be used at once."""
+from exact.models.rate_limiter import BURST, Rate
 
 Limits = tuple[float | None, float | None]
 """Requests and tokens a minute; None: no limit."""
@@ -28,26 +26,6 @@ class SharedRates(Protocol):
         Negative amounts are given back. `blocked`: seconds for which the endpoint asked this process to wait, which then all processes do.
         """
         ...
-
-
-class Rate:
-    """A number of units a minute, by the generic cell rate algorithm (ITU-T I.371)."""
-
-    def __init__(self, per_minute: float | None, next: float = float("-inf")) -> None:
-        """Allow `per_minute` units; None: without limit. `next`: time from which the next one may be used."""
-        self._second = 0.0 if per_minute is None else 60.0 / per_minute
-        self.next = next
-
-    def take(self, amount: float, now: float) -> float:
-        """Count an amount as used, and return the seconds to wait before it may be used."""
-        self.next = max(self.next, now - BURST)
-        wait = max(0.0, self.next - now)
-        self.next += amount * self._second
-        return wait
-
-    def correct(self, amount: float) -> None:
-        """Count a further amount as used; a negative one is given back."""
-        self.next += amount * self._second
 
 
 class RateTable:

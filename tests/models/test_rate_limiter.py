@@ -5,8 +5,7 @@ import contextlib
 
 import pytest
 
-from exact.models.rate_limiter import RateLimiter
-from exact.models.shared_rates import BURST, Rate
+from exact.models.rate_limiter import BURST, Rate, RateLimiter
 
 
 class Clock:

@@ -11,8 +11,8 @@ import pytest
 
 from exact.errors import UsageError
 from exact.models.load_balancer import LoadBalancer
-from exact.models.rate_limiter import RateLimiter
-from exact.models.shared_rates import BURST, RateFile, RateTable
+from exact.models.rate_limiter import BURST, RateLimiter
+from exact.models.shared_rates import RateFile, RateTable
 
 
 class Clock:

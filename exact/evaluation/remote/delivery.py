@@ -20,7 +20,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 _NEVER = {"journal.jsonl", "report.html"}
 
 
-class Item(NamedTuple):
+class DeliveryItem(NamedTuple):
     """A piece of what an attempt wrote."""
 
     kind: Kind
@@ -40,26 +40,26 @@ class Outgoing:
         self._lines, self._text = _size(self._journal), _size(self._log)
         self._sent = {path.name for path in self._blobs()}
 
-    def new(self) -> list[Item]:
+    def new(self) -> list[DeliveryItem]:
         """Return the new items."""
         lines = _from(self._journal, self._lines)
         lines = lines[: lines.rfind(b"\n") + 1]
         blobs = [path for path in self._blobs() if path.name not in self._sent]
-        items = [Item("blob", path.name, path.read_bytes()) for path in blobs]
+        items = [DeliveryItem("blob", path.name, path.read_bytes()) for path in blobs]
         self._sent |= {path.name for path in blobs}
         if lines:
-            items.append(Item("journal", data=lines))
+            items.append(DeliveryItem("journal", data=lines))
             self._lines += len(lines)
         if text := _from(self._log, self._text):
-            items.append(Item("log", data=text))
+            items.append(DeliveryItem("log", data=text))
             self._text += len(text)
         return items
 
-    def rest(self) -> list[Item]:
+    def rest(self) -> list[DeliveryItem]:
         """Return what is left once the attempt has ended: new items, and the files beside its journal."""
         files = (path for path in self._folder.glob("*") if path.name not in _NEVER and path.is_file())
         others = sorted(path for path in files if _PLAIN.fullmatch(path.name))
-        return [*self.new(), *(Item("file", path.name, path.read_bytes()) for path in others)]
+        return [*self.new(), *(DeliveryItem("file", path.name, path.read_bytes()) for path in others)]
 
     def _blobs(self) -> Iterator[Path]:
         return (path for path in self._run.blobs.folder.glob("??/*") if not path.name.startswith("."))
@@ -73,7 +73,7 @@ class Incoming:
         self._run, self._folder = run, run.task_folder(task)
         self._journal = Journal(self._folder / "journal.jsonl")
 
-    def take(self, items: Iterable[Item]) -> None:
+    def take(self, items: Iterable[DeliveryItem]) -> None:
         """Write items in their order. Raises JournalError."""
         for kind, name, data in items:
             try:
@@ -107,9 +107,9 @@ class Incoming:
                 pass
 
 
-def batches(items: Iterable[Item]) -> Iterator[list[Item]]:
+def batches(items: Iterable[DeliveryItem]) -> Iterator[list[DeliveryItem]]:
     """Yield the items in batches of about BATCH bytes."""
-    batch, size = list[Item](), 0
+    batch, size = list[DeliveryItem](), 0
     for item in items:
         batch.append(item)
         size += len(item.data)

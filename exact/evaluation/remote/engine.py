@@ -21,8 +21,8 @@ from exact.evaluation.engine import Hung
 from exact.evaluation.folder import BenchFolder, Replay
 from exact.evaluation.local import set_aside
 from exact.evaluation.remote.cluster import ray_module
-from exact.evaluation.remote.delivery import Incoming, Item
-from exact.evaluation.remote.mailbox import Mailbox, RateCounter
+from exact.evaluation.remote.delivery import DeliveryItem, Incoming
+from exact.evaluation.remote.mailbox import AttemptMailbox, RateCounter
 from exact.evaluation.remote.memory import CarriedMemory, carried_memories
 from exact.evaluation.remote.parcel import Cargo, Parcel, What
 from exact.evaluation.remote.preflight import preflight
@@ -50,7 +50,7 @@ class _Delivery:
     failed: JournalError | None = None
     came: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def take(self, items: Sequence[Item]) -> None:
+    def take(self, items: Sequence[DeliveryItem]) -> None:
         """Write a batch, in another thread."""
         try:
             if self.incoming is not None and self.failed is None:
@@ -94,7 +94,7 @@ class RayEngine:
             self._memories = await stack.enter_async_context(carried_memories(self._folder))
             cargo = Cargo.of(self._folder, make=self._make, arguments=self._arguments, carried=self._memories)
             self._cargo = self._ray.put(msgspec.msgpack.encode(cargo))
-            self._mailbox, self._counter = (self._actor(program, stack) for program in (Mailbox, RateCounter))
+            self._mailbox, self._counter = (self._actor(program, stack) for program in (AttemptMailbox, RateCounter))
             receiving = asyncio.ensure_future(self._receive())
             stack.push_async_callback(_cancelled, receiving)
             self._stack = stack.pop_all()
@@ -190,12 +190,12 @@ class RayEngine:
     async def _receive(self) -> None:
         """Write what comes, the batches of each attempt in their order."""
         while True:
-            came = dict[int, list[Sequence[Item]]]()
+            came = dict[int, list[Sequence[DeliveryItem]]]()
             for number, items in await _awaited(self._mailbox.take.remote()):
                 came.setdefault(number, []).append(items)
             await asyncio.gather(*(self._take(number, batches) for number, batches in came.items()))
 
-    async def _take(self, number: int, batches: list[Sequence[Item]]) -> None:
+    async def _take(self, number: int, batches: list[Sequence[DeliveryItem]]) -> None:
         delivery = self._deliveries.get(number)
         if delivery is None:  # it was ended
             return

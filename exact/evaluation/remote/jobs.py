@@ -29,7 +29,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     run_tfiles: tuple[str, ...] = ()
 
 
-class Place(msgspec.Struct, frozen=True):
+class MachineFiles(msgspec.Struct, frozen=True):
     """Files of one machine, from files.yaml."""
 
     api_key_fpath: str = ""
@@ -63,7 +63,7 @@ def translate(jobs: Path, files: Path | None, providers: Path | None, *, head: s
     machines = _read(jobs, dict[str, Job])
     if not machines:
         raise UsageError(f"{jobs} names no machine")
-    places = _read(files, dict[str, Place]) if files else {}
+    places = _read(files, dict[str, MachineFiles]) if files else {}
     known = _read(providers, dict[str, GivenProvider]) if providers else {}
     held = {name: {"desktop": float(job.num_parallel)} for name, job in machines.items()}
     listed = Counter(name for job in machines.values() for name in job.main_api_providers)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from exact.evaluation.remote.delivery import Item
+from exact.evaluation.remote.delivery import DeliveryItem
 from exact.models.shared_rates import Limits, RateTable
 
 ROOM = 64
@@ -16,17 +16,17 @@ LONGEST = 10.0
 """Seconds after which a receiver that got nothing asks again."""
 
 
-class Mailbox:
+class AttemptMailbox:
     """The program of an actor. Batches of one sender stay in their order."""
 
     def __init__(self) -> None:
-        self._waiting: asyncio.Queue[tuple[int, Sequence[Item]]] = asyncio.Queue(ROOM)
+        self._waiting: asyncio.Queue[tuple[int, Sequence[DeliveryItem]]] = asyncio.Queue(ROOM)
 
-    async def put(self, attempt: int, items: Sequence[Item]) -> None:
+    async def put(self, attempt: int, items: Sequence[DeliveryItem]) -> None:
         """Add a batch of the items of one attempt, once there is room."""
         await self._waiting.put((attempt, items))
 
-    async def take(self) -> list[tuple[int, Sequence[Item]]]:
+    async def take(self) -> list[tuple[int, Sequence[DeliveryItem]]]:
         """Return the batches that have come, after waiting for the first; none where nothing comes for LONGEST seconds."""
         try:
             async with asyncio.timeout(LONGEST):

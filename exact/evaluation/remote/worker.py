@@ -30,7 +30,7 @@ from exact.errors import (
 )
 from exact.evaluation.engine import Hung
 from exact.evaluation.folder import Replay
-from exact.evaluation.remote.delivery import Item, Outgoing, batches
+from exact.evaluation.remote.delivery import DeliveryItem, Outgoing, batches
 from exact.evaluation.remote.mailbox import RayRates
 from exact.evaluation.remote.parcel import Cargo, Parcel
 from exact.models.shared_rates import use_shared_rates
@@ -46,7 +46,7 @@ _KINDS: dict[str, type[ExactError]] = {
 }
 """Errors that keep their type on the way back, by name."""
 
-Send = Callable[[Sequence[Item]], Awaitable[object]]
+Send = Callable[[Sequence[DeliveryItem]], Awaitable[object]]
 """Sends items to the process that runs the benchmark, and waits until they are in its mailbox."""
 Outcome = tuple[str, bytes, int]
 """`done` and the result as JSON, or the name and the text of an error; and the number of batches that were sent."""
@@ -56,7 +56,7 @@ def work(cargo: bytes, parcel: bytes, number: int, mailbox: Any, counter: Any) -
     """Do what a parcel says in this process. `number` tells its batches from those of other attempts. `counter` counts used rates."""
     use_shared_rates(RayRates(counter))
 
-    async def send(items: Sequence[Item]) -> None:
+    async def send(items: Sequence[DeliveryItem]) -> None:
         await mailbox.put.remote(number, items)
 
     return opened(cargo).call(msgspec.msgpack.decode(parcel, type=Parcel), send)
@@ -112,13 +112,13 @@ class OpenedBench:
     async def _call(self, parcel: Parcel, send: Send) -> Outcome:
         sent = 0
 
-        async def post(items: Sequence[Item]) -> None:
+        async def post(items: Sequence[DeliveryItem]) -> None:
             nonlocal sent
             for batch in batches(items):
                 await send(batch)
                 sent += 1
 
-        await post([Item("begun", socket.gethostname())])
+        await post([DeliveryItem("begun", socket.gethostname())])
         try:
             result = await self._attended(parcel, post)
         except ExactError as error:
@@ -126,7 +126,7 @@ class OpenedBench:
             return next(known, InfrastructureError.__name__), str(error).encode(), sent
         return "done", msgspec.json.encode(result), sent
 
-    async def _attended(self, parcel: Parcel, post: Callable[[Sequence[Item]], Awaitable[None]]) -> ResultLine | Replay | bool:
+    async def _attended(self, parcel: Parcel, post: Callable[[Sequence[DeliveryItem]], Awaitable[None]]) -> ResultLine | Replay | bool:
         """Make the call, and post what it writes until it has ended."""
         task, run = self._tasks[parcel.task], RunFolder(self._folder.agent_path(parcel.agent))
         self._clear(run, task)

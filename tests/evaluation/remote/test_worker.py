@@ -26,7 +26,7 @@ from exact.errors import (
 from exact.evaluation.engine import Hung
 from exact.evaluation.folder import BenchFolder, Replay
 from exact.evaluation.local import LocalEngine
-from exact.evaluation.remote.delivery import Incoming, Item
+from exact.evaluation.remote.delivery import DeliveryItem, Incoming
 from exact.evaluation.remote.parcel import Cargo, Parcel, What
 from exact.evaluation.remote.worker import Outcome, close_opened, opened, raised
 from exact.models.cache import Uncached
@@ -46,12 +46,12 @@ def closing() -> Iterator[None]:
 
 def called(
     folder: BenchFolder, what: What, *, make: str = "tests.evaluation.toys:worker", agent: str = "mcts",
-    arguments: tuple[object, ...] = (), items: list[Item] | None = None,
+    arguments: tuple[object, ...] = (), items: list[DeliveryItem] | None = None,
 ) -> Outcome:  # fmt: skip
     """Return the outcome of a call in the process of a Ray task, which is this one."""
     run, task = folder.agent(agent)[0], folder.plan.tasks[0]
 
-    async def send(batch: Sequence[Item]) -> None:
+    async def send(batch: Sequence[DeliveryItem]) -> None:
         if items is not None:
             items.extend(batch)
 
@@ -81,7 +81,7 @@ def said(path: Path, error: ExactError, monkeypatch: pytest.MonkeyPatch) -> Exac
 
 
 def test_what_an_attempt_writes_there_is_written_here(tmp_path: Path) -> None:
-    there, here, items = toy_bench(tmp_path / "there", seeds=1), toy_bench(tmp_path / "here", seeds=1), list[Item]()
+    there, here, items = toy_bench(tmp_path / "there", seeds=1), toy_bench(tmp_path / "here", seeds=1), list[DeliveryItem]()
     kind, data, _ = called(there, "attempt", items=items)
     incoming = Incoming(here.agent("mcts")[0], here.plan.tasks[0])
     incoming.take(items)
@@ -168,9 +168,9 @@ def test_a_file_that_is_none_of_an_attempt_is_refused(name: str, tmp_path: Path)
     folder = toy_bench(tmp_path / "bench", seeds=1)
     incoming = Incoming(folder.agent("mcts")[0], folder.plan.tasks[0])
     with pytest.raises(JournalError, match="no file of an attempt"):
-        incoming.take([Item("file", name, b"x")])
+        incoming.take([DeliveryItem("file", name, b"x")])
     with pytest.raises(JournalError, match="another content"):
-        incoming.take([Item("blob", "ab" * 32, b"x")])
+        incoming.take([DeliveryItem("blob", "ab" * 32, b"x")])
     incoming.close()
 
 

@@ -43,7 +43,10 @@ def files_of(folder: Path) -> Iterator[tuple[Path, int]]:
         try:
             with os.scandir(here) as entries:
                 for entry in sorted(entries, key=lambda each: each.name):
-                    found = entry.stat(follow_symlinks=False)
+                    try:
+                        found = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:  # a process that writes the run has renamed it by now
+                        continue
                     if stat.S_ISDIR(found.st_mode):
                         waiting.append((entry.path, depth + 1))
                         continue

@@ -13,6 +13,7 @@ from exact.cli.main import main
 from exact.errors import JournalError
 from exact.report.model.pictures import opened
 from exact.runs.journal.store import Blobs
+from exact.runs.strange import files_of
 
 COMMANDS = (("show",), ("report",), ("resume",), ("compare",), ("audit",), ("export", "json"))
 
@@ -75,3 +76,13 @@ def test_a_picture_with_too_many_pixels_is_not_opened(size: tuple[int, int]) -> 
             opened(file.getvalue())
     else:
         assert opened(file.getvalue()).size == size
+
+
+def test_a_file_that_its_writer_has_renamed_meanwhile_is_passed_over(tmp_path: Path) -> None:
+    run = folder(tmp_path / "run")
+    for name in ("a", "b.part", "c"):
+        (run / "blobs" / "ab" / name).write_bytes(b"x")
+    files = files_of(run / "blobs")
+    first = next(files)
+    (run / "blobs" / "ab" / "b.part").rename(run / "blobs" / "ab" / "b")
+    assert [path.name for path, _ in (first, *files)] == ["a", "c"]

@@ -26,6 +26,7 @@ SETTINGS = {
     "BROWSERGYM_TASK_NAME": "click-test",
     "OUTPUT_DIR": "adapters/browsergym",
     "MAX_TRAIN_STEPS": "20",
+    "SYSTEM_PROMPT": 'Answer with one action, such as: click "OK" button [3]',
     "MAX_STEPS": "8",
     "MAX_NEW_TOKENS": "16",
     "TEMPERATURE": "0.5",
@@ -66,6 +67,11 @@ def server(sessions: int) -> Iterator[str]:
             process.wait(30)
 
 
+def report(figures: dict[str, float]) -> None:
+    speed = figures["sampled_tokens"] / figures["sampling_seconds"]
+    print(f"step {figures['step']:g} reward {figures['reward']:.3f} loss {figures.get('loss', 0.0):.4f} {speed:.0f} tokens/s", flush=True)
+
+
 def main() -> None:
     weights = {"sum": float(setting("REWARD_SUM")), "mean": float(setting("REWARD_MEAN")), "max": float(setting("REWARD_MAX"))}
     rank, environments = int(setting("LORA_R")), int(setting("ENVIRONMENTS"))
@@ -81,6 +87,7 @@ def main() -> None:
                 steps=int(setting("MAX_TRAIN_STEPS")),
                 generations=int(setting("NUM_GENERATIONS")),
                 environments=environments,
+                system=setting("SYSTEM_PROMPT"),
                 max_steps=int(setting("MAX_STEPS")),
                 max_new_tokens=int(setting("MAX_NEW_TOKENS")),
                 temperature=float(setting("TEMPERATURE")),
@@ -92,9 +99,7 @@ def main() -> None:
                 save_every=int(setting("SAVE_STEPS")),
                 threads=int(setting("THREADS")) if setting("THREADS") else None,
             ),
-            report=lambda logs: print(
-                f"step {logs.get('step', 0):g} reward {logs['reward']:.3f} loss {logs.get('loss', 0.0):.4f}", flush=True
-            ),
+            report=report,
         )
     print(f"saved to {trained.folder}")
 

@@ -11,10 +11,11 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple
 
-from exact.errors import EnvironmentFailure, UsageError
+from exact.errors import UsageError
 from exact.learning.masks import CHATML, Encode
+from exact.learning.train.sessions import SessionClient, asked
 from exact.views.labels import label_first
 
 NOOP = "noop()"
@@ -44,18 +45,6 @@ class Sampled(NamedTuple):
 
 Sample = Callable[[list[list[int]]], list[Sampled]]
 """Draws one answer to each of several prompts, given as token ids."""
-
-
-class SessionClient(Protocol):
-    """A session of an OpenEnv server."""
-
-    async def reset(self, **options: Any) -> Any:
-        """Begin an episode."""
-        ...
-
-    async def step(self, action: Any) -> Any:
-        """Carry out an action."""
-        ...
 
 
 @dataclass
@@ -114,12 +103,12 @@ class EpisodePool:
             active = [(episode, client) for episode, client in zip(episodes, self._clients, strict=False) if not episode.done]
             if not active:
                 return
-            answers = sample([episode.prompt_ids + episode.completion_ids for episode, _ in active])
+            answers = await asyncio.to_thread(sample, [episode.prompt_ids + episode.completion_ids for episode, _ in active])
             await asyncio.gather(*(self._step(*each, answer) for each, answer in zip(active, answers, strict=True)))
 
     async def _begin(self, episode: Episode, client: SessionClient) -> None:
         task = {"task_name": episode.start.task} if episode.start.task else {}
-        result = await _asked(client.reset(seed=episode.start.seed, **task))
+        result = await asked(client.reset(seed=episode.start.seed, **task))
         if self._system:
             episode.show(self._encode(CHATML.begin.format(role="system") + self._system + CHATML.end + CHATML.after))
         episode.show(self._encode(_turn(page_text(result.observation, self._characters, goal=True))))
@@ -127,7 +116,7 @@ class EpisodePool:
     async def _step(self, episode: Episode, client: SessionClient, answer: Sampled) -> None:
         episode.say(answer)
         action = first_action(answer.text)
-        result = await _asked(client.step({"action_str": action}))
+        result = await asked(client.step({"action_str": action}))
         reward = float(result.reward or 0.0)
         if not math.isfinite(reward):
             raise UsageError(f"the server gave the reward {reward} for {action}: a reward is a finite number; correct the environment")
@@ -158,41 +147,3 @@ def page_text(observation: dict[str, Any], characters: int, *, goal: bool = Fals
 
 def _turn(text: str) -> str:
     return CHATML.begin.format(role="user") + text + CHATML.end + CHATML.after + CHATML.begin.format(role="assistant")
-
-
-async def _asked(request: Any) -> Any:
-    try:
-        return await request
-    except (OSError, RuntimeError, TimeoutError) as error:
-        raise EnvironmentFailure(
-            f"the OpenEnv server does not answer: {error or type(error).__name__}: is `exact serve` running?"
-        ) from error
-
-
-class ClientSessions:
-    """Connections to a server, in a loop of their own, for the thread that trains."""
-
-    def __init__(self, server: str, count: int) -> None:
-        self._server, self._count, self._runner = server, count, asyncio.Runner()
-
-    def __enter__(self) -> Self:
-        self.clients = self._runner.run(self._connect())
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._runner.run(self._close())
-        self._runner.close()
-
-    def run(self, work: Any) -> Any:
-        """Run a coroutine to its end."""
-        return self._runner.run(work)
-
-    async def _connect(self) -> list[Any]:
-        from openenv.core.generic_client import GenericEnvClient
-
-        clients = [GenericEnvClient(base_url=self._server) for _ in range(self._count)]
-        await asyncio.gather(*(_asked(client.connect()) for client in clients))
-        return clients
-
-    async def _close(self) -> None:
-        await asyncio.gather(*(client.close() for client in self.clients), return_exceptions=True)

@@ -57,7 +57,8 @@ def _adapted(folder: Path) -> LoadedModel:
     from peft import PeftConfig, PeftModel
 
     base = load_model(str(PeftConfig.from_pretrained(str(folder)).base_model_name_or_path))
-    return LoadedModel(PeftModel.from_pretrained(base.model, str(folder)), base.tokenizer)
+    merged = PeftModel.from_pretrained(base.model, str(folder)).merge_and_unload()  # so that it can have another adapter
+    return LoadedModel(merged, base.tokenizer)
 
 
 def _smollm2() -> LoadedModel:

@@ -71,6 +71,8 @@ class GRPOSettings(Strict, frozen=True, kw_only=True):
     temperature: Rate = 0.5
     top_k: int = 10
     """Likeliest tokens that are drawn from; 0: all. The log-probabilities that are compared are those of the model before this cut."""
+    system: str = 'Answer with one action, such as: click "OK" button [3]'
+    """First turn of each conversation."""
     observation_characters: Positive = 2000
     """Most characters of the page's text in a prompt."""
     rewards: dict[Reduction, float] = msgspec.field(default_factory=lambda: {"sum": 1.0})

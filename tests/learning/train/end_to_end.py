@@ -20,16 +20,25 @@ first = sft.train(
 )
 second = grpo.train(
     GRPOSettings(
-        model=str(folder / "sft"), out=str(folder / "grpo"), server=server, steps=2, generations=4, environments=2, max_steps=3,
-        max_new_tokens=6, temperature=1.0, top_k=0, learning_rate=1e-3, threads=1, observation_characters=300,
+        model=str(folder / "sft"), out=str(folder / "grpo"), server=server, steps=2, generations=4, accumulation=2, environments=2,
+        max_steps=3, max_new_tokens=6, temperature=1.0, top_k=0, learning_rate=1e-3, threads=1, observation_characters=300,
     )
 )  # fmt: skip
-load_model(str(folder / "grpo"))
+again = sft.train(
+    SFTSettings(model=str(folder / "grpo"), data=(str(folder / "data.jsonl"),), out=str(folder / "again"), steps=1, threads=1)
+)
+adapters = [name for name, _ in load_model(str(folder / "again")).model.named_parameters() if "lora" in name]
+written = json.loads((folder / "grpo" / "training.json").read_text())
 sys.stdout.write(
     json.dumps({
         "loss": [first.history[0]["loss"], first.history[-1]["loss"]],
         "steps": len(second.history),
         "gap": max(each["logprob_gap"] for each in second.history),
         "rewards": [each["reward"] for each in second.history],
+        "rows": second.rows,
+        "tokens": [each["sampled_tokens"] for each in written["history"]],
+        "seconds": [each["step_seconds"] - each["sampling_seconds"] - each["environment_seconds"] for each in written["history"]],
+        "used": [written["device"], written["peak_mib"]],
+        "adapters": [len(again.history), adapters],
     })
 )  # fmt: skip

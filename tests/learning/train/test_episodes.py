@@ -14,6 +14,7 @@ from exact.errors import EnvironmentFailure, UsageError
 from exact.learning.train.episodes import EpisodePool, EpisodeStart, Sampled, first_action
 from exact.learning.train.grpo import REWARDS, rows
 from exact.learning.train.settings import GRPOSettings, read_settings
+from exact.learning.train.sft import encoder
 
 
 class Counting:
@@ -99,6 +100,14 @@ async def test_a_server_that_is_gone_is_an_infrastructure_failure() -> None:
         await EpisodePool([Gone()], letters, max_steps=2, characters=50).play(
             [EpisodeStart("", 0)], lambda given: [Sampled([1], [-1.0], "x", True)]
         )
+
+
+def test_a_tokenizer_without_the_marks_of_turns_is_refused() -> None:
+    def plain(text: str, add_special_tokens: bool) -> Any:
+        return SimpleNamespace(input_ids=letters(text))
+
+    with pytest.raises(UsageError, match="has no token <|im_start|>: use a model whose turns are ChatML".replace("|", r"\|")):
+        encoder(plain)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,10 @@ def test_a_tiny_model_is_trained_on_conversations_and_against_a_live_server_and_
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["loss"][1] < found["loss"][0] / 2
-    assert found["steps"] == 2 and found["gap"] < 1e-3
+    assert found["steps"] == 2 and found["gap"] < 1e-3 and found["rows"] == 16
+    assert all(each >= 8 for each in found["tokens"]) and all(each > 0 for each in found["seconds"])
+    assert found["used"][0] and found["used"][1] > 50
+    assert found["adapters"] == [1, []], "an adapter is trained further, and loaded as one model"
     turns = [{"role": "user", "content": "Page: Step 0 of 4"}]
     with served("model", str(tmp_path / "sft")) as url:
         answer = asked(url, messages=turns, n=2, temperature=0, max_tokens=8, logprobs=True, top_logprobs=2)

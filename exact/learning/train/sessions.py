@@ -1,0 +1,82 @@
+"""Sessions of an OpenEnv server, for the thread that trains."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import Any, Protocol, Self, TypeVar
+
+from exact.errors import EnvironmentFailure, UsageError
+
+T = TypeVar("T")
+_TIMEOUT = 300.0
+"""Seconds in which a server has to answer. Many sessions that open at once share its browser."""
+
+
+class SessionClient(Protocol):
+    """A session of an OpenEnv server."""
+
+    async def reset(self, **options: Any) -> Any:
+        """Begin an episode."""
+        ...
+
+    async def step(self, action: Any) -> Any:
+        """Carry out an action."""
+        ...
+
+
+class ClientSessions:
+    """Connections to a server. Their loop has a thread of its own, so that the server's pings are answered while the model trains."""
+
+    def __init__(self, server: str, count: int) -> None:
+        self._server, self._count, self._loop = server, count, asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="openenv sessions", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        try:
+            self.clients = self.run(self._connect())
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self.run(self._close())
+        finally:
+            self._stop()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine to its end, and return its result."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _connect(self) -> list[Any]:
+        from openenv.core.generic_client import GenericEnvClient
+
+        clients = [GenericEnvClient(base_url=self._server, message_timeout_s=_TIMEOUT) for _ in range(self._count)]
+        await asyncio.gather(*(asked(client.connect()) for client in clients))
+        return clients
+
+    async def _close(self) -> None:
+        await asyncio.gather(*(client.close() for client in self.clients), return_exceptions=True)
+
+
+async def asked(request: Any) -> Any:
+    """Return the answer to a request. Raises EnvironmentFailure where the server is gone or refuses it, UsageError where it is full."""
+    try:
+        return await request
+    except RuntimeError as error:  # the server's own words
+        if "CAPACITY_REACHED" in str(error):
+            raise UsageError("the OpenEnv server is full: lower `environments`, or give `exact serve` more --sessions") from error
+        raise EnvironmentFailure(f"the OpenEnv server refuses: {error}") from error
+    except (OSError, TimeoutError) as error:
+        raise EnvironmentFailure(
+            f"the OpenEnv server does not answer: {str(error) or type(error).__name__}: is `exact serve` running?"
+        ) from error

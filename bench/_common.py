@@ -120,22 +120,28 @@ def commit() -> str:
     return code(ROOT, untracked=True, apart=("bench/results", "docs")) or "unknown"  # other results are no other code
 
 
+def save(options: argparse.Namespace, figures: Sequence[Figure], noise: Noise, versions: dict[str, str], details: dict[str, Any]) -> None:
+    """Write the JSON that was asked for."""
+    if not options.json:
+        return
+    result = {
+        "bench": Path(sys.argv[0]).stem,
+        "quick": options.quick,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "machine": machine(),
+        "versions": versions,
+        "noise": {"factor": None if noise.factor is None else round(noise.factor, 3), "limit": NOISY, "probes": len(noise.seconds)},
+        "figures": {figure.name: {"value": round(figure.value, 4), "goal": figure.goal, "met": figure.met} for figure in figures},
+        **details,
+    }
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
 def finish(options: argparse.Namespace, figures: Sequence[Figure], noise: Noise, versions: dict[str, str], details: dict[str, Any]) -> None:
     """Write the JSON that was asked for, then print the noise and, as the last lines, the figures."""
-    if options.json:
-        result = {
-            "bench": Path(sys.argv[0]).stem,
-            "quick": options.quick,
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "commit": commit(),
-            "machine": machine(),
-            "versions": versions,
-            "noise": {"factor": None if noise.factor is None else round(noise.factor, 3), "limit": NOISY, "probes": len(noise.seconds)},
-            "figures": {figure.name: {"value": round(figure.value, 4), "goal": figure.goal, "met": figure.met} for figure in figures},
-            **details,
-        }
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
+    save(options, figures, noise, versions, details)
     print(f"\n{noise}\n")
     for figure in figures:
         print(figure)

@@ -13,7 +13,19 @@ from exact.observation import Observation
 
 _NAMED = re.compile(r'<(\w+) "([^"]*)"(?: (\d+))?>')
 _TERMINAL = ('press "Control+Alt+t"', 'until "$"')
-_PREFERENCES = ('press "Control+p"', "wait")
+
+
+def at(address: str, text: str) -> tuple[str, ...]:
+    """Return the actions that go to an address in the browser, and wait until it shows a text."""
+    return ('press "Control+l"', f'type "{address}"', 'press "Delete"', 'press "Enter"', f'until "{text}"')
+
+
+_PREFERENCES = ('press "Control+p"', 'until "Simple Preferences"')
+_QT = (
+    *_PREFERENCES, 'click <radio "All">', 'until "Advanced Preferences"', 'fill <textbox ""> "qt"', "wait", 'click <cell "Qt">',
+    'until "Maximum Volume displayed"', 'hover <StaticText "Continue playback?">', "scroll down",
+)  # fmt: skip
+"""VLC's advanced preferences of the interface, in the middle of the list."""
 
 
 def typed(*lines: str) -> tuple[str, ...]:
@@ -39,7 +51,6 @@ def _is(name: str, wanted: str) -> bool:
     return name.startswith(wanted[:-1]) if wanted.endswith("*") else name == wanted
 
 
-_VIDEOS = " ".join(f"video/{kind}" for kind in ("mp4", "mpeg", "ogg", "quicktime", "webm", "x-matroska", "x-msvideo", "x-flv"))
 SOLUTIONS: dict[str, tuple[str, ...]] = {
     "os/ec4e3f68": typed("gsettings set org.gnome.shell favorite-apps \"['google-chrome.desktop', 'thunderbird.desktop']\""),
     "os/bedcedc4": typed("gsettings set org.gnome.desktop.session idle-delay 0"),
@@ -47,16 +58,49 @@ SOLUTIONS: dict[str, tuple[str, ...]] = {
     "os/a4d98375": typed("gsettings set org.gnome.desktop.screensaver lock-enabled true"),
     "os/28cc3b7e": typed("pulseaudio --start; pactl set-sink-volume @DEFAULT_SINK@ 100%"),
     "os/b6781586": typed("timedatectl set-timezone UTC"),
-    "multi_apps/937087b6": typed(f"xdg-mime default vlc.desktop {_VIDEOS}"),
+    "multi_apps/937087b6": typed("xdg-mime default vlc.desktop $(grep -o 'video/[^;]*' /usr/share/applications/vlc.desktop)"),
     "multi_apps/f8369178": typed("gsettings set org.gnome.desktop.interface gtk-theme Orchis"),
     "multi_apps/2373b66a": typed("LC_ALL=C S_TIME_FORMAT=ISO sar 1 30 > ~/Desktop/System_Resources_Report.txt"),
-    "chrome/12086550": ('press "Control+l"', 'type "chrome://password-manager/passwords"', 'press "Enter"', "wait", "wait"),
+    "chrome/bb5e4c0d": (
+        *at("chrome://settings/searchEngines", "Microsoft Bing"), 'click <button "Click to open Edit dialog for Microsoft Bing">',
+        'until "Edit search engine"', 'fill <textbox "Name"> "Bing"', 'click <button "Save">', 'until "Edit dialog for Bing"',
+        'click <button "More actions for Bing">', 'until "Make default"', 'click <menuitem "Make default">', 'until "Bing (Default)"',
+    ),
+    "chrome/2ad9387a": (
+        *at("chrome://bookmarks", "Organize"), 'click <button "Organize">', 'until "Add new folder"', 'click <menuitem "Add new folder">',
+        'until "Add folder"', 'fill <textbox "Name"> "Favorites"', 'click <button "Save">', 'until "Bookmark list"', "wait", "wait",
+    ),
+    "chrome/2ae9ba84": (
+        *at("chrome://settings/manageProfile", "Name your"), 'fill <textbox "Name"> "Thomas"', 'press "Tab"', "wait", "wait",
+    ),
+    "chrome/99146c54": (
+        *at("chrome://settings/content/siteData", "Default behavior"), 'click <radio "Delete data sites have*">', "wait", "wait",
+    ),
+    "chrome/12086550": (*at("chrome://password-manager/passwords", "Saved passwords"), "wait"),
+    "chrome/9656a811": (
+        *at("chrome://settings/security", "Enhanced protection"), 'click <radio "Enhanced protection">', "wait", "wait",
+    ),
     "vlc/8ba5ae7a": (
         *_PREFERENCES, 'click <checkbox "Input / Codecs">', 'fill <textbox "Record directory or filename"> "/home/user/Desktop"',
         'click <button "Save">',
+    ),
+    "vlc/9195653c": (*_QT, 'fill <spinbutton "Maximum Volume displayed"> "200"', 'click <button "Save">', "wait"),
+    "vlc/d06f0d4d": (
+        *_QT, 'fill <textbox "Define the colors of the volume slider"> "20;20;20;30;30;30;40;40;40;50;50;50"', 'click <button "Save">',
+        "wait",
     ),
     "vlc/f3977615": (
         *_PREFERENCES, 'click <checkbox "Use only one instance when started from file manager">', 'click <button "Save">',
     ),
 }  # fmt: skip
 """Actions by domain and the first part of the id."""
+
+UNSOLVED = {
+    "chrome/480bcfea": "the flags that the metric wants are not in this version of Chromium",
+    "multi_apps/69acbb55": "pip needs the network to install InstructorEmbedding",
+    "multi_apps/48d05431": "conda can only be fetched from the network",
+    "multi_apps/e1fc0df3": "the extension can only be fetched from the network",
+    "multi_apps/3c8f201a": "the picture can only be fetched from the network",
+    "os/94d95f96": "Spotify can only be fetched from the network",
+}
+"""Why tasks have no solution here, by the same names."""

@@ -2,20 +2,24 @@
 
 For each task of `osworld/@offline`: whether its set-up ends, the score of doing nothing, that of FAIL where it is infeasible, and that of a
 solution by mouse and keyboard, with a snapshot, a restore and a fork in its middle. OSWorld's own desktop_env sets up and judges. Needs
-`shells/setup.sh --osworld --sandbox`, and in EXACT_OSWORLD the folder of the tasks.
+`shells/setup.sh --osworld --sandbox`, and in EXACT_OSWORLD the folder of the tasks. The result is written after each task. With `--add`,
+rows of the result for other tasks stay: each row says at which commit and when it was taken.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import json
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
-from _common import Figure, Noise, finish, parser, table, versions
-from _osworld_solutions import SOLUTIONS, written
+from _common import Figure, Noise, commit, finish, parser, save, table, versions
+from _osworld_solutions import SOLUTIONS, UNSOLVED, written
 
 from exact.benchmarks.osworld.environment import OSWorldEnvironment, OSWorldFactory
 from exact.benchmarks.osworld.format import of
@@ -33,7 +37,7 @@ Row = dict[str, Any]
 async def act(environment: OSWorldEnvironment, actions: tuple[str, ...], seen: Observation) -> Observation:
     for action in actions:
         if action.startswith("until "):
-            seen = await until(environment, action[len("until ") :].strip('"'), seen)
+            seen = await until(environment, json.loads(action[len("until ") :]), seen)
             continue
         found = await environment.step(environment.actions.parse(written(action, seen)))
         assert found.observation is not None
@@ -83,6 +87,8 @@ async def measure(environments: OSWorldFactory, environment: OSWorldEnvironment,
             row["fail"] = await score(environment, "fail")
         elif name in SOLUTIONS:
             row["solution"] = await solve(environments, environment, SOLUTIONS[name], seen)
+        else:
+            row["reason"] = UNSOLVED.get(name, "")
     except (ExactError, LookupError) as error:
         row["reason"] = f"{type(error).__name__}: {error}"[:200]
     return row
@@ -97,33 +103,52 @@ async def opened() -> AsyncIterator[tuple[OSWorldFactory, OSWorldEnvironment]]:
             yield environments, environment
 
 
-async def rows(wanted: tuple[str, ...], noise: Noise) -> list[Row]:
-    suite, found = OSWorld(), list[Row]()
+async def rows(wanted: tuple[str, ...], noise: Noise) -> AsyncIterator[Row]:
+    """The rows of the tasks, each as soon as it is there."""
+    suite = OSWorld()
     ids = [id for id in suite.lists()["offline"] if not wanted or any(id.startswith(f"osworld/{each}") for each in wanted)]
     async with opened() as (environments, environment):
         for id in ids:
             noise.probe()
-            found.append(await measure(environments, environment, suite.task(id)))
-            print(" ".join(f"{key}={value}" for key, value in found[-1].items()), flush=True)
-    return found
+            taken = {"commit": commit(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+            yield await measure(environments, environment, suite.task(id)) | taken
 
 
-def main() -> None:
-    options = parser(__doc__ or "")
-    options.add_argument("task", nargs="*", help="domain, or domain/id; by default all")
-    given = options.parse_args()
-    noise = Noise()
-    found = asyncio.run(rows(tuple(given.task) or (QUICK if given.quick else ()), noise))
-    shown = ("task", "set_up", "nothing", "fail", "solution", "set_up_s", "reason")
-    table(shown, [["" if row.get(key) is None else str(row[key]) for key in shown] for row in found])
+def figures_of(found: Sequence[Row]) -> list[Figure]:
     feasible, infeasible = [row for row in found if row["feasible"]], [row for row in found if not row["feasible"]]
-    figures = [
+    return [
         Figure("osworld_set_up", sum(row["set_up"] for row in found), len(found)),
         Figure("osworld_nothing_scores", sum((row["nothing"] or 0) > 0 for row in found), 0, at_least=False),
         Figure("osworld_fail_of_infeasible", sum(row["fail"] == 1.0 for row in infeasible), len(infeasible)),
         Figure("osworld_solved_of_feasible", sum(row["solution"] == 1.0 for row in feasible), min(20, len(feasible))),
     ]
-    finish(given, figures, noise, versions("exact-agent", "jeepney", "mss", "python-xlib"), {"rows": found})
+
+
+async def taken(given: argparse.Namespace, noise: Noise, before: Sequence[Row]) -> list[Row]:
+    """Take rows and keep the result after each. `before`: rows of an earlier result."""
+    wanted = tuple(given.task) or (QUICK if given.quick else ())
+    found = {row["task"]: row for row in before}
+    async for row in rows(wanted, noise):
+        found[row["task"]] = row
+        print(" ".join(f"{key}={value}" for key, value in row.items()), flush=True)
+        save(given, figures_of(list(found.values())), noise, VERSIONS, {"rows": list(found.values())})
+    return list(found.values())
+
+
+VERSIONS = versions("exact-agent", "jeepney", "mss", "python-xlib")
+
+
+def main() -> None:
+    options = parser(__doc__ or "")
+    options.add_argument("task", nargs="*", help="domain, or domain/id; by default all")
+    options.add_argument("--add", action="store_true", help="keep the rows that the file of --json has for other tasks")
+    given = options.parse_args()
+    noise = Noise()
+    before = json.loads(given.json.read_text())["rows"] if given.add and given.json and given.json.exists() else []
+    found = asyncio.run(taken(given, noise, before))
+    shown = ("task", "set_up", "nothing", "fail", "solution", "set_up_s", "reason")
+    table(shown, [["" if row.get(key) is None else str(row[key]) for key in shown] for row in found])
+    finish(given, figures_of(found), noise, VERSIONS, {"rows": found})
 
 
 if __name__ == "__main__":

@@ -28,7 +28,13 @@ _OFFICE = """<?xml version="1.0" encoding="UTF-8"?>
 <item oor:path="/org.openoffice.Setup/Product"><prop oor:name="ooSetupLastVersion" oor:op="fuse"><value>7.4</value></prop></item>
 </oor:items>
 """
-_VIDEOS = ("mp4", "mpeg", "ogg", "quicktime", "webm", "x-matroska", "x-msvideo", "x-flv", "3gpp", "avi", "x-ms-wmv", "mp2t", "x-m4v")
+_VIDEOS = (
+    "3gp", "3gpp", "3gpp2", "avi", "divx", "dv", "fli", "flv", "mp2t", "mp4", "mp4v-es", "mpeg", "mpeg-system", "msvideo", "ogg",
+    "quicktime", "vnd.divx", "vnd.mpegurl", "vnd.rn-realvideo", "webm", "x-anim", "x-avi", "x-flc", "x-fli", "x-flv", "x-m4v",
+    "x-matroska", "x-mpeg", "x-mpeg-system", "x-mpeg2", "x-ms-asf", "x-ms-asf-plugin", "x-ms-asx", "x-ms-wm", "x-ms-wmv", "x-ms-wmx",
+    "x-ms-wvx", "x-msvideo", "x-nsv", "x-ogm", "x-ogm+ogg", "x-theora", "x-theora+ogg",
+)  # fmt: skip
+"""Kinds of videos that Totem plays on OSWorld's machines: the other players claim them too."""
 _SETTINGS = {
     ".config/vlc/vlcrc": "[qt]\nqt-privacy-ask=0\n[core]\nmetadata-network-access=0\n",
     ".config/mimeapps.list": "[Default Applications]\n" + "".join(f"video/{each}=org.gnome.Totem.desktop\n" for each in _VIDEOS),

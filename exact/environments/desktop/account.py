@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from exact.config import Mount, SandboxConfig
+from exact.scratch import scratch
 
 NAME, NUMBER, HOME = "user", 1000, Path("/home/user")
 RUNTIME = Path(f"/run/user/{NUMBER}")
@@ -106,13 +106,13 @@ esac
 @contextmanager
 def account() -> Iterator[SandboxConfig]:
     """Provide the configuration of a sandbox whose programs run as this user, while the block runs."""
-    with tempfile.TemporaryDirectory(prefix="exact-account-") as folder:
+    with scratch("account") as folder:
         mounts = []
         for place in _PLACES:
-            path = Path(folder) / Path(place).name
+            path = folder / Path(place).name
             path.write_text(_with_user(Path(place).read_text("utf-8", "replace"), group=place == "/etc/group"))
+            path.chmod(0o644)
             mounts.append(Mount(source=str(path), target=place))
-        Path(folder).chmod(0o755)
         yield SandboxConfig(user=f"{NUMBER}:{NUMBER}", mounts=tuple(mounts))
 
 

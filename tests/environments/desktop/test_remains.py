@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
-from collections.abc import Awaitable, Callable
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from exact.environments.desktop import desktop_factory
 from exact.environments.process.worker import Worker
+from exact.environments.sandbox import find_runsc
+from exact.errors import EnvironmentFailure
+from exact.scratch import sweep
 
 from .applications import CALCULATOR, desktop_task, running
 
@@ -55,3 +63,97 @@ async def test_a_desktop_that_ends_in_the_middle_leaves_nothing(end: Callable[[W
             break
         await asyncio.sleep(0.05)
     assert not present(left)
+
+
+HOST = """
+import asyncio, json, sys
+from exact.environments.desktop import desktop_factory
+from exact.task import Task
+
+async def main():
+    task = Task(id="desktop/left", instruction="", private={"desktop": json.dumps({"applications": [["galculator"]]})})
+    async with desktop_factory(sandbox=sys.argv[1] == "sandbox", screenshots=False) as environments:
+        async with environments.open(simulation=True) as environment:
+            await environment.reset(task)
+            print("open", flush=True)
+            await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+SHARED = Path("/dev/shm")
+
+
+def below(pid: int) -> dict[int, str]:
+    """Return the processes that a process has started, and those that these have, with the time of their start."""
+    found, waiting = dict[int, str](), [pid]
+    while waiting:
+        for task in Path(f"/proc/{waiting.pop()}/task").iterdir():
+            waiting += (children := list(map(int, (task / "children").read_text().split())))
+            found |= {child: started(child) for child in children}
+    return found
+
+
+def started(pid: int) -> str:
+    """Return the time of a process's start; empty where it has ended."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if words[0] == "Z" else words[19]
+
+
+def displays() -> set[Path]:
+    return {*Path("/tmp").glob(".X*-lock"), *Path("/tmp/.X11-unix").glob("X*")}
+
+
+def until_gone(left: Callable[[], list[object]]) -> list[object]:
+    """Return what is left after at most ten seconds."""
+    end = time.monotonic() + 10
+    while (found := left()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """Return a temporary folder with a short path: the names of sockets have at most 107 bytes."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("where", ["process", "sandbox"])
+def test_a_host_that_is_interrupted_or_killed_leaves_nothing(where: str, end: signal.Signals, has_desktop: None, short: Path) -> None:
+    if where == "sandbox":
+        try:
+            find_runsc()
+        except EnvironmentFailure as error:
+            pytest.skip(str(error))
+    before = {*displays(), *SHARED.glob("exact-*")}
+    environment = {**os.environ, "TMPDIR": str(short)}
+    with subprocess.Popen([sys.executable, "-c", HOST, where], env=environment, stdout=subprocess.PIPE, text=True) as host:
+        assert host.stdout is not None and host.stdout.readline() == "open\n"
+        processes = below(host.pid)
+        own = {each for each in SHARED.glob("exact-*") if each not in before and pid_of(each) == host.pid}
+        assert processes and (own or where == "process")
+        host.send_signal(end)
+        host.wait()
+    assert not until_gone(lambda: [pid for pid, start in processes.items() if started(pid) == start])
+    assert where == "sandbox" or not until_gone(lambda: list(opened(processes, displays() - before)))
+    for folder in (short, SHARED):
+        sweep(folder)  # what every process does that opens a desktop
+    assert not list(short.glob("exact-*")) and not [each for each in own if each.exists()]
+
+
+def pid_of(folder: Path) -> int:
+    """Return the process that owns a folder."""
+    try:
+        return int(json.loads((folder / "owner.json").read_text())["pid"])
+    except (OSError, ValueError):
+        return 0
+
+
+def opened(processes: dict[int, str], files: set[Path]) -> list[Path]:
+    """Return the locks of displays that one of these processes has made, and their sockets."""
+    locks = {each for each in files if each.name.endswith("-lock") and int(each.read_text()) in processes}
+    return [each for each in files if each in locks or each.name.removeprefix("X") in {lock.name[2:-5] for lock in locks}]

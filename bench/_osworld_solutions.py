@@ -51,6 +51,8 @@ def _is(name: str, wanted: str) -> bool:
     return name.startswith(wanted[:-1]) if wanted.endswith("*") else name == wanted
 
 
+_IMAGES = ('click <menuitem "Edit">', 'until "Preferences"', 'click <menuitem "Preferences">', 'until "System Resources"')
+"""GIMP's preferences."""
 SOLUTIONS: dict[str, tuple[str, ...]] = {
     "os/ec4e3f68": typed("gsettings set org.gnome.shell favorite-apps \"['google-chrome.desktop', 'thunderbird.desktop']\""),
     "os/bedcedc4": typed("gsettings set org.gnome.desktop.session idle-delay 0"),
@@ -58,6 +60,10 @@ SOLUTIONS: dict[str, tuple[str, ...]] = {
     "os/a4d98375": typed("gsettings set org.gnome.desktop.screensaver lock-enabled true"),
     "os/28cc3b7e": typed("pulseaudio --start; pactl set-sink-volume @DEFAULT_SINK@ 100%"),
     "os/b6781586": typed("timedatectl set-timezone UTC"),
+    "os/13584542": (
+        *_TERMINAL, 'click <menuitem "Edit">', 'until "Preferences"', 'click <menuitem "Preferences">', 'until "Initial columns"',
+        'fill <spinbutton "Initial columns"> "132"', 'fill <spinbutton "Initial rows"> "43"', 'click <button "Save">', "wait",
+    ),
     "multi_apps/937087b6": typed("xdg-mime default vlc.desktop $(grep -o 'video/[^;]*' /usr/share/applications/vlc.desktop)"),
     "multi_apps/f8369178": typed("gsettings set org.gnome.desktop.interface gtk-theme Orchis"),
     "multi_apps/2373b66a": typed("LC_ALL=C S_TIME_FORMAT=ISO sar 1 30 > ~/Desktop/System_Resources_Report.txt"),
@@ -79,6 +85,10 @@ SOLUTIONS: dict[str, tuple[str, ...]] = {
     "chrome/12086550": (*at("chrome://password-manager/passwords", "Saved passwords"), "wait"),
     "chrome/9656a811": (
         *at("chrome://settings/security", "Enhanced protection"), 'click <radio "Enhanced protection">', "wait", "wait",
+    ),
+    "gimp/7b7617bd": (*_IMAGES, 'fill <spinbutton "Sets the minimal number*"> "100"', 'press "Tab"', 'click <button "OK">', "wait"),
+    "gimp/7767eef2": (
+        *_IMAGES, 'click <cell "Theme">', 'until "Select Theme"', 'click <cell "Light">', "wait", 'click <button "OK">', "wait",
     ),
     "vlc/8ba5ae7a": (
         *_PREFERENCES, 'click <checkbox "Input / Codecs">', 'fill <textbox "Record directory or filename"> "/home/user/Desktop"',

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 _FINAL = {"fail": "FAIL", "stop": "DONE"}
 _STARTS = ("launch", "open")
 """Steps of a set-up after which an application opens."""
-_SECONDS = 60.0
-"""Most seconds until an application is there and nothing changes."""
+_SECONDS, _TIMES = 60.0, 5
+"""Most seconds until an application is there and nothing changes, and how often they may pass: GIMP asks each of its plug-ins at its first
+start what it does."""
 
 
 class OSWorldEnvironment:
@@ -66,7 +67,9 @@ class OSWorldEnvironment:
         await self._desktop.reset(BLANK)
         await self._ask(self._desktop, "set_up", task=wanted.handed())
         starts = any(step.type in _STARTS for step in wanted.config or ())
-        await self._desktop.command("settle", seconds=_SECONDS, starts=starts)
+        for _ in range(_TIMES):
+            if (await self._desktop.command("settle", seconds=_SECONDS, starts=starts))["settled"]:
+                break
         seen = (await self._desktop.step(self.actions.action("wait"))).observation
         assert seen is not None
         return seen

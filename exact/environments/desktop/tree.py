@@ -145,7 +145,7 @@ class _Answers:
             if line.node.role == roles.TERMINAL:
                 return text.rstrip()
             return "•" * len(text) if line.node.role == roles.PASSWORD else text
-        if line.role == "cell" and (text := self.text(at)) not in ("", line.node.name):
+        if line.role == "cell" and (text := self.text(at).replace(_OBJECT, "")) not in ("", line.node.name):
             return text
         if number := self._get(at, "number"):
             return f"{number[0][1]:g}"

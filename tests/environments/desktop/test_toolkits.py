@@ -77,6 +77,7 @@ async def test_a_splash_screen_is_not_the_application(desktop: Worker, do: Do) -
 async def test_the_page_in_a_browser_is_seen(desktop: Worker, do: Do) -> None:
     needs("chromium")
     page = "<title>T</title><h1>Hi</h1><button onclick='this.textContent=\"Gone\"'>Go</button><input placeholder=nm>"
+    page += "<table border=1><tr><td><a href=/x>Link</a></td></tr><tr><td>plain</td></tr></table>"
     options = ["--no-sandbox", "--no-first-run", "--force-renderer-accessibility", "--password-store=basic"]
     await desktop.reset(desktop_task(["chromium", *options, "~/page.html"], files={"page.html": page}, seconds=60))
     seen = await do("wait")
@@ -84,6 +85,7 @@ async def test_the_page_in_a_browser_is_seen(desktop: Worker, do: Do) -> None:
         if "Go" in names(seen, "button"):
             break
         seen = await do("wait")
+    assert not [each for each in seen.elements if "\ufffc" in f"{each.name}{each.value}"], seen.text
     assert "Gone" in names(await do(f"click [{id_of(seen, 'button', 'Go')}]"), "button")
     seen = await do(f'fill [{id_of(seen, "textbox", "nm")}] "written"')
     assert "written" in [each.value for each in seen.elements]

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from exact.environments.desktop.accessibility import Accessibility, Silent
 from exact.environments.desktop.act import act_in_turn
@@ -29,6 +29,7 @@ _OPENED_SECONDS = 60.0
 """Seconds within which an opened file must show a window, unless the request says otherwise."""
 _REST_SECONDS, _WAIT_SECONDS, _SILENT_SECONDS, _ENDED_SECONDS = 3.0, 1.0, 40.0, 3.0
 _POLL = 0.1
+T = TypeVar("T")
 _WALLPAPER, _PICTURE = ("gsettings",), ("org.gnome.desktop.background", "picture-uri")
 
 
@@ -91,11 +92,11 @@ class Machine:
 
     def accessibility(self, _: VmRequest) -> VmReply:
         with self._lock:
-            return json_reply({"AT": accessibility_xml(self._bus)})
+            return json_reply({"AT": self._patiently(lambda: accessibility_xml(self._bus))})
 
     def terminal(self, _: VmRequest) -> VmReply:
         with self._lock:
-            return json_reply({"output": terminal_text(accessibility_xml(self._bus)), "status": "success"})
+            return json_reply({"output": terminal_text(self._patiently(lambda: accessibility_xml(self._bus))), "status": "success"})
 
     def platform(self, _: VmRequest) -> VmReply:
         return text_reply(platform.system())
@@ -127,9 +128,9 @@ class Machine:
     def settle(self, seconds: float, starts: bool) -> bool:
         """Wait until nothing changes, and where an application `starts` until there is a window. Return False where it takes longer."""
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            with self._lock:
-                if self._rest() and (self._screen.windows() or not starts) and not changes(self._bus, self._screen, _WAIT_SECONDS):
+        while (left := end - time.monotonic()) > 0:
+            with self._lock, suppress(Silent):
+                if self._rest(left) and (self._screen.windows() or not starts) and not changes(self._bus, self._screen, _WAIT_SECONDS):
                     return True
         return False
 
@@ -250,12 +251,17 @@ class Machine:
     def _look(self) -> Seen:
         return self._tree.look(self._bus.applications())
 
-    def _rest(self) -> bool:
-        """Wait until nothing changes. An application that starts may be silent for longer than one that runs."""
-        end = time.monotonic() + _SILENT_SECONDS
+    def _rest(self, seconds: float = _SILENT_SECONDS) -> bool:
+        """Wait until nothing changes. Return False where it still does."""
+        return self._patiently(lambda: settle(self._bus, self._screen, self._bus.applications(), _REST_SECONDS), seconds)
+
+    @staticmethod
+    def _patiently(do: Callable[[], T], seconds: float = _SILENT_SECONDS) -> T:
+        """Ask applications again that do not answer: one that starts may be silent for longer than one that runs. Raises Silent."""
+        end = time.monotonic() + seconds
         while True:
             try:
-                return settle(self._bus, self._screen, self._bus.applications(), _REST_SECONDS)
+                return do()
             except Silent:
                 if time.monotonic() > end:
                     raise

@@ -63,6 +63,7 @@ SOLUTIONS: dict[str, tuple[str, ...]] = {
     "os/13584542": (
         *_TERMINAL, 'click <menuitem "Edit">', 'until "Preferences"', 'click <menuitem "Preferences">', 'until "Initial columns"',
         'fill <spinbutton "Initial columns"> "132"', 'fill <spinbutton "Initial rows"> "43"', 'click <button "Save">', "wait",
+        'press "Alt+F4"', "wait",
     ),
     "multi_apps/937087b6": typed("xdg-mime default vlc.desktop $(grep -o 'video/[^;]*' /usr/share/applications/vlc.desktop)"),
     "multi_apps/f8369178": typed("gsettings set org.gnome.desktop.interface gtk-theme Orchis"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,9 @@ NAME, NUMBER, HOME = "user", 1000, Path("/home/user")
 RUNTIME = Path(f"/run/user/{NUMBER}")
 """Folder of the user's sockets. The session's bus listens there too."""
 _PLACES = ("/etc/passwd", "/etc/group")
+_BROWSER = Path("/etc/chromium/master_preferences")
+"""Debian's first preferences of Chromium, in whose place are those of _PREFERENCES: OSWorld asks whether a setting was ever made."""
+_PREFERENCES = {"browser": {"has_seen_welcome_page": True, "check_default_browser": False}}
 
 
 _DIRS = {
@@ -40,6 +44,7 @@ _SETTINGS = {
     ".config/mimeapps.list": "[Default Applications]\n" + "".join(f"video/{each}=org.gnome.Totem.desktop\n" for each in _VIDEOS),
     ".local/share/applications/org.gnome.Totem.desktop": "[Desktop Entry]\nType=Application\nName=Videos\nExec=vlc %U\n",
     ".config/libreoffice/4/user/registrymodifications.xcu": _OFFICE,
+    ".config/pulse/daemon.conf": "exit-idle-time = -1\n",
     ".config/pulse/default.pa": ".include /etc/pulse/default.pa\n.nofail\nset-sink-volume @DEFAULT_SINK@ 32768\n",
     ".config/user-dirs.dirs": "".join(f'XDG_{name}_DIR="$HOME/{folder}"\n' for name, folder in _DIRS.items()),
 }
@@ -113,6 +118,11 @@ def account() -> Iterator[SandboxConfig]:
             path.write_text(_with_user(Path(place).read_text("utf-8", "replace"), group=place == "/etc/group"))
             path.chmod(0o644)
             mounts.append(Mount(source=str(path), target=place))
+        if _BROWSER.exists():
+            preferences = folder / _BROWSER.name
+            preferences.write_text(json.dumps(_PREFERENCES))
+            preferences.chmod(0o644)
+            mounts.append(Mount(source=str(preferences), target=str(_BROWSER)))
         yield SandboxConfig(user=f"{NUMBER}:{NUMBER}", mounts=tuple(mounts))
 
 

@@ -7,11 +7,12 @@ import platform
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from exact.action import Action
 from exact.environments.desktop.accessibility import Accessibility, Silent
 from exact.environments.desktop.act import act_in_turn
 from exact.environments.desktop.pyautogui import read_pyautogui
@@ -31,6 +32,10 @@ _REST_SECONDS, _WAIT_SECONDS, _SILENT_SECONDS, _ENDED_SECONDS = 3.0, 1.0, 40.0, 
 _POLL = 0.1
 T = TypeVar("T")
 _WALLPAPER, _PICTURE = ("gsettings",), ("org.gnome.desktop.background", "picture-uri")
+
+
+_OPENS = 'press "Alt+Control+t"'
+"""The shortcut that opens a terminal."""
 
 
 class VmReply(NamedTuple):
@@ -80,10 +85,12 @@ class Machine:
     def perform(self, program: str) -> None:
         """Carry out a program of pyautogui as input events. Raises ActionError."""
         with self._lock:
-            events = read_pyautogui(program, self._screen.size, self._screen.pointer())
-            seen = self._look() if any(event.name == "type" for event in events) else Seen((), {}, {}, {}, "")
-            context = DesktopContext(self._screen, self._bus, seen, self._rest, self._wait)
-            act_in_turn(context, events, self._look)
+            for events in _up_to_openings(read_pyautogui(program, self._screen.size, self._screen.pointer())):
+                before = {window.id for window in self._screen.windows()}
+                seen = self._look() if any(event.name == "type" for event in events) else Seen((), {}, {}, {}, "")
+                act_in_turn(DesktopContext(self._screen, self._bus, seen, self._rest, self._wait), events, self._look)
+                if events[-1].key == _OPENS:
+                    self._opens(before)
             self._screen.sync()
 
     def screenshot(self, _: VmRequest) -> VmReply:
@@ -285,6 +292,15 @@ class Machine:
                 return
             time.sleep(_POLL)
 
+    def _opens(self, before: set[int]) -> None:
+        """Wait until there is a window that was not there before, and nothing changes: what is typed next is for it."""
+        end = time.monotonic() + _OPENED_SECONDS
+        while time.monotonic() < end:
+            if any(window.id not in before for window in self._screen.windows()):
+                self._rest()
+                return
+            changes(self._bus, self._screen, _POLL)
+
     def _windows(self) -> list[TopLevelWindow]:
         with self._lock:
             return self._screen.windows()
@@ -309,6 +325,15 @@ class Machine:
                 do(window)
                 return text_reply(f"Window {done} successfully")
         return text_reply(f"Window {name} not found", 404)
+
+
+def _up_to_openings(events: Sequence[Action]) -> Iterator[tuple[Action, ...]]:
+    """Yield the events in parts, each of which ends with one that opens a window, or with the last event."""
+    begin = 0
+    for at, event in enumerate(events, 1):
+        if event.key == _OPENS or at == len(events):
+            yield tuple(events[begin:at])
+            begin = at
 
 
 def json_reply(value: Any, status: int = 200) -> VmReply:

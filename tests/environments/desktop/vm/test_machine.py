@@ -1,11 +1,12 @@
-"""The patience of a machine with applications that start."""
+"""The patience of a machine with applications that start, and with windows that a program opens."""
 
 from __future__ import annotations
 
 import pytest
 
 from exact.environments.desktop.accessibility import Silent
-from exact.environments.desktop.vm.machine import Machine
+from exact.environments.desktop.pyautogui import read_pyautogui
+from exact.environments.desktop.vm.machine import Machine, _up_to_openings
 
 
 class Starting:
@@ -28,3 +29,10 @@ def test_an_application_that_starts_is_asked_again() -> None:
 def test_patience_ends() -> None:
     with pytest.raises(Silent):
         Machine._patiently(Starting(), seconds=-1.0)
+
+
+def test_a_program_waits_where_it_opens_a_terminal() -> None:
+    program = "import pyautogui; pyautogui.hotkey('ctrl', 'alt', 't'); pyautogui.write('stty size'); pyautogui.press('enter')"
+    parts = list(_up_to_openings(read_pyautogui(program, (1920, 1080))))
+    assert [[event.name for event in part] for part in parts] == [["press"], ["type", "press"]]
+    assert not list(_up_to_openings(()))

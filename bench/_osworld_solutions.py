@@ -107,6 +107,7 @@ SOLUTIONS: dict[str, tuple[str, ...]] = {
 """Actions by domain and the first part of the id."""
 
 UNSOLVED = {
+    "chrome/99146c54": "doing nothing scores 1: Chromium 156 writes by itself the entry whose presence the metric asks for",
     "chrome/480bcfea": "the flags that the metric wants are not in this version of Chromium",
     "multi_apps/69acbb55": "pip needs the network to install InstructorEmbedding",
     "multi_apps/48d05431": "conda can only be fetched from the network",

@@ -87,8 +87,7 @@ async def measure(environments: OSWorldFactory, environment: OSWorldEnvironment,
             row["fail"] = await score(environment, "fail")
         elif name in SOLUTIONS:
             row["solution"] = await solve(environments, environment, SOLUTIONS[name], seen)
-        else:
-            row["reason"] = UNSOLVED.get(name, "")
+        row["reason"] = UNSOLVED.get(name, "")
     except (ExactError, LookupError) as error:
         row["reason"] = f"{type(error).__name__}: {error}"[:200]
     return row
@@ -120,7 +119,9 @@ def figures_of(found: Sequence[Row]) -> list[Figure]:
         Figure("osworld_set_up", sum(row["set_up"] for row in found), len(found)),
         Figure("osworld_nothing_scores", sum((row["nothing"] or 0) > 0 for row in found), 0, at_least=False),
         Figure("osworld_fail_of_infeasible", sum(row["fail"] == 1.0 for row in infeasible), len(infeasible)),
-        Figure("osworld_solved_of_feasible", sum(row["solution"] == 1.0 for row in feasible), min(20, len(feasible))),
+        Figure(
+            "osworld_solved_of_feasible", sum(row["solution"] == 1.0 and not row["nothing"] for row in feasible), min(20, len(feasible))
+        ),
     ]
 
 

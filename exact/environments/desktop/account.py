@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +13,6 @@ NAME, NUMBER, HOME = "user", 1000, Path("/home/user")
 RUNTIME = Path(f"/run/user/{NUMBER}")
 """Folder of the user's sockets. The session's bus listens there too."""
 _PLACES = ("/etc/passwd", "/etc/group")
-_BROWSER = Path("/etc/chromium/master_preferences")
-"""Debian's first preferences of Chromium, in whose place are those of _PREFERENCES: OSWorld asks whether a setting was ever made."""
-_PREFERENCES = {"browser": {"has_seen_welcome_page": True, "check_default_browser": False}}
 
 
 _DIRS = {
@@ -118,11 +114,6 @@ def account() -> Iterator[SandboxConfig]:
             path.write_text(_with_user(Path(place).read_text("utf-8", "replace"), group=place == "/etc/group"))
             path.chmod(0o644)
             mounts.append(Mount(source=str(path), target=place))
-        if _BROWSER.exists():
-            preferences = folder / _BROWSER.name
-            preferences.write_text(json.dumps(_PREFERENCES))
-            preferences.chmod(0o644)
-            mounts.append(Mount(source=str(preferences), target=str(_BROWSER)))
         yield SandboxConfig(user=f"{NUMBER}:{NUMBER}", mounts=tuple(mounts))
 
 

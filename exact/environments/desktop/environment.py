@@ -156,12 +156,13 @@ class Desktop:
         }
 
     def evaluate(self, outcome: dict[str, Any]) -> dict[str, Any]:
-        """Return whether all conditions hold now. Changes nothing."""
+        """Return whether all conditions hold once the desktop is idle. Changes nothing."""
         failed = self._gave_up(outcome.get("actions") or ())
         if failed or self._setup.infeasible:
             success = failed and self._setup.infeasible
             reason = "the task cannot be done" if self._setup.infeasible else "the task can be done"
             return {"value": float(success), "success": success, "raw": float(success), "reason": reason}
+        self._rest()
         elements = self._look().elements
         reasons = [failure(check, self._session.home, elements, outcome.get("answer")) for check in self._setup.checks]
         wrong = [reason for reason in reasons if reason]

@@ -16,21 +16,26 @@ _HUNG_SECONDS = 20.0
 """Seconds after which the window manager counts as hung."""
 _SLOWER = 4.0
 """The same as a multiple of an answer's time, on a slower machine."""
+_ANSWERS, _LONGEST = 60.0, 30.0
+"""Time that may pass until it is idle as a multiple of an answer's time, and the most seconds of that."""
 
 
 def settle(bus: Accessibility, screen: Screen, applications: Sequence[str], seconds: float) -> bool:
     """Wait until a desktop is idle.
 
-    Return False where it still changed after that many seconds. Raises Silent where an application hangs.
+    Return False where it still changed after that many seconds, or more where it answers slowly: what was typed is still on its way then.
+    Raises Silent where an application hangs.
     """
-    end = time.monotonic() + seconds
+    first = time.monotonic()
+    end, last = first + seconds, first + max(seconds, _LONGEST)
     while True:
         began = time.monotonic()
         _answered(bus, screen, applications)
-        quiet = max(QUIET, _SLOWER * (time.monotonic() - began))
+        took = time.monotonic() - began
+        end = min(last, max(end, first + _ANSWERS * took))
         bus.take()
         screen.take()
-        changed = changes(bus, screen, min(quiet, max(0.0, end - time.monotonic())))
+        changed = changes(bus, screen, min(max(QUIET, _SLOWER * took), max(0.0, end - time.monotonic())))
         if not changed and not _answered(bus, screen, applications):
             return True
         if time.monotonic() >= end:

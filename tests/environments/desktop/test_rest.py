@@ -1,0 +1,51 @@
+"""How long a desktop is waited for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from exact.environments.desktop import rest
+
+
+class Clock:
+    """A desktop on a clock of its own. Its answers take a time, and it changes until a moment."""
+
+    def __init__(self, answer: float, busy: float) -> None:
+        self.now, self.answer, self.busy = 0.0, answer, busy
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def take(self) -> bool:
+        return False
+
+    def answered(self, *_: Any) -> bool:
+        self.now += self.answer
+        return self.now < self.busy
+
+    def changes(self, bus: Any, screen: Any, seconds: float) -> bool:
+        self.now += min(seconds, self.answer)
+        return self.now < self.busy
+
+
+@pytest.mark.parametrize(
+    ("answer", "busy", "idle", "until"),
+    [
+        (0.002, 1.0, True, 1.1),
+        (0.002, 60.0, False, 3.1),
+        (0.2, 8.0, True, 10.0),
+        (0.2, 60.0, False, 13.0),
+        (5.0, 600.0, False, 45.0),
+    ],
+)
+def test_a_desktop_that_answers_slowly_is_waited_for_longer(
+    answer: float, busy: float, idle: bool, until: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock: Any = Clock(answer, busy)
+    monkeypatch.setattr(rest, "time", clock)
+    monkeypatch.setattr(rest, "_answered", clock.answered)
+    monkeypatch.setattr(rest, "changes", clock.changes)
+    assert rest.settle(clock, clock, (), 3.0) is idle
+    assert clock.now <= until

@@ -64,8 +64,8 @@ class ObjectCall(NamedTuple):
 class Silent(EnvironmentFailure):
     """Failure of an application that does not answer. `names`: its names on the bus."""
 
-    def __init__(self, names: Iterable[str]) -> None:
-        super().__init__(f"an application does not answer for {ANSWER_SECONDS:g} s")
+    def __init__(self, names: Iterable[str], seconds: float = ANSWER_SECONDS) -> None:
+        super().__init__(f"an application does not answer for {seconds:g} s")
         self.names = frozenset(names)
 
 
@@ -77,13 +77,15 @@ def property_of(ref: Ref, interface: str, name: str) -> ObjectCall:
 class Accessibility:
     """Connection to the accessibility bus of a session."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, answer_seconds: float = ANSWER_SECONDS) -> None:
         """Connect, and say that assistive technology is there: most toolkits report nothing to a session without it.
 
-        address: the session bus, which starts the accessibility bus. Raises EnvironmentFailure.
+        address: the session bus, which starts the accessibility bus. answer_seconds: time after which an application that does not answer
+        counts as hung. Raises EnvironmentFailure.
         """
         from jeepney.io.blocking import open_dbus_connection
 
+        self._answer_seconds = answer_seconds
         try:
             with open_dbus_connection(address, auth_timeout=ANSWER_SECONDS) as session:
                 enable = _call(_LAUNCHER, "org.freedesktop.DBus.Properties", "Set", "ssv", ("org.a11y.Status", "IsEnabled", ("b", True)))
@@ -105,12 +107,13 @@ class Accessibility:
     def close(self) -> None:
         self._bus.close()
 
-    def ask(self, questions: Sequence[ObjectCall], seconds: float = ANSWER_SECONDS) -> list[tuple[Any, ...] | None]:
+    def ask(self, questions: Sequence[ObjectCall], seconds: float | None = None) -> list[tuple[Any, ...] | None]:
         """Return the answers in order; None where an object is gone or has none.
 
-        seconds: time without any answer after which the applications that still owe one count as hung. Raises Silent, and
-        EnvironmentFailure if the bus is gone.
+        seconds: time without any answer after which the applications that still owe one count as hung; by default that of this
+        connection. Raises Silent, and EnvironmentFailure if the bus is gone.
         """
+        seconds = self._answer_seconds if seconds is None else seconds
         calls = [wire.method_call(self._serial + at, *_parts(question)) for at, question in enumerate(questions)]
         first, self._serial = self._serial, self._serial + len(questions)
         answers: list[tuple[Any, ...] | None] = [None] * len(questions)
@@ -127,7 +130,7 @@ class Accessibility:
                         answers[at] = message.body if message.type == wire.RETURN else None
                         end = time.monotonic() + seconds
         except TimeoutError:
-            raise Silent(questions[at].ref[0] for at in waiting) from None
+            raise Silent((questions[at].ref[0] for at in waiting), seconds) from None
         except (OSError, ValueError) as error:
             raise EnvironmentFailure(f"the accessibility bus is gone: {error}") from error
         return answers

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from exact.action import Action
-from exact.environments.desktop.accessibility import Accessibility, Silent
+from exact.environments.desktop.accessibility import ANSWER_SECONDS, Accessibility, Silent
 from exact.environments.desktop.act import act_in_turn
 from exact.environments.desktop.grammar import SPACES, Space
 from exact.environments.desktop.pyautogui import read_pyautogui
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _WAIT = 1.0
 """Maximum seconds of the action `wait`."""
 _SIGN = 0.1
+_LARGE_SECONDS = 45.0
+"""Seconds after which an application of a machine of OSWorld counts as hung: large ones are busy for longer than those of our tasks."""
 _WRITTEN = 1_700_000_000
 """Time at which a task's files were last changed: file managers show it."""
 _MEMORY = re.compile(r" - Memory usage - [\d.,]+ [KMGT]?B")
@@ -76,7 +78,8 @@ class Desktop:
             os.environ.update({name: self._session.env[name] for name in ("DISPLAY", "XAUTHORITY")})
             self._screen = Screen()
             self._manage()
-            self._bus = Accessibility(self._session.env["DBUS_SESSION_BUS_ADDRESS"])
+            patience = ANSWER_SECONDS if self._vm_port is None else _LARGE_SECONDS
+            self._bus = Accessibility(self._session.env["DBUS_SESSION_BUS_ADDRESS"], patience)
         except BaseException:
             self._session.stop()
             raise

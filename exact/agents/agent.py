@@ -117,6 +117,10 @@ def _build_policy(settings: PolicyConfig, config: Config, models: Callable[[str]
             from exact.agents.builtin.policy import BuiltinPolicy
 
             return BuiltinPolicy()
+        case "learned":
+            from exact.agents.learned.agent import learned_policy
+
+            return learned_policy(settings.options)
         case _:
             own: Policy = make_plugin("policy.kind", settings.kind, POLICY_GROUP, settings.options)
             return own

@@ -20,9 +20,11 @@ _PIP = "pip install 'exact-agent[train]' in a virtual environment of its own"
 
 @click.group()
 def train() -> None:
-    """Train a chat model: sft on exports, grpo against the environments of an OpenEnv server."""
+    """Train a chat model (sft on exports, grpo against the environments of an OpenEnv server), or the built-in agent's own model."""
     import importlib.util
 
+    if click.get_current_context().invoked_subcommand == "builtin":
+        return  # it needs numpy alone
     missing = [name for name in ("torch", "transformers", "trl", "peft", "datasets") if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError(f"{', '.join(missing)} not installed: {set_up('--train', _PIP)}, then call that environment's `exact train`")
@@ -65,6 +67,29 @@ def grpo(path: Path, overrides: tuple[str, ...], as_json: bool) -> None:
         )
 
     _told(run(read_settings(path, GRPOSettings, overrides), report), "reward", as_json)
+
+
+@train.command()
+@_CONFIG
+@_SET
+@_JSON
+def builtin(path: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+    """Train the model of the learned built-in agent: search training tasks with their rewards, fit, and search again.
+
+    Rewards are read on the training tasks and seeds of the split alone.
+    """
+    from exact.learning.builtin.rounds import BuiltinSettings
+    from exact.learning.builtin.rounds import train as run
+    from exact.learning.train.settings import read_settings
+
+    settings = read_settings(path, BuiltinSettings, overrides)
+    found = run(settings, lambda text: echo(text, err=True))
+    if as_json:
+        echo(json.dumps({"folder": settings.out, "trained_with_reward": True, "rounds": [each._asdict() for each in found]}))
+        return
+    for each in found:
+        echo(f"round {each.round}: first episode {each.first:.2f}, any episode {each.found:.2f}, {each.states} states, {each.steps} steps")
+    echo(f"{settings.out}/round-{len(found)}.npz: trained with rewards of {found[-1].tasks * len(found)} tasks and seeds")
 
 
 def _told(trained: TrainedModel, figure: str, as_json: bool) -> None:

@@ -36,6 +36,10 @@ def _build_uncalibrated(config: Config, settings: ValueConfig, models: Models, e
             from exact.agents.builtin.value import BuiltinValue
 
             return BuiltinValue()
+        case "learned":
+            from exact.agents.learned.agent import learned_value
+
+            return learned_value(settings.options)
         case "constant":
             from exact.agents.value.controls import ConstantValue
 

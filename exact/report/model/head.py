@@ -24,6 +24,7 @@ ANSWER = 20_000
 """Maximum length of an answer or an evaluator's reason, in characters."""
 _JUDGES = {
     "builtin": "the built-in value function (not a language model)",
+    "learned": "the learned built-in value function (a small model, not a language model)",
     "constant": "a constant value, without information",
     "reward": "the environment's rewards (not a result on a benchmark)",
     "oracle": "an oracle that knows the benchmark's score",
@@ -142,7 +143,7 @@ def judge(config: Config) -> str:
 
 def _labels(config: Config, oracle: bool) -> tuple[str, ...]:
     labels = []
-    if "builtin" in (config.policy.kind, config.value.kind):
+    if {"builtin", "learned"} & {config.policy.kind, config.value.kind}:
         labels.append("Built-in agent: not a language model")
     if config.value.kind == "constant":
         labels.append("Constant values: no information for the search")
@@ -195,6 +196,7 @@ def _setting(reading: Reading) -> tuple[data.Fact, ...]:
     policy = config.models.policy
     proposer = {
         "builtin": "the built-in policy (not a language model)",
+        "learned": "the learned built-in policy (a small model, not a language model)",
         "random": "at random",
         "llm": f"a language model ({policy.model if policy else 'unnamed'})",
     }.get(config.policy.kind, f"{config.policy.kind} (a policy of the user's own)")

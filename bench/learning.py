@@ -1,0 +1,325 @@
+"""Measure whether search teaches the learned built-in agent, and whether what it learned searches better.
+
+The plan, with rows, figures and rules, was committed before any run: docs/results/learning.md. The weights of all rows and the record of
+each attempt are in bench/results/learning/. Tasks and seeds are those of exact/learning/builtin/split.json.
+
+    python bench/learning.py --controls RUN                  train the controls from a run of `exact train builtin`; copy all weights
+    python bench/learning.py --json bench/results/learning.json      attempt the test; goes on from --work after an interruption
+    python bench/learning.py --validate greedy_1,greedy_2    attempts on validation seeds, which decide nothing
+    python bench/learning.py --quick                         compute every figure from the records, and attempt ten of them again
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import json
+import math
+import random
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import _common
+import msgspec
+import numpy as np
+from _attempts import attempt, folder_of
+from _controls import ShuffledValue
+
+from exact.agents.agent import Agent, build_agent
+from exact.agents.learned.network import save, untrained
+from exact.benchmarks.miniwob import MiniWob
+from exact.benchmarks.miniwob.rewards import binary
+from exact.config import Config, load
+from exact.evaluation.agents import AGENTS
+from exact.evaluation.folder import Result
+from exact.evaluation.local import BuildAgent
+from exact.evaluation.statistics import Estimate, bootstrap, rate
+from exact.learning.builtin.split import load_split
+from exact.models.base import ChatModel
+
+FOLDER = _common.ROOT / "bench" / "results" / "learning"
+RECORDS = FOLDER / "attempts.jsonl.gz"
+ACTIONS, STEPS = 15, 40
+SEEDS = 1
+"""Test seeds of each task, from the first."""
+DEAL_SEED = 0
+
+
+class Row(NamedTuple):
+    """One agent."""
+
+    weights: str = ""
+    """Name of its weights in FOLDER; empty for the lexical agent, `round-0` for the untrained model, which is made here."""
+    value: str = ""
+    """Kind of its value function, if it searches: learned, constant or shuffled."""
+    seen_only: bool = False
+    """Whether it attempts training tasks alone."""
+
+
+ROWS: Mapping[str, Row] = {
+    "lexical": Row(),
+    "greedy_0": Row("round-0"),
+    "greedy_1": Row("round-1"),
+    "greedy_2": Row("round-2"),
+    "greedy_3": Row("round-3"),
+    "imitation": Row("imitation"),
+    "shuffled_outcomes": Row("shuffled"),
+    "rmcts_0": Row("round-0", "learned"),
+    "rmcts_3": Row("round-3", "learned"),
+    "rmcts_3_constant": Row("round-3", "constant", seen_only=True),
+    "rmcts_3_shuffled": Row("round-3", "shuffled", seen_only=True),
+}
+TRAINED = ("round-1", "round-2", "round-3", "imitation", "shuffled")
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """The record of one attempt."""
+
+    row: str
+    task: str
+    score: float | None
+    raw: float | None
+    actions: int
+    transitions: int
+    evaluations: int
+    seconds: float
+
+
+def weights_of(name: str) -> Path:
+    """Return the file of a row's weights. The untrained ones are made in .bench."""
+    if name != "round-0":
+        return FOLDER / f"{name}.npz"
+    path = _common.ROOT / ".bench" / "learning_round_0.npz"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        save(untrained(0), path)
+    return path
+
+
+def settings(name: str) -> Config:
+    """Return the configuration of a row."""
+    row = ROWS[name]
+    base: dict[str, Any] = dict(AGENTS["rmcts" if row.value else "react"])
+    options = {"weights": str(weights_of(row.weights))} if row.weights else {}
+    if row.weights:
+        base["policy"] = {"kind": "learned", "options": options}
+    if row.value:
+        base["value"] = {"kind": "constant"} if row.value == "constant" else {"kind": "learned", "options": options}
+        base["search"] = {**base["search"], "iterations": 96}
+        base["reflection"] = {**base["reflection"], "exclude_same_task": True}
+    base |= {"browser": {"screenshots": False}, "limits": {"actions": ACTIONS, **({"transitions": STEPS} if row.value else {})}}
+    return load(None, [f"name={name}", *(f"{key}={json.dumps(value)}" for key, value in base.items())])
+
+
+def builders() -> dict[str, BuildAgent]:
+    def shuffled(config: Config, models: Callable[[str], ChatModel]) -> Agent:
+        return Agent(policy=build_agent(config, models).policy, value=ShuffledValue(DEAL_SEED))
+
+    return {name: shuffled for name, row in ROWS.items() if row.value == "shuffled"}
+
+
+def tasks_of(name: str, part: str) -> list[str]:
+    """Return the ids that a row attempts, of `test` or `validation`."""
+    split, row = load_split(), ROWS[name]
+    seeds = split.seeds[part].take(SEEDS)
+    names = split.training if row.seen_only or part == "validation" else (*split.training, *split.held_out)
+    return [f"{task}?seed={seed}" for seed in seeds for task in names]
+
+
+async def attempted(name: str, ids: Sequence[str], work: Path, parallel: int, noise: _common.Noise) -> list[Attempt]:
+    """Attempt tasks with one row, or read what was attempted."""
+    suite = MiniWob()
+    folder = folder_of(work / name, [suite.task(id) for id in ids], {name: settings(name)})
+    return [recorded(name, result) for result in await attempt(folder, parallel, noise, builders())]
+
+
+def recorded(name: str, result: Result) -> Attempt:
+    return Attempt(
+        name, result.task, result.score, result.raw, result.actions, result.transitions, result.evaluations, round(result.seconds, 1)
+    )  # fmt: skip
+
+
+def write_records(records: Sequence[Attempt]) -> None:
+    lines = b"".join(msgspec.json.encode(each) + b"\n" for each in records)
+    RECORDS.write_bytes(gzip.compress(lines, mtime=0))
+
+
+def read_records() -> list[Attempt]:
+    return [msgspec.json.decode(line, type=Attempt) for line in gzip.decompress(RECORDS.read_bytes()).splitlines()]
+
+
+def hashes() -> dict[str, str]:
+    """Return the SHA-256 of the records and of all weights."""
+    files = [RECORDS, *(weights_of(name) for name in TRAINED)]
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.exists()}
+
+
+Scores = dict[str, dict[str, float]]
+"""Scores by row and id."""
+
+
+def scores(records: Sequence[Attempt], reading: Callable[[Attempt], float | None]) -> Scores:
+    found: Scores = {}
+    for each in records:
+        if (value := reading(each)) is not None:
+            found.setdefault(each.row, {})[each.task] = value
+    return found
+
+
+def grouped(values: Mapping[str, float], names: Sequence[str]) -> dict[str, list[float]]:
+    kept: dict[str, list[float]] = {}
+    for id, value in values.items():
+        if (name := id.partition("?")[0]) in names:
+            kept.setdefault(name, []).append(value)
+    return kept
+
+
+def gain(found: Scores, row: str, base: str, names: Sequence[str]) -> Estimate:
+    """Return the paired gain of one row over another, on the ids that both attempted."""
+    if row not in found or base not in found:
+        return Estimate(math.nan, math.nan, math.nan, 0)
+    both = {id: found[row][id] - found[base][id] for id in found[row] if id in found[base]}
+    return bootstrap(grouped(both, names))
+
+
+def kept(found: Scores, row: str, names: Sequence[str], draws: int = 10_000) -> tuple[float, float, float]:
+    """Return (row - greedy_0) / (rmcts_0 - greedy_0) with its interval, bootstrapped over tasks."""
+    ids = [id for id in found["rmcts_0"] if id.partition("?")[0] in names and id in found[row] and id in found["greedy_0"]]
+    top = np.array([found[row][id] - found["greedy_0"][id] for id in ids])
+    bottom = np.array([found["rmcts_0"][id] - found["greedy_0"][id] for id in ids])
+    drawn = np.random.default_rng(0).integers(0, len(ids), (draws, len(ids)))  # one id a task: SEEDS is 1
+    below = bottom[drawn].mean(axis=1)
+    ratios = top[drawn].mean(axis=1)[below > 0] / below[below > 0]
+    low, high = np.quantile(ratios, [0.025, 0.975])
+    return float(top.mean() / bottom.mean()), float(low), float(high)
+
+
+GAINS = (
+    ("greedy_1", "greedy_0"), ("greedy_2", "greedy_0"), ("greedy_3", "greedy_0"), ("imitation", "greedy_0"),
+    ("shuffled_outcomes", "greedy_0"), ("greedy_0", "lexical"), ("greedy_3", "lexical"), ("rmcts_0", "greedy_0"),
+    ("rmcts_3", "greedy_3"), ("rmcts_3", "rmcts_0"), ("rmcts_3_constant", "greedy_3"), ("rmcts_3_shuffled", "greedy_3"),
+)  # fmt: skip
+
+
+def show(records: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figure]]:
+    """Print the tables. Return what they hold, and the figures."""
+    split = load_split()
+    parts = {"seen": split.training, "held out": split.held_out}
+    readings: dict[str, Callable[[Attempt], float | None]] = {
+        "success": lambda each: each.score,
+        "full reward": lambda each: None if each.score is None else binary(each.raw or 0.0),
+    }
+    shown: dict[str, Any] = {"gain": {}}
+    for what, reading in readings.items():
+        found = scores(records, reading)
+        table = {row: {part: rate(grouped(found[row], names)) for part, names in parts.items()} for row in ROWS if row in found}
+        shown[what] = table
+        _common.table([what, *parts], [[row, *map(str, each.values())] for row, each in table.items()])
+        print()
+        gains = {
+            f"{a} - {b}": {part: gain(found, a, b, names) for part, names in parts.items()} for a, b in GAINS if a in found and b in found
+        }
+        shown["gain"][what] = gains
+        _common.table([f"gain, {what}", *parts], [[pair, *map(str, each.values())] for pair, each in gains.items()])
+        print()
+    costs = {row: [each for each in records if each.row == row] for row in ROWS}
+    shown["cost"] = {
+        row: {name: float(np.mean([getattr(each, name) for each in of])) for name in ("actions", "transitions", "evaluations", "seconds")}
+        for row, of in costs.items()
+        if of
+    }
+    shown["unscored"] = {row: sum(each.score is None for each in of) for row, of in costs.items() if of}
+    _common.table(
+        ["an attempt took", "actions", "steps", "values", "seconds", "attempts", "unscored"],
+        [
+            [row, *(f"{x:.1f}" for x in each.values()), str(len(costs[row])), str(shown["unscored"][row])]
+            for row, each in shown["cost"].items()
+        ],
+    )
+    found = scores(records, readings["success"])
+    return shown, figures(found, split.training, split.held_out, shown)
+
+
+def figures(found: Scores, seen: Sequence[str], held_out: Sequence[str], shown: dict[str, Any]) -> list[_common.Figure]:
+    made = [
+        _common.Figure("gain_search_seen_low", gain(found, "rmcts_3", "greedy_3", seen).low, goal=0.001),
+        _common.Figure("gain_search_heldout_low", gain(found, "rmcts_3", "greedy_3", held_out).low, goal=0.001),
+        _common.Figure("gain_learning_seen_low", gain(found, "greedy_3", "greedy_0", seen).low, goal=0.10),
+        _common.Figure("gain_learning_heldout_low", gain(found, "greedy_3", "greedy_0", held_out).low),
+    ]
+    for row, base in (("shuffled_outcomes", "greedy_0"), ("rmcts_3_constant", "greedy_3"), ("rmcts_3_shuffled", "greedy_3")):
+        made.append(_common.Figure(f"gain_control_{row}_low", gain(found, row, base, seen).low, goal=0.0, at_least=False))
+    if gain(found, "rmcts_0", "greedy_0", seen).low > 0:
+        for name, row in (("kept_without_search", "greedy_3"), ("kept_by_imitation", "imitation")):
+            ratio = kept(found, row, seen)
+            shown[name] = ratio
+            made.append(_common.Figure(name, ratio[0], goal=0.87 if row == "greedy_3" else None))
+    return [each for each in made if not math.isnan(each.value)]
+
+
+def controls(run: Path) -> None:
+    """Train the controls from a finished run, and copy its weights."""
+    from exact.learning.builtin.controls import imitation, shuffled
+
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for round in (1, 2, 3):
+        shutil.copy(run / f"round-{round}.npz", FOLDER / f"round-{round}.npz")
+    shutil.copy(run / "run.json", FOLDER / "run.json")
+    save(shuffled(run, print), FOLDER / "shuffled.npz")
+    save(imitation(run, print), FOLDER / "imitation.npz")
+
+
+async def quick(noise: _common.Noise, args: Any) -> int:
+    """Recompute all figures, check the hashes, and attempt ten recorded rows again."""
+    kept_result = json.loads((_common.ROOT / "bench" / "results" / "learning.json").read_text())
+    records = read_records()
+    shown, made = show(records)
+    wrong = [name for name, digest in hashes().items() if kept_result["hashes"].get(name) != digest]
+    wrong += [each.name for each in made if round(each.value, 4) != kept_result["figures"][each.name]["value"]]
+    drawn = random.Random(len(records)).sample([each for each in records if not ROWS[each.row].value], 10)
+    work = _common.ROOT / ".bench" / "learning_quick"
+    shutil.rmtree(work, ignore_errors=True)
+    for row in dict.fromkeys(each.row for each in drawn):
+        of = [each for each in drawn if each.row == row]
+        again = {each.task: each.score for each in await attempted(row, [each.task for each in of], work, 4, noise)}
+        wrong += [f"{row} {each.task}: {again[each.task]} instead of {each.score}" for each in of if again[each.task] != each.score]
+    print("\n" + ("the records do not match: " + "; ".join(wrong) if wrong else "figures, hashes and ten attempts match the records"))
+    _common.finish(args, made, noise, _common.versions("exact-agent", "miniwob", "playwright"), shown)
+    return 1 if wrong else 0
+
+
+async def main() -> int:
+    options = _common.parser(__doc__ or "")
+    options.add_argument("--rows", default=",".join(ROWS), help="by comma")
+    options.add_argument("--validate", default="", metavar="ROWS", help="rows to attempt on validation seeds")
+    options.add_argument("--controls", type=Path, metavar="RUN", help="folder of a run of `exact train builtin`")
+    options.add_argument("--work", type=Path, default=_common.ROOT / ".bench" / "learning")
+    options.add_argument("--parallel", type=int, default=6)
+    args = options.parse_args()
+    noise = _common.Noise()
+    if args.controls:
+        controls(args.controls)
+        return 0
+    if args.quick:
+        return await quick(noise, args)
+    part, names = ("validation", args.validate.split(",")) if args.validate else ("test", args.rows.split(","))
+    records = list[Attempt]()
+    for name in names:
+        found = await attempted(name, tasks_of(name, part), args.work / part, args.parallel, noise)
+        records += found
+        print(f"{name}: {sum(each.score or 0 for each in found):.0f} of {len(found)}", file=sys.stderr)
+    shown, made = show(records)
+    if part == "test" and args.json:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        write_records(records)
+        shown = {"hashes": hashes(), "seeds": SEEDS, "attempts": len(records), **shown}
+    _common.finish(args, made, noise, _common.versions("exact-agent", "miniwob", "playwright"), shown)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

@@ -1,0 +1,175 @@
+"""The learned policy and value function."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from exact.action import Action, ActionSpace
+from exact.agents.builtin.judge.situation import read_situation
+from exact.agents.builtin.policy import BuiltinPolicy
+from exact.agents.builtin.value import BuiltinValue
+from exact.agents.learned.candidates import wide_candidates
+from exact.agents.learned.features import StateFeatures, read_features
+from exact.agents.learned.network import Forward, Network, ended_logit, forward, load
+from exact.context import Context, Evaluation, Proposal, Taken
+from exact.errors import UsageError
+
+_REMEMBERED = 64
+"""States whose features are kept: the children of a state are evaluated after it was expanded."""
+
+
+class ReadState(NamedTuple):
+    """A state with its candidates, as the model sees it."""
+
+    actions: tuple[Action, ...]
+    features: StateFeatures
+    output: Forward
+
+
+class LearnedAgent:
+    """A model, and the states that it read last. Policy and value function share one."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self._lexical = BuiltinValue()
+        self._read = dict[tuple[object, ...], ReadState]()
+
+    async def read(self, context: Context, space: ActionSpace | None, extra: Action | None = None) -> ReadState | None:
+        """Return a state that goes on, with its candidates and `extra`. None where there is no candidate.
+
+        `space`: the environment's actions. None: those of a page, for a value function, which knows no environment.
+        """
+        key = _key(context)
+        found = self._read.get(key)
+        if found is not None and (extra is None or any(action.key == extra.key for action in found.actions)):
+            return found
+        situation = read_situation(context, context.history, context.tried)
+        actions = (*(found.actions if found else wide_candidates(situation, space or _page_actions())), *((extra,) if extra else ()))
+        if not actions:
+            return None
+        value = (await self._lexical.evaluate(context)).value
+        features = read_features(context, situation, actions, value)
+        read = ReadState(actions, features, forward(self.network.parameters, features))
+        self._read[key] = read
+        if len(self._read) > _REMEMBERED:
+            del self._read[next(iter(self._read))]
+        return read
+
+
+class LearnedPolicy:
+    """Ranks candidate actions by the model.
+
+    It was trained on pages that set their own task. For a task that is set from outside, it proposes what the lexical agent proposes.
+    """
+
+    def __init__(self, agent: LearnedAgent) -> None:
+        self._agent, self._lexical = agent, BuiltinPolicy()
+
+    async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+        """Return at most `k` distinct actions, best first, with priors that sum to 1. Empty if no action is possible."""
+        if context.task.instruction:
+            return await self._lexical.propose(context, actions, k)
+        read = await self._agent.read(context, actions)
+        if read is None:
+            return ()
+        refused = {step.action.key for step in context.tried}
+        ranked = [at for at in read.output.priors.argsort(kind="stable")[::-1].tolist() if read.actions[at].key not in refused][:k]
+        total = sum(float(read.output.priors[at]) for at in ranked)
+        return tuple(
+            Proposal(
+                action=read.actions[at],
+                prior=max(float(read.output.priors[at]) / total, 1e-9) if total > 0 else 1 / len(ranked),
+                rationale=f"model {float(read.output.priors[at]):.2f}, lexical {float(read.features.lexical[at]):.2f}",
+            )
+            for at in ranked
+        )
+
+
+class LearnedValue:
+    """Estimates success by the model.
+
+    A state that ended the episode is evaluated from the state before its end and the last action. For a task that is set from outside, and
+    for states that were not seen, it returns what the lexical agent returns.
+    """
+
+    def __init__(self, agent: LearnedAgent) -> None:
+        self._agent, self._lexical = agent, BuiltinValue()
+
+    async def evaluate(self, context: Context) -> Evaluation:
+        """Return the estimated probability of success."""
+        lexical = await self._lexical.evaluate(context)
+        if context.task.instruction or (context.unseen and not context.terminated) or context.steps_left == 0:
+            return lexical
+        found = await (self._ended(context, lexical.value) if context.terminated else self._going(context))
+        if found is None:
+            return lexical
+        value = min(max(1 / (1 + math.exp(-found)), 0.01), 0.99)
+        return Evaluation(value=value, rationale=f"model {value:.2f}, lexical {lexical.value:.2f}: {lexical.rationale}", samples=(value,))
+
+    async def _going(self, context: Context) -> float | None:
+        read = await self._agent.read(context, None)
+        return None if read is None else float(read.output.value[0])
+
+    async def _ended(self, context: Context, lexical: float) -> float | None:
+        import numpy as np
+
+        if not context.history:
+            return None
+        *before, last = context.history
+        read = await self._agent.read(before_last(context, before, last), None, last.action)
+        if read is None:
+            return None
+        at = next(n for n, action in enumerate(read.actions) if action.key == last.action.key)
+        parameters = self._agent.network.parameters
+        return float(ended_logit(parameters, read.output.ended[at : at + 1], np.array([lexical], np.float32))[0])
+
+
+def before_last(context: Context, before: list[Taken], last: Taken) -> Context:
+    """Return the context of the state before the last step."""
+    left = None if context.steps_left is None else context.steps_left + 1
+    return msgspec.structs.replace(
+        context, observation=last.observation, history=tuple(before), terminated=False, unseen=False, tried=(), steps_left=left
+    )
+
+
+def _key(context: Context) -> tuple[object, ...]:
+    seen = tuple(reflection.id for reflection in context.reflections)
+    path = tuple((step.action.key, step.error) for step in context.history)
+    ids = tuple(element.id for element in context.observation.elements)
+    tried = tuple(step.action.key for step in context.tried)
+    return (context.task.id, context.observation.fingerprint, ids, path, tried, context.steps_left, seen)
+
+
+@functools.cache
+def _page_actions() -> ActionSpace:
+    """Return the actions of a page, with which a value function reads a state whose environment it does not know."""
+    from exact.environments.browser.act.grammar import PAGE_ACTIONS
+
+    return PAGE_ACTIONS
+
+
+def learned_policy(options: Mapping[str, object]) -> LearnedPolicy:
+    """Return the policy that a configuration's options describe. Raises UsageError."""
+    return LearnedPolicy(_loaded(_weights("policy", options)))
+
+
+def learned_value(options: Mapping[str, object]) -> LearnedValue:
+    """Return the value function that a configuration's options describe. Raises UsageError."""
+    return LearnedValue(_loaded(_weights("value", options)))
+
+
+def _weights(part: str, options: Mapping[str, object]) -> str:
+    if unknown := [name for name in options if name != "weights"]:
+        raise UsageError(f"{part}.options: {part}.kind learned has no option {unknown[0]!r}: it has `weights`, the path of a file")
+    return str(options.get("weights", ""))
+
+
+@functools.lru_cache(maxsize=8)
+def _loaded(weights: str) -> LearnedAgent:
+    """Return the agent of a file of weights, which policy and value function share."""
+    return LearnedAgent(load(weights))

@@ -1,0 +1,121 @@
+"""Collection of examples: training tasks are explored in several environments and processes, and each task's examples become a file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from exact.agents.learned.agent import LearnedAgent
+from exact.agents.learned.network import load
+from exact.benchmarks.miniwob import MiniWob
+from exact.benchmarks.miniwob.practice import PracticeEnvironment, PracticeFactory, practice
+from exact.config import BrowserConfig
+from exact.errors import EnvironmentFailure
+from exact.learning.builtin import examples
+from exact.learning.builtin.explore import ExploredTask, Explorer, ExploreSettings
+from exact.learning.builtin.split import load_split
+
+ENVIRONMENTS = 5
+"""Environments of one process."""
+_LONGEST = 180.0
+"""Seconds after which a task is given up as a failure of its environment."""
+
+
+def collect(
+    folder: Path,
+    weights: Path,
+    tasks: Sequence[str],
+    settings: ExploreSettings,
+    *,
+    seed: int,
+    processes: int,
+    progress: Callable[[str], None],
+) -> None:
+    """Explore the tasks of which the folder has no file yet. Raises UsageError where one is no training task."""
+    split = load_split()
+    for task in tasks:
+        split.check_training(task)
+    folder.mkdir(parents=True, exist_ok=True)
+    left = [task for task in tasks if not summary_of(folder, task).exists()]
+    if not left:
+        return
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for the processes: products this small are slower on several threads
+    shares = [left[n::processes] for n in range(processes) if left[n::processes]]
+    with ProcessPoolExecutor(len(shares), multiprocessing.get_context("spawn")) as pool:
+        running = [pool.submit(collect_share, folder, weights, share, settings, seed) for share in shares]
+        done = len(tasks) - len(left)
+        for future in running:
+            done += future.result()
+            progress(f"{done} of {len(tasks)} tasks explored")
+
+
+def collect_share(folder: Path, weights: Path, tasks: Sequence[str], settings: ExploreSettings, seed: int) -> int:
+    """Explore tasks in one browser. Return how many."""
+    asyncio.run(_collect(folder, weights, tasks, settings, seed))
+    return len(tasks)
+
+
+async def _collect(folder: Path, weights: Path, tasks: Sequence[str], settings: ExploreSettings, seed: int) -> None:
+    explorer = Explorer(LearnedAgent(load(weights)), load_split(), settings, seed)
+    left = list(reversed(tasks))
+    async with practice(BrowserConfig(screenshots=False)) as environments, asyncio.TaskGroup() as group:
+        for _ in range(ENVIRONMENTS):
+            group.create_task(_work(explorer, environments, left, folder))
+
+
+async def _work(explorer: Explorer, environments: PracticeFactory, left: list[str], folder: Path) -> None:
+    """Explore one task after the other, each in a fresh environment."""
+    while left:
+        task = left.pop()
+        for again in (True, False):
+            async with environments.open(simulation=True) as environment:
+                environment.begins_again = again
+                explored = await _explored(explorer, environment, task, by_path=not again)
+            if explored is not None and not explored.contradicted:
+                break
+        _keep(folder, task, explored, again=again)
+
+
+async def _explored(explorer: Explorer, environment: PracticeEnvironment, task: str, *, by_path: bool) -> ExploredTask | None:
+    """Return what was found; None where the environment failed."""
+    try:
+        async with asyncio.timeout(_LONGEST):
+            return await explorer.explore(environment, MiniWob().task(task), by_path=by_path)
+    except (EnvironmentFailure, TimeoutError):
+        return None
+
+
+def _keep(folder: Path, task: str, explored: ExploredTask | None, *, again: bool) -> None:
+    """Write a task's examples, if there are any, and then its summary."""
+    found = examples.examples_of(explored) if explored is not None else None
+    if found is not None:
+        examples.write(found, examples_of(folder, task))
+    summary = {
+        "task": task,
+        "failed": explored is None,
+        "contradicted": explored is not None and explored.contradicted,
+        "began_again": again,
+        "returns": explored.returns if explored else [],
+        "steps": explored.steps if explored else 0,
+        "states": len(found.outcome) if found is not None else 0,
+    }
+    summary_of(folder, task).write_text(json.dumps(summary))
+
+
+def examples_of(folder: Path, task: str) -> Path:
+    """Return the file of a task's examples."""
+    return folder / f"{_name(task)}.npz"
+
+
+def summary_of(folder: Path, task: str) -> Path:
+    """Return the file that says what the exploration of a task came to."""
+    return folder / f"{_name(task)}.json"
+
+
+def _name(task: str) -> str:
+    return task.replace("/", "_").replace("?seed=", "_")

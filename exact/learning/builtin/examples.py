@@ -1,0 +1,152 @@
+"""Training examples: states of explored tasks, with the visits and outcomes that the search found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from exact.agents.learned.features import Ragged, StateFeatures, join
+from exact.agents.learned.network import lengths
+from exact.learning.builtin.explore import ExploredTask, StateNode, solution
+
+if TYPE_CHECKING:
+    from exact.agents.learned.features import Floats, Ints
+
+MOST_CANDIDATES = 48
+"""Candidates of a state that are kept: those that were tried, then the likeliest."""
+_RAGGED = ("said", "bag", "label", "near", "cross")
+_ARRAYS = ("numbers", "lexical", "state", "value", "first")
+
+
+class Examples(NamedTuple):
+    """States and what is known of them."""
+
+    features: StateFeatures
+    visits: Floats
+    """[candidates]: share of the visits that the policy learns. All 0 in a state where nothing succeeded."""
+    outcome: Floats
+    """[states]: return that the value learns, in [0, 1]."""
+    weight: Floats
+    """[states]: weight of the outcome, in (0, 1]."""
+    ended: Floats
+    """[candidates]: 1 or 0 where the candidate ended the episode with or without success; -1 elsewhere."""
+    ended_lexical: Floats
+    """[candidates]: value that the lexical agent gives that end."""
+    task: Ints
+    """[states]: index of the state's task in `tasks`."""
+    tasks: tuple[str, ...]
+    """Ids, with their seeds."""
+
+
+def examples_of(explored: ExploredTask) -> Examples | None:
+    """Return the examples of one explored task. None where there are none, or its outcomes contradict each other."""
+    nodes = [node for node in explored.nodes if node.visits]
+    if explored.contradicted or not nodes:
+        return None
+    return _joined([_example(node, explored.task) for node in nodes])
+
+
+def joined(parts: Sequence[Examples]) -> Examples:
+    """Return the examples of many tasks as one."""
+    return _joined(parts)
+
+
+def _joined(parts: Sequence[Examples]) -> Examples:
+    tasks = tuple(dict.fromkeys(task for part in parts for task in part.tasks))
+    index = {task: at for at, task in enumerate(tasks)}
+    return Examples(
+        join([part.features for part in parts]),
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("visits", "outcome", "weight", "ended", "ended_lexical")),
+        np.concatenate([np.array([index[part.tasks[at]] for at in part.task], np.int32) for part in parts]),
+        tasks,
+    )
+
+
+def _example(node: StateNode, task: str) -> Examples:
+    tried = [at for at, edge in node.edges.items() if edge.visits]
+    likely = node.read.output.priors.argsort(kind="stable")[::-1].tolist()
+    kept = sorted(dict.fromkeys([*tried, *likely][:MOST_CANDIDATES]))
+    good = solution(node)
+    edges = [node.edges.get(at) for at in kept]
+    return Examples(
+        picked(node.read.features, kept),
+        np.array([good.get(at, 0.0) for at in kept], np.float32),
+        np.array([(node.total / node.visits + node.best) / 2], np.float32),
+        np.array([min(node.visits / 4, 1.0)], np.float32),
+        np.array([-1.0 if edge is None or edge.ended is None else float(edge.ended > 0) for edge in edges], np.float32),
+        np.array([edge.lexical if edge else 0.5 for edge in edges], np.float32),
+        np.zeros(1, np.int32),
+        (task,),
+    )
+
+
+def picked(features: StateFeatures, kept: Sequence[int]) -> StateFeatures:
+    """Return one state's features with only some of its candidates."""
+
+    def lists(of: Ragged) -> Ragged:
+        sizes = lengths(of)
+        rows = np.concatenate([of.rows[of.starts[at] : of.starts[at] + sizes[at]] for at in kept])
+        return Ragged(rows, np.cumsum([0, *(sizes[at] for at in kept[:-1])]).astype(np.int32))
+
+    at = np.array(kept)
+    return features._replace(
+        bag=lists(features.bag), label=lists(features.label), near=lists(features.near), cross=lists(features.cross),
+        numbers=features.numbers[at], lexical=features.lexical[at],
+    )  # fmt: skip
+
+
+def states_of(examples: Examples, kept: Sequence[int]) -> Examples:
+    """Return some states of the examples, in the given order."""
+    bounds = [*examples.features.first.tolist(), len(examples.visits)]
+    parts = []
+    for at in kept:
+        first, last = bounds[at], bounds[at + 1]
+        part = slice(first, last)
+        features = StateFeatures(
+            _cut(examples.features.said, at, at + 1),
+            *(_cut(getattr(examples.features, name), first, last) for name in ("bag", "label", "near", "cross")),
+            examples.features.numbers[part], examples.features.lexical[part], examples.features.state[at : at + 1],
+            examples.features.value[at : at + 1], np.zeros(1, np.int32),
+        )  # fmt: skip
+        parts.append((features, at, part))
+    states = np.array([at for _, at, _ in parts])
+    rows = np.concatenate([np.arange(part.start, part.stop) for _, _, part in parts])
+    return Examples(
+        join([features for features, _, _ in parts]), examples.visits[rows], examples.outcome[states], examples.weight[states],
+        examples.ended[rows], examples.ended_lexical[rows], examples.task[states], examples.tasks,
+    )  # fmt: skip
+
+
+def _cut(of: Ragged, first: int, last: int) -> Ragged:
+    """Return the lists from `first` to before `last`."""
+    start = int(of.starts[first])
+    end = int(of.starts[last]) if last < len(of.starts) else len(of.rows)
+    return Ragged(of.rows[start:end], of.starts[first:last] - start)
+
+
+def write(examples: Examples, path: Path) -> None:
+    """Write examples as a compressed npz."""
+    held: dict[str, Any] = {name: getattr(examples, name) for name in ("visits", "outcome", "weight", "ended", "ended_lexical", "task")}
+    held |= {f"features.{name}": getattr(examples.features, name) for name in _ARRAYS}
+    for name in _RAGGED:
+        held |= {f"features.{name}.{part}": getattr(getattr(examples.features, name), part) for part in ("rows", "starts")}
+    held["tasks"] = np.frombuffer(json.dumps(examples.tasks).encode(), np.uint8)
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        np.savez_compressed(file, **held)
+    part.rename(path)
+
+
+def read(path: Path) -> Examples:
+    """Read examples that `write` wrote."""
+    with np.load(path, allow_pickle=False) as held:
+        features = StateFeatures(
+            *(Ragged(held[f"features.{name}.rows"], held[f"features.{name}.starts"]) for name in _RAGGED),
+            *(held[f"features.{name}"] for name in _ARRAYS),
+        )
+        arrays = (held[name] for name in ("visits", "outcome", "weight", "ended", "ended_lexical", "task"))
+        return Examples(features, *arrays, tuple(json.loads(held["tasks"].tobytes())))

@@ -1,0 +1,146 @@
+"""Expert iteration: rounds of searching training tasks with the environment's reward, and fitting the model to what was found.
+
+The folder of a run holds `round-0.npz` (the untrained model) to `round-N.npz`, the examples and summaries of each round in `data-N`, and
+`run.json`. An interrupted run goes on where it was; equal settings give equal weights on equal machines, as far as the pages repeat.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from exact.agents.learned.network import About, Network, save, untrained
+from exact.config.strict import Strict
+from exact.errors import UsageError
+from exact.learning.builtin import examples
+from exact.learning.builtin.collect import collect, examples_of, summary_of
+from exact.learning.builtin.examples import Examples
+from exact.learning.builtin.explore import ExploreSettings
+from exact.learning.builtin.fit import FitSettings, fit
+from exact.learning.builtin.split import digest, load_split
+from exact.runs.journal.versions import versions
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class BuiltinSettings(Strict, frozen=True, kw_only=True):
+    """Training of the learned built-in agent."""
+
+    out: str
+    """Folder of the run. One that exists is gone on with."""
+    seeds: tuple[Count, ...] = (8, 8, 8)
+    """Seeds of each training task that each round searches. No seed is searched in two rounds."""
+    tasks: tuple[str, ...] = ()
+    """Training tasks; empty: all of the split."""
+    processes: Count = 2
+    explore: ExploreSettings = ExploreSettings()
+    fit: FitSettings = FitSettings()
+    seed: int = 0
+
+
+class RoundSummary(NamedTuple):
+    """What a round came to."""
+
+    round: int
+    tasks: int
+    """Tasks and seeds."""
+    first: float
+    """Share of them whose first episode, without noise, succeeded."""
+    found: float
+    """Share in which some episode succeeded."""
+    states: int
+    steps: int
+    episodes: int
+    failed: int
+    """Tasks and seeds whose environment failed, or whose outcomes contradict each other. They give no examples."""
+
+
+def train(settings: BuiltinSettings, progress: Callable[[str], None]) -> list[RoundSummary]:
+    """Train for all rounds. Return what each came to.
+
+    Raises UsageError for tasks or seeds that are not of the training split, and for a folder of other settings.
+    """
+    rounds = tasks_of_rounds(settings)
+    folder = _opened(settings)
+    if not (folder / "round-0.npz").exists():
+        save(untrained(settings.seed), folder / "round-0.npz")
+    for round, tasks in enumerate(rounds):
+        data, weights, after = folder / f"data-{round}", folder / f"round-{round}.npz", folder / f"round-{round + 1}.npz"
+        collect(
+            data, weights, tasks, settings.explore, seed=settings.seed, processes=settings.processes,
+            progress=lambda text, round=round: progress(f"round {round}: {text}"),  # type: ignore[misc]
+        )  # fmt: skip
+        progress(_told(summarise(data, round, tasks)))
+        if not after.exists():
+            save(fitted(folder, settings, rounds[: round + 1], progress), after)
+    return [summarise(folder / f"data-{round}", round, tasks) for round, tasks in enumerate(rounds)]
+
+
+def tasks_of_rounds(settings: BuiltinSettings) -> list[list[str]]:
+    """Return the tasks, with their seeds, that each round searches. Raises UsageError where one is no training task."""
+    split, names = load_split(), settings.tasks or load_split().training
+    rounds = [
+        [f"{name}?seed={seed}" for seed in split.seeds["training"].take(count, sum(settings.seeds[:round])) for name in names]
+        for round, count in enumerate(settings.seeds)
+    ]
+    for task in (task for tasks in rounds for task in tasks):
+        split.check_training(task)
+    return rounds
+
+
+def fitted(folder: Path, settings: BuiltinSettings, rounds: Sequence[Sequence[str]], progress: Callable[[str], None]) -> Network:
+    """Return the model fitted to the examples of all rounds so far, from the untrained one. Raises UsageError where there are none."""
+    found = read_examples(folder, rounds)
+    episodes = sum(summarise(folder / f"data-{round}", round, tasks).episodes for round, tasks in enumerate(rounds))
+    training = digest(tuple(sorted(found.tasks)))
+    about = About(round=len(rounds), seed=settings.seed, trained_with_reward=True, training=training, episodes=episodes)
+    solved = int((np.add.reduceat(found.visits, found.features.first) > 0).sum())
+    progress(f"round {len(rounds)}: {len(found.outcome)} states, {solved} solved")
+    return fit(untrained(settings.seed), found, settings.fit, seed=settings.seed, about=about, progress=progress)
+
+
+def read_examples(folder: Path, rounds: Sequence[Sequence[str]]) -> Examples:
+    """Return the examples of rounds. Raises UsageError where there are none."""
+    files = [examples_of(folder / f"data-{round}", task) for round, tasks in enumerate(rounds) for task in tasks]
+    parts = [examples.read(file) for file in files if file.exists()]
+    if not parts:
+        raise UsageError(f"{folder} holds no examples: did all environments fail?")
+    return examples.joined(parts)
+
+
+def summarise(data: Path, round: int, tasks: Sequence[str]) -> RoundSummary:
+    """Return what a round came to."""
+    lines: list[dict[str, Any]] = [json.loads(summary_of(data, task).read_text()) for task in tasks]
+    good = [line for line in lines if line["returns"] and not line["contradicted"]]
+    count = max(len(good), 1)
+    return RoundSummary(
+        round, len(lines), sum(line["returns"][0] > 0 for line in good) / count, sum(max(line["returns"]) > 0 for line in good) / count,
+        sum(line["states"] for line in lines), sum(line["steps"] for line in lines), sum(len(line["returns"]) for line in lines),
+        len(lines) - len(good),
+    )  # fmt: skip
+
+
+def _opened(settings: BuiltinSettings) -> Path:
+    """Return the folder of the run, new or with the same settings. It says that rewards were read. Raises UsageError for other settings."""
+    folder = Path(settings.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = {name: value for name, value in msgspec.to_builtins(settings).items() if name not in ("out", "processes")}
+    manifest = folder / "run.json"
+    if manifest.exists() and json.loads(manifest.read_text())["settings"] != json.loads(json.dumps(kept)):
+        raise UsageError(f"{folder} is a run of other settings: name another folder")
+    if not manifest.exists():
+        said = {"trained_with_reward": True, "settings": kept, "split": load_split().sha256, "versions": versions()}
+        manifest.write_text(json.dumps(said, indent=1) + "\n")
+    return folder
+
+
+def _told(found: RoundSummary) -> str:
+    return (
+        f"round {found.round}: {found.tasks} tasks, first episode {found.first:.2f}, any episode {found.found:.2f}, {found.states} states "
+        f"in {found.steps} steps, {found.failed} failed"
+    )

@@ -1,0 +1,89 @@
+"""The model and its file of weights."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from exact.agents.learned.features import join
+from exact.agents.learned.network import LARGEST, SHAPES, About, Network, forward, load, save, untrained
+from exact.errors import UsageError
+from tests.agents.learned.states import features
+
+
+def saved(path: Path, **changed: object) -> Path:
+    """Write weights, some parts of them changed or left out (None)."""
+    save(untrained(), path)
+    with np.load(path) as held:
+        parts: dict[str, object] = dict(held) | changed
+    np.savez(path, **{name: part for name, part in parts.items() if part is not None})  # type: ignore[arg-type]
+    return path
+
+
+async def test_states_together_give_what_each_gives_alone() -> None:
+    network = untrained()
+    network.parameters["policy"] += 0.5
+    network.parameters["value"] += 0.5
+    alone = [await features("Select Ann and click Submit."), await features("Click Bob.")]
+    together = forward(network.parameters, join(alone))
+    each = [forward(network.parameters, one) for one in alone]
+    assert together.priors == pytest.approx(np.concatenate([one.priors for one in each]), abs=1e-5)
+    assert together.value == pytest.approx(np.concatenate([one.value for one in each]), abs=1e-5)
+
+
+def test_weights_are_read_as_they_were_written(tmp_path: Path) -> None:
+    network = Network(untrained(3).parameters, About(round=2, episodes=5, trained_with_reward=True))
+    save(network, tmp_path / "w.npz")
+    again = load(tmp_path / "w.npz")
+    assert again.about == network.about
+    assert all(again.parameters[name] == pytest.approx(part, abs=1e-3) for name, part in network.parameters.items())
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"policy": None},
+        {"more": np.zeros(1, np.float16)},
+        {"policy": np.zeros(7, np.float16)},
+        {"policy": np.zeros(SHAPES["policy"], np.float32)},
+        {"policy": np.full(SHAPES["policy"], np.nan, np.float16)},
+        {"about": np.frombuffer(b'{"format": 99}', np.uint8)},
+        {"about": np.frombuffer(b"{", np.uint8)},
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, changed: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match="do not load"):
+        load(saved(tmp_path / "w.npz", **changed))
+
+
+def test_a_pickle_is_not_run(tmp_path: Path) -> None:
+    class Touch:
+        def __reduce__(self) -> tuple[object, ...]:
+            return os.mkdir, (str(tmp_path / "made"),)
+
+    held = np.array([Touch()], dtype=object)
+    buffer = io.BytesIO()
+    np.savez(buffer, policy=held, allow_pickle=True)
+    for data in (buffer.getvalue(), pickle.dumps(Touch())):
+        (tmp_path / "w.npz").write_bytes(data)
+        with pytest.raises(UsageError):
+            load(tmp_path / "w.npz")
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_large_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "w.npz").write_bytes(bytes(LARGEST + 1))
+    with pytest.raises(UsageError, match="bytes are more than"):
+        load(tmp_path / "w.npz")
+
+
+def test_the_package_has_weights_that_were_trained_on_the_training_split() -> None:
+    about = load().about
+    assert about.trained_with_reward
+    assert about.round >= 3
+    assert about.episodes > 0

@@ -46,6 +46,8 @@ RECORDS = FOLDER / "attempts.jsonl.gz"
 ACTIONS, STEPS = 15, 40
 SEEDS = 1
 """Test seeds of each task, from the first."""
+SEARCHED = 15
+"""Tasks of each part that rows with a search attempt, the first by the hash of their name."""
 DEAL_SEED = 0
 
 
@@ -125,9 +127,10 @@ def builders() -> dict[str, BuildAgent]:
 def tasks_of(name: str, part: str) -> list[str]:
     """Return the ids that a row attempts, of `test` or `validation`."""
     split, row = load_split(), ROWS[name]
-    seeds = split.seeds[part].take(SEEDS)
-    names = split.training if row.seen_only or part == "validation" else (*split.training, *split.held_out)
-    return [f"{task}?seed={seed}" for seed in seeds for task in names]
+    parts = [split.training] if row.seen_only or part == "validation" else [split.training, split.held_out]
+    if row.value:
+        parts = [sorted(names, key=lambda task: hashlib.sha256(task.encode()).hexdigest())[:SEARCHED] for names in parts]
+    return [f"{task}?seed={seed}" for seed in split.seeds[part].take(SEEDS) for names in parts for task in names]
 
 
 async def attempted(name: str, ids: Sequence[str], work: Path, parallel: int, noise: _common.Noise) -> list[Attempt]:

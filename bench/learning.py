@@ -18,7 +18,9 @@ import json
 import math
 import random
 import shutil
+import statistics
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,15 +69,14 @@ ROWS: Mapping[str, Row] = {
     "greedy_0": Row("round-0"),
     "greedy_1": Row("round-1"),
     "greedy_2": Row("round-2"),
-    "greedy_3": Row("round-3"),
     "imitation": Row("imitation"),
     "shuffled_outcomes": Row("shuffled"),
     "rmcts_0": Row("round-0", "learned"),
-    "rmcts_3": Row("round-3", "learned"),
-    "rmcts_3_constant": Row("round-3", "constant", seen_only=True),
-    "rmcts_3_shuffled": Row("round-3", "shuffled", seen_only=True),
+    "rmcts_2": Row("round-2", "learned"),
+    "rmcts_2_constant": Row("round-2", "constant", seen_only=True),
+    "rmcts_2_shuffled": Row("round-2", "shuffled", seen_only=True),
 }
-TRAINED = ("round-1", "round-2", "round-3", "imitation", "shuffled")
+TRAINED = ("round-1", "round-2", "imitation", "shuffled")
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -202,9 +203,9 @@ def kept(found: Scores, row: str, names: Sequence[str], draws: int = 10_000) -> 
 
 
 GAINS = (
-    ("greedy_1", "greedy_0"), ("greedy_2", "greedy_0"), ("greedy_3", "greedy_0"), ("imitation", "greedy_0"),
-    ("shuffled_outcomes", "greedy_0"), ("greedy_0", "lexical"), ("greedy_3", "lexical"), ("rmcts_0", "greedy_0"),
-    ("rmcts_3", "greedy_3"), ("rmcts_3", "rmcts_0"), ("rmcts_3_constant", "greedy_3"), ("rmcts_3_shuffled", "greedy_3"),
+    ("greedy_1", "greedy_0"), ("greedy_2", "greedy_0"), ("imitation", "greedy_0"),
+    ("shuffled_outcomes", "greedy_0"), ("greedy_0", "lexical"), ("greedy_2", "lexical"), ("rmcts_0", "greedy_0"),
+    ("rmcts_2", "greedy_2"), ("rmcts_2", "rmcts_0"), ("rmcts_2_constant", "greedy_2"), ("rmcts_2_shuffled", "greedy_2"),
 )  # fmt: skip
 
 
@@ -249,18 +250,18 @@ def show(records: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figur
 
 def figures(found: Scores, seen: Sequence[str], held_out: Sequence[str], shown: dict[str, Any]) -> list[_common.Figure]:
     made = [
-        _common.Figure("gain_search_seen_low", gain(found, "rmcts_3", "greedy_3", seen).low, goal=0.001),
-        _common.Figure("gain_search_heldout_low", gain(found, "rmcts_3", "greedy_3", held_out).low, goal=0.001),
-        _common.Figure("gain_learning_seen_low", gain(found, "greedy_3", "greedy_0", seen).low, goal=0.10),
-        _common.Figure("gain_learning_heldout_low", gain(found, "greedy_3", "greedy_0", held_out).low),
+        _common.Figure("gain_search_seen_low", gain(found, "rmcts_2", "greedy_2", seen).low, goal=0.001),
+        _common.Figure("gain_search_heldout_low", gain(found, "rmcts_2", "greedy_2", held_out).low, goal=0.001),
+        _common.Figure("gain_learning_seen_low", gain(found, "greedy_2", "greedy_0", seen).low, goal=0.10),
+        _common.Figure("gain_learning_heldout_low", gain(found, "greedy_2", "greedy_0", held_out).low),
     ]
-    for row, base in (("shuffled_outcomes", "greedy_0"), ("rmcts_3_constant", "greedy_3"), ("rmcts_3_shuffled", "greedy_3")):
+    for row, base in (("shuffled_outcomes", "greedy_0"), ("rmcts_2_constant", "greedy_2"), ("rmcts_2_shuffled", "greedy_2")):
         made.append(_common.Figure(f"gain_control_{row}_low", gain(found, row, base, seen).low, goal=0.0, at_least=False))
     if gain(found, "rmcts_0", "greedy_0", seen).low > 0:
-        for name, row in (("kept_without_search", "greedy_3"), ("kept_by_imitation", "imitation")):
+        for name, row in (("kept_without_search", "greedy_2"), ("kept_by_imitation", "imitation")):
             ratio = kept(found, row, seen)
             shown[name] = ratio
-            made.append(_common.Figure(name, ratio[0], goal=0.87 if row == "greedy_3" else None))
+            made.append(_common.Figure(name, ratio[0], goal=0.87 if row == "greedy_2" else None))
     return [each for each in made if not math.isnan(each.value)]
 
 
@@ -269,11 +270,40 @@ def controls(run: Path) -> None:
     from exact.learning.builtin.controls import imitation, shuffled
 
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for round in (1, 2, 3):
+    for round in (1, 2):
         shutil.copy(run / f"round-{round}.npz", FOLDER / f"round-{round}.npz")
     shutil.copy(run / "run.json", FOLDER / "run.json")
     save(shuffled(run, print), FOLDER / "shuffled.npz")
     save(imitation(run, print), FOLDER / "imitation.npz")
+
+
+async def speed() -> list[_common.Figure]:
+    """Measure what the model takes for a recorded state, in milliseconds of this process's CPU time: medians over bench/states.jsonl.gz."""
+    from judges import STATES, State
+
+    from exact.agents.builtin.judge.situation import read_situation
+    from exact.agents.builtin.value import BuiltinValue
+    from exact.agents.learned.candidates import wide_candidates
+    from exact.agents.learned.features import read_features
+    from exact.agents.learned.network import forward
+    from exact.environments.browser.act.grammar import PAGE_ACTIONS
+
+    lines = gzip.decompress(STATES.read_bytes()).splitlines()
+    contexts = [state.context for state in (msgspec.json.decode(line, type=State) for line in lines) if not state.context.terminated]
+    parameters, reading, running = untrained(0).parameters, list[float](), list[float]()
+    for context in contexts:
+        began = time.process_time()
+        situation = read_situation(context, context.history)
+        value = (await BuiltinValue().evaluate(context)).value
+        features = read_features(context, situation, wide_candidates(situation, PAGE_ACTIONS), value)
+        read = time.process_time()
+        forward(parameters, features)
+        running.append(time.process_time() - read)
+        reading.append(read - began)
+    return [
+        _common.Figure("model_ms", 1000 * statistics.median(running), goal=2.0, at_least=False),
+        _common.Figure("features_ms", 1000 * statistics.median(reading)),
+    ]
 
 
 async def quick(noise: _common.Noise, args: Any) -> int:
@@ -281,6 +311,7 @@ async def quick(noise: _common.Noise, args: Any) -> int:
     kept_result = json.loads((_common.ROOT / "bench" / "results" / "learning.json").read_text())
     records = read_records()
     shown, made = show(records)
+    measured = await speed()
     wrong = [name for name, digest in hashes().items() if kept_result["hashes"].get(name) != digest]
     wrong += [each.name for each in made if round(each.value, 4) != kept_result["figures"][each.name]["value"]]
     drawn = random.Random(len(records)).sample([each for each in records if not ROWS[each.row].value], 10)
@@ -291,7 +322,7 @@ async def quick(noise: _common.Noise, args: Any) -> int:
         again = {each.task: each.score for each in await attempted(row, [each.task for each in of], work, 4, noise)}
         wrong += [f"{row} {each.task}: {again[each.task]} instead of {each.score}" for each in of if again[each.task] != each.score]
     print("\n" + ("the records do not match: " + "; ".join(wrong) if wrong else "figures, hashes and ten attempts match the records"))
-    _common.finish(args, made, noise, _common.versions("exact-agent", "miniwob", "playwright"), shown)
+    _common.finish(args, [*made, *measured], noise, _common.versions("exact-agent", "miniwob", "playwright"), shown)
     return 1 if wrong else 0
 
 
@@ -320,6 +351,7 @@ async def main() -> int:
         FOLDER.mkdir(parents=True, exist_ok=True)
         write_records(records)
         shown = {"hashes": hashes(), "seeds": SEEDS, "attempts": len(records), **shown}
+        made += await speed()
     _common.finish(args, made, noise, _common.versions("exact-agent", "miniwob", "playwright"), shown)
     return 0
 

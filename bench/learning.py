@@ -3,7 +3,8 @@
 The plan, with rows, figures and rules, was committed before any run: docs/results/learning.md. The weights of all rows and the record of
 each attempt are in bench/results/learning/. Tasks and seeds are those of exact/learning/builtin/split.json.
 
-    python bench/learning.py --controls RUN                  train the controls from a run of `exact train builtin`; copy all weights
+    python bench/learning.py --keep RUN                      copy the weights and records of a run of `exact train builtin`
+    python bench/learning.py --controls RUN                  train the controls from it
     python bench/learning.py --json bench/results/learning.json      attempt the test; goes on from --work after an interruption
     python bench/learning.py --validate greedy_1,greedy_2    attempts on validation seeds, which decide nothing
     python bench/learning.py --quick                         compute every figure from the records, and attempt ten of them again
@@ -32,19 +33,24 @@ from _attempts import attempt, folder_of
 from _controls import ShuffledValue
 
 from exact.agents.agent import Agent, build_agent
+from exact.agents.base import Policy
 from exact.agents.learned.network import save, untrained
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.rewards import binary
 from exact.config import Config, load
+from exact.context import Context, Taken
+from exact.environments.base import Environment, EnvironmentFactory
+from exact.errors import ActionError, EnvironmentFailure
 from exact.evaluation.agents import AGENTS
 from exact.evaluation.folder import Result
 from exact.evaluation.local import BuildAgent
 from exact.evaluation.statistics import Estimate, bootstrap, rate
 from exact.learning.builtin.split import load_split
 from exact.models.base import ChatModel
+from exact.task import Outcome, Task
 
 FOLDER = _common.ROOT / "bench" / "results" / "learning"
-RECORDS = FOLDER / "attempts.jsonl.gz"
+RECORDS, TRAINING = FOLDER / "attempts.jsonl.gz", FOLDER / "training.jsonl.gz"
 ACTIONS, STEPS = 15, 40
 SEEDS = 1
 """Test seeds of each task, from the first."""
@@ -136,6 +142,8 @@ def tasks_of(name: str, part: str) -> list[str]:
 
 async def attempted(name: str, ids: Sequence[str], work: Path, parallel: int, noise: _common.Noise) -> list[Attempt]:
     """Attempt tasks with one row, or read what was attempted."""
+    if not ROWS[name].value:
+        return await without_search(name, ids, work, parallel)
     suite = MiniWob()
     folder = folder_of(work / name, [suite.task(id) for id in ids], {name: settings(name)})
     return [recorded(name, result) for result in await attempt(folder, parallel, noise, builders())]
@@ -147,18 +155,80 @@ def recorded(name: str, result: Result) -> Attempt:
     )  # fmt: skip
 
 
+async def without_search(name: str, ids: Sequence[str], work: Path, parallel: int) -> list[Attempt]:
+    """Attempt tasks by the policy's first proposals, each in a freshly opened page, without a run folder. Goes on where it stopped."""
+    work.mkdir(parents=True, exist_ok=True)
+    file, suite = work / f"{name}.jsonl", MiniWob()
+    found = {each.task: each for each in map(_attempt_of, file.read_bytes().splitlines())} if file.exists() else {}
+    left = [id for id in reversed(ids) if id not in found]
+    policy = build_agent(settings(name), lambda role: sys.exit(f"{name} asks a model")).policy
+
+    async def work_on(environments: EnvironmentFactory) -> None:
+        while left:
+            task = suite.task(left.pop())
+            for tries_left in (1, 0):
+                try:
+                    async with asyncio.timeout(300), environments.open(simulation=False) as environment:
+                        found[task.id] = await episode(name, environment, policy, task)
+                        break
+                except (EnvironmentFailure, TimeoutError) as error:
+                    if not tries_left:
+                        found[task.id] = Attempt(name, task.id, None, None, 0, 0, 0, 0.0)
+                        print(f"{task.id} failed: {error}", file=sys.stderr)
+            with file.open("ab") as lines:
+                lines.write(msgspec.json.encode(found[task.id]) + b"\n")
+
+    if left:
+        async with suite.environments(settings(name).browser) as environments, asyncio.TaskGroup() as group:
+            for _ in range(parallel):
+                group.create_task(work_on(environments))
+    return [found[id] for id in ids]
+
+
+def _attempt_of(line: bytes) -> Attempt:
+    return msgspec.json.decode(line, type=Attempt)
+
+
+async def episode(name: str, environment: Environment, policy: Policy, task: Task) -> Attempt:
+    """Commit the policy's first proposal at each step, as ReAct does, and score the end."""
+    began = time.monotonic()
+    observation = await environment.reset(task)
+    instruction, history, tried = task.instruction or observation.instruction, list[Taken](), list[Taken]()
+    ended = False
+    while not ended and len(history) < ACTIONS and len(tried) < ACTIONS:
+        context = Context(
+            task=task.shown, instruction=instruction, observation=observation, history=tuple(history), tried=tuple(tried),
+            steps_left=ACTIONS - len(history),
+        )  # fmt: skip
+        proposals = await policy.propose(context, environment.actions, 1)
+        if not proposals:
+            break
+        taken = Taken(observation=observation, action=proposals[0].action)
+        try:
+            transition = await environment.step(taken.action)
+        except ActionError as error:
+            tried.append(msgspec.structs.replace(taken, error=str(error)))
+            continue
+        history.append(taken)
+        tried.clear()
+        ended = transition.terminated
+        observation = transition.observation or observation
+    score = await environment.evaluate(Outcome(actions=tuple(each.action.key for each in history)))
+    return Attempt(name, task.id, score.value, score.raw, len(history), len(history), 0, round(time.monotonic() - began, 1))
+
+
 def write_records(records: Sequence[Attempt]) -> None:
     lines = b"".join(msgspec.json.encode(each) + b"\n" for each in records)
     RECORDS.write_bytes(gzip.compress(lines, mtime=0))
 
 
 def read_records() -> list[Attempt]:
-    return [msgspec.json.decode(line, type=Attempt) for line in gzip.decompress(RECORDS.read_bytes()).splitlines()]
+    return [_attempt_of(line) for line in gzip.decompress(RECORDS.read_bytes()).splitlines()]
 
 
 def hashes() -> dict[str, str]:
     """Return the SHA-256 of the records and of all weights."""
-    files = [RECORDS, *(weights_of(name) for name in TRAINED)]
+    files = [RECORDS, TRAINING, *(weights_of(name) for name in TRAINED)]
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.exists()}
 
 
@@ -265,14 +335,22 @@ def figures(found: Scores, seen: Sequence[str], held_out: Sequence[str], shown: 
     return [each for each in made if not math.isnan(each.value)]
 
 
-def controls(run: Path) -> None:
-    """Train the controls from a finished run, and copy its weights."""
-    from exact.learning.builtin.controls import imitation, shuffled
-
+def keep(run: Path) -> None:
+    """Copy the weights of a finished run, and what it trained on: one line for each task and seed."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     for round in (1, 2):
         shutil.copy(run / f"round-{round}.npz", FOLDER / f"round-{round}.npz")
     shutil.copy(run / "run.json", FOLDER / "run.json")
+    lines = [
+        {"round": round, **json.loads(path.read_text())} for round in (0, 1) for path in sorted((run / f"data-{round}").glob("*.json"))
+    ]
+    TRAINING.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode(), mtime=0))
+
+
+def controls(run: Path) -> None:
+    """Train the controls from a finished run."""
+    from exact.learning.builtin.controls import imitation, shuffled
+
     save(shuffled(run, print), FOLDER / "shuffled.npz")
     save(imitation(run, print), FOLDER / "imitation.npz")
 
@@ -330,11 +408,15 @@ async def main() -> int:
     options = _common.parser(__doc__ or "")
     options.add_argument("--rows", default=",".join(ROWS), help="by comma")
     options.add_argument("--validate", default="", metavar="ROWS", help="rows to attempt on validation seeds")
+    options.add_argument("--keep", type=Path, metavar="RUN", help="folder of a run of `exact train builtin`")
     options.add_argument("--controls", type=Path, metavar="RUN", help="folder of a run of `exact train builtin`")
     options.add_argument("--work", type=Path, default=_common.ROOT / ".bench" / "learning")
     options.add_argument("--parallel", type=int, default=6)
     args = options.parse_args()
     noise = _common.Noise()
+    if args.keep:
+        keep(args.keep)
+        return 0
     if args.controls:
         controls(args.controls)
         return 0

@@ -52,8 +52,8 @@ from exact.task import Outcome, Task
 FOLDER = _common.ROOT / "bench" / "results" / "learning"
 RECORDS, TRAINING = FOLDER / "attempts.jsonl.gz", FOLDER / "training.jsonl.gz"
 ACTIONS, STEPS = 15, 40
-SEEDS = 1
-"""Test seeds of each task, from the first."""
+SEEDS, USED = 1, 1
+"""Test seeds of each task, after those that a start of the test has used."""
 SEARCHED = 15
 """Tasks of each part that rows with a search attempt, the first by the hash of their name."""
 DEAL_SEED = 0
@@ -137,7 +137,7 @@ def tasks_of(name: str, part: str) -> list[str]:
     parts = [split.training] if row.seen_only or part == "validation" else [split.training, split.held_out]
     if row.value:
         parts = [sorted(names, key=lambda task: hashlib.sha256(task.encode()).hexdigest())[:SEARCHED] for names in parts]
-    return [f"{task}?seed={seed}" for seed in split.seeds[part].take(SEEDS) for names in parts for task in names]
+    return [f"{task}?seed={seed}" for seed in split.seeds[part].take(SEEDS, USED) for names in parts for task in names]
 
 
 async def attempted(name: str, ids: Sequence[str], work: Path, parallel: int, noise: _common.Noise) -> list[Attempt]:
@@ -157,9 +157,8 @@ def recorded(name: str, result: Result) -> Attempt:
 
 async def without_search(name: str, ids: Sequence[str], work: Path, parallel: int) -> list[Attempt]:
     """Attempt tasks by the policy's first proposals, each in a freshly opened page, without a run folder. Goes on where it stopped."""
-    work.mkdir(parents=True, exist_ok=True)
     file, suite = work / f"{name}.jsonl", MiniWob()
-    found = {each.task: each for each in map(_attempt_of, file.read_bytes().splitlines())} if file.exists() else {}
+    found = kept_attempts(file)
     left = [id for id in reversed(ids) if id not in found]
     policy = build_agent(settings(name), lambda role: sys.exit(f"{name} asks a model")).policy
 
@@ -175,14 +174,25 @@ async def without_search(name: str, ids: Sequence[str], work: Path, parallel: in
                     if not tries_left:
                         found[task.id] = Attempt(name, task.id, None, None, 0, 0, 0, 0.0)
                         print(f"{task.id} failed: {error}", file=sys.stderr)
-            with file.open("ab") as lines:
-                lines.write(msgspec.json.encode(found[task.id]) + b"\n")
+            add_attempt(file, found[task.id])
 
     if left:
         async with suite.environments(settings(name).browser) as environments, asyncio.TaskGroup() as group:
             for _ in range(parallel):
                 group.create_task(work_on(environments))
     return [found[id] for id in ids]
+
+
+def kept_attempts(file: Path) -> dict[str, Attempt]:
+    """Return the scored attempts of a file by task, which need not exist. Those whose environment failed are made again."""
+    found = list(map(_attempt_of, file.read_bytes().splitlines())) if file.exists() else []
+    return {each.task: each for each in found if each.score is not None}
+
+
+def add_attempt(file: Path, attempt: Attempt) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("ab") as lines:
+        lines.write(msgspec.json.encode(attempt) + b"\n")
 
 
 def _attempt_of(line: bytes) -> Attempt:

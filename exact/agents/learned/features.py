@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.action import Action
 from exact.agents.builtin.judge.recall import reflection_adjustment
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float32]
-    Ints = NDArray[np.int32]
+    Floats = NDArray[np.floating[Any]]
+    Ints = NDArray[np.integer[Any]]
 
 ACTION_NUMBERS, STATE_NUMBERS = 25, 12
 """Numbers of each candidate, and of a state."""
+RAGGED = ("said", "bag", "label", "near", "cross")
+"""Fields of StateFeatures that are lists of rows."""
 _SIGNATURE = re.compile(r"\"[^\"]*\"|'[^']*'|[@#$]?\b\w*\d[\w/:.-]*|(?<=\s)[A-Z@#]\w*")
 """Matches the parts of an instruction that differ between tasks of one kind: quoted texts, numbers, names."""
 _WIDTH, _HEIGHT = 332.0, 214.0
@@ -106,11 +108,10 @@ def join(features: Sequence[StateFeatures]) -> StateFeatures:
         )
 
     counts = np.cumsum([0, *(len(one.lexical) for one in features[:-1])])
-    return StateFeatures(
-        *(lists(name) for name in ("said", "bag", "label", "near", "cross")),
-        *(np.concatenate([getattr(one, name) for one in features]) for name in ("numbers", "lexical", "state", "value")),
-        np.concatenate([one.first + shift for one, shift in zip(features, counts, strict=True)]).astype(np.int32),
-    )
+    parts: dict[str, Any] = {name: lists(name) for name in RAGGED}
+    parts |= {name: np.concatenate([getattr(one, name) for one in features]) for name in ("numbers", "lexical", "state", "value")}
+    first = np.concatenate([one.first + shift for one, shift in zip(features, counts, strict=True)]).astype(np.int32)
+    return StateFeatures(**parts, first=first)
 
 
 class _Read(NamedTuple):

@@ -20,8 +20,8 @@ from exact.observation import Observation
 from exact.task import Task
 
 _START = "core.startEpisodeReal();"
-_AGAIN = "(window.beginAgain ??= core.startEpisodeReal).call(core);"
-"""Begins an episode also where `BEGIN` has replaced the function that begins one."""
+_AGAIN = "document.activeElement?.blur(); (window.beginAgain ??= core.startEpisodeReal).call(core);"
+"""Begins an episode also where `BEGIN` has replaced the function that begins one. Nothing of the episode before has the focus."""
 
 
 class PracticeEnvironment(PageEnvironment):
@@ -67,7 +67,7 @@ class PracticeEnvironment(PageEnvironment):
         found = observed.observation
         if observed.terminated or (found.fingerprint, found.instruction) != (start.fingerprint, start.instruction):
             return None
-        if [each.id for each in found.elements] != [each.id for each in start.elements]:
+        if found.elements != start.elements:
             return None
         return self._begin(observed)
 

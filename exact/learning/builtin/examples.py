@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from exact.agents.learned.features import Ragged, StateFeatures, join
+from exact.agents.learned.features import RAGGED, Ragged, StateFeatures, join
 from exact.agents.learned.network import lengths
 from exact.learning.builtin.explore import ExploredTask, StateNode, solution
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 MOST_CANDIDATES = 48
 """Candidates of a state that are kept: those that were tried, then the likeliest."""
-_RAGGED = ("said", "bag", "label", "near", "cross")
 _ARRAYS = ("numbers", "lexical", "state", "value", "first")
 
 
@@ -58,12 +57,11 @@ def joined(parts: Sequence[Examples]) -> Examples:
 def _joined(parts: Sequence[Examples]) -> Examples:
     tasks = tuple(dict.fromkeys(task for part in parts for task in part.tasks))
     index = {task: at for at, task in enumerate(tasks)}
-    return Examples(
-        join([part.features for part in parts]),
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("visits", "outcome", "weight", "ended", "ended_lexical")),
-        np.concatenate([np.array([index[part.tasks[at]] for at in part.task], np.int32) for part in parts]),
-        tasks,
-    )
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in ("visits", "outcome", "weight", "ended", "ended_lexical")
+    }
+    task = np.concatenate([np.array([index[part.tasks[at]] for at in part.task], np.int32) for part in parts])
+    return Examples(features=join([part.features for part in parts]), task=task, tasks=tasks, **arrays)
 
 
 def _example(node: StateNode, task: str) -> Examples:
@@ -106,11 +104,11 @@ def states_of(examples: Examples, kept: Sequence[int]) -> Examples:
     for at in kept:
         first, last = bounds[at], bounds[at + 1]
         part = slice(first, last)
+        given = examples.features
+        lists = {name: _cut(getattr(given, name), first, last) for name in ("bag", "label", "near", "cross")}
         features = StateFeatures(
-            _cut(examples.features.said, at, at + 1),
-            *(_cut(getattr(examples.features, name), first, last) for name in ("bag", "label", "near", "cross")),
-            examples.features.numbers[part], examples.features.lexical[part], examples.features.state[at : at + 1],
-            examples.features.value[at : at + 1], np.zeros(1, np.int32),
+            said=_cut(given.said, at, at + 1), **lists, numbers=given.numbers[part], lexical=given.lexical[part],
+            state=given.state[at : at + 1], value=given.value[at : at + 1], first=np.zeros(1, np.int32),
         )  # fmt: skip
         parts.append((features, at, part))
     states = np.array([at for _, at, _ in parts])
@@ -132,7 +130,7 @@ def write(examples: Examples, path: Path) -> None:
     """Write examples as a compressed npz."""
     held: dict[str, Any] = {name: getattr(examples, name) for name in ("visits", "outcome", "weight", "ended", "ended_lexical", "task")}
     held |= {f"features.{name}": getattr(examples.features, name) for name in _ARRAYS}
-    for name in _RAGGED:
+    for name in RAGGED:
         held |= {f"features.{name}.{part}": getattr(getattr(examples.features, name), part) for part in ("rows", "starts")}
     held["tasks"] = np.frombuffer(json.dumps(examples.tasks).encode(), np.uint8)
     part = path.with_suffix(".part")
@@ -144,9 +142,7 @@ def write(examples: Examples, path: Path) -> None:
 def read(path: Path) -> Examples:
     """Read examples that `write` wrote."""
     with np.load(path, allow_pickle=False) as held:
-        features = StateFeatures(
-            *(Ragged(held[f"features.{name}.rows"], held[f"features.{name}.starts"]) for name in _RAGGED),
-            *(held[f"features.{name}"] for name in _ARRAYS),
-        )
-        arrays = (held[name] for name in ("visits", "outcome", "weight", "ended", "ended_lexical", "task"))
-        return Examples(features, *arrays, tuple(json.loads(held["tasks"].tobytes())))
+        parts: dict[str, Any] = {name: Ragged(held[f"features.{name}.rows"], held[f"features.{name}.starts"]) for name in RAGGED}
+        parts |= {name: held[f"features.{name}"] for name in _ARRAYS}
+        arrays: dict[str, Any] = {name: held[name] for name in ("visits", "outcome", "weight", "ended", "ended_lexical", "task")}
+        return Examples(features=StateFeatures(**parts), tasks=tuple(json.loads(held["tasks"].tobytes())), **arrays)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from exact.agents.learned.features import RAGGED
 from exact.agents.learned.network import (
     INNER,
     TEMPERATURE,
@@ -86,7 +87,7 @@ def _without_some(batch: Examples, share: float, random: np.random.Generator) ->
         return of._replace(rows=np.where(random.random(len(of.rows)) < share, 0, of.rows).astype(np.int32))
 
     given = batch.features
-    kept = {name: thinned(getattr(given, name)) for name in ("said", "bag", "label", "near", "cross")}
+    kept: dict[str, Any] = {name: thinned(getattr(given, name)) for name in RAGGED}
     return batch._replace(features=given._replace(**kept))
 
 

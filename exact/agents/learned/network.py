@@ -200,7 +200,7 @@ def save(network: Network, path: Path) -> None:
     import numpy as np
 
     about = np.frombuffer(msgspec.json.encode(network.about), np.uint8)
-    held = {name: part.astype(np.float16) for name, part in network.parameters.items()}
+    held: dict[str, Any] = {name: part.astype(np.float16) for name, part in network.parameters.items()}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, about=about, **held)
     path.write_bytes(buffer.getvalue())

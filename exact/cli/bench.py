@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import shlex
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from importlib.util import find_spec
@@ -21,7 +21,7 @@ from exact.cli.bench_plan import add_session, check_fixed, check_same, create
 from exact.cli.completion import complete_tasks
 from exact.cli.terminal import echo
 from exact.counted import counted
-from exact.errors import UsageError
+from exact.errors import InfrastructureError, UsageError
 
 if TYPE_CHECKING:
     from exact.evaluation.engine import Engine
@@ -232,11 +232,25 @@ async def _run(
     learned = {agent: folder.agent(agent)[1].reflection for agent in folder.plan.agents}
     rounds = {agent: max(1, each.round) for agent, each in learned.items() if each.kind != "none"}
     capacity = Capacity(PoolLimits(memory=memory_limit(bounds.memory)), measure_usage, loop.time)
-    async with opening() as (made, parallel):
+    async with opening() as (made, parallel), _written(folder):
         return await Schedule(
             folder=folder, engine=made, parallel=parallel, capacity=capacity, money=cap, rounds=rounds, pause=bounds.pause,
             finished=finished, notify=notify,
         ).run()  # fmt: skip
+
+
+@contextlib.asynccontextmanager
+async def _written(folder: BenchFolder) -> AsyncIterator[None]:
+    """Keep the table, the curves and the page up to date while the block runs."""
+    from exact.evaluation.output import keep_written
+
+    writing = asyncio.ensure_future(keep_written(folder, rewards_of(folder)))
+    try:
+        yield
+    finally:
+        writing.cancel()
+        with contextlib.suppress(asyncio.CancelledError, InfrastructureError):  # what cannot be written is told at the end
+            await writing
 
 
 def _write_reports(folder: BenchFolder) -> None:

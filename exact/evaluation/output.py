@@ -19,6 +19,8 @@ from exact.runs.journal.store import RunFolder
 
 INSTRUCTION = 300
 """Characters of a task's text on the page."""
+REFRESH = 30.0
+"""Seconds between two writes of the outputs while a benchmark runs."""
 COSTS = {
     "transitions": "environment steps, replays included",
     "evaluations": "evaluations",
@@ -30,8 +32,11 @@ COSTS = {
 """Costs that success may be drawn against, with the label of the axis."""
 
 
-def write_outputs(folder: BenchFolder, rewards: Mapping[str, Reward] | None = None) -> list[Path]:
-    """Write table.md, a curve for each cost that any agent had, and index.html. Return their paths. Raises JournalError."""
+def write_outputs(folder: BenchFolder, rewards: Mapping[str, Reward] | None = None, *, refresh: int = 0) -> list[Path]:
+    """Write table.md, a curve for each cost that any agent had, and index.html. Return their paths. Raises JournalError.
+
+    `refresh`: seconds after which a browser reads the page again, while the benchmark runs; 0: never.
+    """
     plan, results = folder.plan, list(folder.gather().values())
     files: dict[Path, str] = {}
     for kind in COSTS:
@@ -40,10 +45,26 @@ def write_outputs(folder: BenchFolder, rewards: Mapping[str, Reward] | None = No
     files[folder.path / "table.md"] = render_markdown(plan, results, rewards)
     first = next(iter(files.values())) if len(files) > 1 else ""
     reports, instructions = _reports(folder), _instructions(folder)
-    files[folder.path / "index.html"] = render_page(plan, results, first, rewards, reports=reports, instructions=instructions)
+    files[folder.path / "index.html"] = render_page(
+        plan, results, first, rewards, reports=reports, instructions=instructions, refresh=refresh
+    )
     for path, text in files.items():
         write_file(path, text.encode("utf-8", "replace"))
     return list(files)
+
+
+async def keep_written(folder: BenchFolder, rewards: Mapping[str, Reward] | None = None, *, every: float = REFRESH) -> None:
+    """Write the outputs again and again while a benchmark runs, until cancelled: every `every` seconds where results have come.
+
+    Writing takes at most a twentieth of the time.
+    """
+    loop, seen = asyncio.get_running_loop(), -1
+    while True:
+        began = loop.time()
+        if (count := len(folder.results())) != seen:
+            seen = count
+            await asyncio.to_thread(write_outputs, folder, rewards, refresh=max(1, round(every)))
+        await asyncio.sleep(max(every, 20 * (loop.time() - began)))
 
 
 def _reports(folder: BenchFolder) -> dict[tuple[str, str], str]:

@@ -24,10 +24,12 @@ def render_page(
     *,
     reports: Mapping[tuple[str, str], str] | None = None,
     instructions: Mapping[str, str] | None = None,
+    refresh: int = 0,
 ) -> str:
     """Return the HTML. `curve` is an SVG made by `plot.curves`, whose texts are escaped already.
 
-    `reports`: links to reports by agent and task. `instructions`: texts of tasks by id.
+    `reports`: links to reports by agent and task. `instructions`: texts of tasks by id. `refresh`: seconds after which a browser reads the
+    page again; 0: never.
     """
     from markupsafe import Markup
 
@@ -51,6 +53,7 @@ def render_page(
         curve=Markup(curve),
         reports=reports or {},
         instructions=instructions or {},
+        refresh=refresh,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import signal
 import time
@@ -41,18 +42,19 @@ def answers(question: Question, sample: int) -> str:
 
 async def bench(
     folder: Path, tasks: str, config: Path, cluster: RayNodes | None = None, *, parallel: int = 2, resume: bool = False,
-    kill_at: Callable[[], bool] = lambda: False, kill: Callable[[], Awaitable[None]] | None = None, hang: int = 60,
+    kill_at: Callable[[], bool] = lambda: False, kill: Callable[[], Awaitable[None]] | None = None,
+    more: tuple[str, ...] = (),
 ) -> tuple[int, str]:  # fmt: skip
     """Run `exact bench`. Return its exit code and its messages.
 
     Once `kill_at` is true, `kill` is called, or without it the command itself is killed by `kill -9`.
     """
     words = ["--resume"] if resume else [tasks, "--agent", str(config)]
-    words += ["--out", str(folder), "--parallel", str(parallel), "--no-reports", "--hang", str(hang)]
+    words += [*more, "--out", str(folder), "--parallel", str(parallel), "--no-reports", "--hang", "60"]
     words += ["--engine", "ray", "--address", cluster.address] if cluster else []
     process = await asyncio.create_subprocess_exec(
         *EXACT, "bench", *words, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
-        env=None if cluster is None else cluster.variables,
+        env={**os.environ, **KEY} if cluster is None else cluster.variables,
     )  # fmt: skip
     reading = asyncio.ensure_future(process.communicate())
     while not (await asyncio.wait({reading}, timeout=0.1))[0]:

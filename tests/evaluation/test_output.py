@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from pathlib import Path
 
 from PIL import Image
 
 from exact.evaluation.folder import Result
-from exact.evaluation.output import as_png
+from exact.evaluation.output import as_png, keep_written, write_outputs
 from exact.evaluation.page import render_page
 from exact.evaluation.plan import Plan
 from exact.evaluation.plot import HEIGHT, WIDTH, curves
 from exact.evaluation.summary import Reward
 from exact.task import Task
+from tests.evaluation.toys import run, toy_bench
 
 
 def test_the_page_shows_the_rewards_that_the_table_shows() -> None:
@@ -22,6 +24,21 @@ def test_the_page_shows_the_rewards_that_the_table_shows() -> None:
     rewards: dict[str, Reward] = {"raw <reward>": lambda raw: raw}
     assert "raw &lt;reward&gt;" in render_page(plan, found, "", rewards) and "0.500" in render_page(plan, found, "", rewards)
     assert "raw" not in render_page(plan, found, "")
+
+
+async def test_the_page_is_written_while_a_benchmark_runs_and_reads_itself_again_until_its_end(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench")
+    await run(folder)
+    writing = asyncio.ensure_future(keep_written(folder, every=0.01))
+    page = folder.path / "index.html"
+    async with asyncio.timeout(60):
+        while not page.exists():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    writing.cancel()
+    await asyncio.wait({writing})
+    assert '<meta http-equiv="refresh" content="1">' in page.read_text()
+    write_outputs(folder)
+    assert 'http-equiv="refresh"' not in page.read_text()
 
 
 async def test_a_curve_is_drawn_as_a_picture_beside_it(executable: str, tmp_path: Path) -> None:

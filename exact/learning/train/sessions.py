@@ -36,7 +36,7 @@ class ClientSessions:
     def __enter__(self) -> Self:
         self._thread.start()
         try:
-            self.clients = self.run(self._connect())
+            self.clients = self.run(self._connect(self._count))
         except BaseException:
             self._stop()
             raise
@@ -48,6 +48,13 @@ class ClientSessions:
         finally:
             self._stop()
 
+    def another(self) -> SessionClient:
+        """Connect one more session, and return its client. Raises EnvironmentFailure, UsageError."""
+        found: list[Any] = self.run(self._connect(1))
+        self.clients += found
+        client: SessionClient = found[0]
+        return client
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end, and return its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -57,10 +64,10 @@ class ClientSessions:
         self._thread.join()
         self._loop.close()
 
-    async def _connect(self) -> list[Any]:
+    async def _connect(self, count: int) -> list[Any]:
         from openenv.core.generic_client import GenericEnvClient
 
-        clients = [GenericEnvClient(base_url=self._server, message_timeout_s=_TIMEOUT) for _ in range(self._count)]
+        clients = [GenericEnvClient(base_url=self._server, message_timeout_s=_TIMEOUT) for _ in range(count)]
         await asyncio.gather(*(asked(client.connect()) for client in clients))
         return clients
 

@@ -55,6 +55,12 @@ def test_openenvs_client_gets_observations_and_typed_errors(url: str) -> None:
     assert found["state"]["task_name"] == "chain" and found["state"]["session"]
 
 
+def test_openenvs_own_validation_passes(url: str) -> None:
+    command = [str(PYTHON.with_name("openenv")), "validate", "--url", url, "--json"]
+    done = subprocess.run(command, env=environ(), capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_our_client_searches_over_it_with_true_restores(url: str) -> None:
     found = run(url, "search")
     assert found["fidelity"] == "full" and found["verbs"] == ["go", "stop"] and found["goal"] == "Reach the exit."

@@ -6,9 +6,13 @@ import json
 import sys
 from pathlib import Path
 
+import trl
+from datasets import Dataset
+
 from exact.learning.train import grpo, sft
 from exact.learning.train.model import load_model
 from exact.learning.train.settings import GRPOSettings, SFTSettings
+from exact.learning.train.tools import EnvironmentTools
 
 folder, server = Path(sys.argv[1]), sys.argv[2]
 turns = [{"role": "user", "content": "Page: Step 0 of 4"}, {"role": "assistant", "content": 'go "on"'}]
@@ -28,6 +32,19 @@ again = sft.train(
     SFTSettings(model=str(folder / "grpo"), data=(str(folder / "data.jsonl"),), out=str(folder / "again"), steps=1, threads=1)
 )
 adapters = [name for name, _ in load_model(str(folder / "again")).model.named_parameters() if "lora" in name]
+tiny = load_model("tiny")
+tiny.tokenizer.chat_template = next(Path(trl.__file__).parent.rglob("qwen3.jinja")).read_text()  # one that supports tools
+config = trl.GRPOConfig(
+    output_dir=str(folder / "tools"), max_steps=1, per_device_train_batch_size=2, num_generations=2, max_completion_length=8, use_cpu=True,
+    bf16=False, report_to="none", save_strategy="no", disable_tqdm=True,
+)  # fmt: skip
+asked = [{"prompt": [{"role": "user", "content": "Go on."}], "task_name": "chain", "seed": seed} for seed in range(2)]
+with EnvironmentTools(server) as environments:
+    trainer = trl.GRPOTrainer(
+        model=tiny.model, args=config, processing_class=tiny.tokenizer, train_dataset=Dataset.from_list(asked),
+        environment_factory=environments,
+    )  # fmt: skip
+    trainer.train()
 written = json.loads((folder / "grpo" / "training.json").read_text())
 sys.stdout.write(
     json.dumps({
@@ -39,6 +56,7 @@ sys.stdout.write(
         "tokens": [each["sampled_tokens"] for each in written["history"]],
         "seconds": [each["step_seconds"] - each["sampling_seconds"] - each["environment_seconds"] for each in written["history"]],
         "used": [written["device"], written["peak_mib"]],
+        "tools": [[each.__name__ for each in trainer.tools], sum("reward" in log for log in trainer.state.log_history)],
         "adapters": [len(again.history), adapters],
     })
 )  # fmt: skip

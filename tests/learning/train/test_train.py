@@ -46,7 +46,7 @@ def test_a_tiny_model_is_trained_on_conversations_and_against_a_live_server_and_
     script = Path(__file__).with_name("end_to_end.py")
     with served("toy/chain", "--max-steps", "3") as url:
         done = subprocess.run(
-            [str(PYTHON), str(script), str(tmp_path), url], env=ENVIRON, capture_output=True, text=True, timeout=240, check=False
+            [str(PYTHON), str(script), str(tmp_path), url], env=ENVIRON, capture_output=True, text=True, timeout=480, check=False
         )
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
@@ -54,6 +54,7 @@ def test_a_tiny_model_is_trained_on_conversations_and_against_a_live_server_and_
     assert found["steps"] == 2 and found["gap"] < 1e-3 and found["rows"] == 16
     assert all(each >= 8 for each in found["tokens"]) and all(each > 0 for each in found["seconds"])
     assert found["used"][0] and found["used"][1] > 50
+    assert found["tools"] == [["act"], 1], "TRL's own loop takes the environments as a tool"
     assert found["adapters"] == [1, []], "an adapter is trained further, and loaded as one model"
     turns = [{"role": "user", "content": "Page: Step 0 of 4"}]
     with served("model", str(tmp_path / "sft")) as url:

@@ -228,7 +228,7 @@ async def nodes(home: Path, quick: bool, tasks: int) -> dict[str, Any]:
                 await asyncio.to_thread(cluster.kill, "two")
 
             codes.append((await bench(lost, suite, file, cluster, parallel=4, kill_at=lambda: ended(lost) >= tasks // 2, kill=kill))[0])
-            codes.append((await bench(whole, suite, file, parallel=4))[0])
+            codes.append((await bench(whole, suite, file, parallel=2))[0])
         browsers = len(cluster.browsers(20))
     same = [outcomes(folder) == outcomes(whole) for folder in (lost, killed)]
     twice = repeated(lost) + repeated(killed)

@@ -1,0 +1,234 @@
+"""Count the prompt tokens of a search: what our agents send for each state, and what ExACT's layout would send for the same states.
+
+A random policy with the built-in value function searches tasks (20 iterations, 5 actions a state). The policy of each row is then asked at
+every expanded state, and its value function at every evaluated one, by a model that answers in the right form and counts. Judgements are
+simulated (bench/_simulated_judge.py), so adaptive value functions ask as often as the spread of their answers wants.
+
+ExACT's rows follow its settings for VisualWebArena: the policy is shown the text (at most 3,840 tokens) and the screenshot of each state
+of the path; a debate has two debaters and two judges, which are shown the first screenshot, at most four in the middle and the last. A
+screenshot of 1280 x 2048 pixels has 1,105 tokens. Its instructions and examples count nothing, so the rows are lower bounds. In the row
+"text" there are no screenshots but the texts in their place.
+
+Tokens are estimated by one rule for all rows. The cacheable share is that of prompt tokens in a beginning that an earlier request of
+the run had too.
+
+    python bench/tokens.py [--quick] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import _common
+import msgspec
+from _simulated_judge import SimulatedJudge
+
+from exact.action import ActionSpace
+from exact.agents.agent import build_agent
+from exact.calibration.collect import Source, open_source
+from exact.config import parse
+from exact.context import Context
+from exact.learning.actions import action_space
+from exact.learning.attempts import attempts
+from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Text, Usage
+from exact.models.tokens import count, picture, size
+from exact.runs.attempt.observations import agent_context
+from exact.runs.journal.state import AskMoment
+from exact.runs.journal.store import RunFolder
+
+MINIWOB = (
+    "click-tab-2", "login-user", "navigate-tree", "click-checkboxes-large", "email-inbox", "book-flight", "search-engine", "choose-list",
+    "use-autocomplete", "social-media", "click-collapsible-2", "enter-date",
+)  # fmt: skip
+SITES = ("trac/1", "trac/5", "trac/9", "wagtail/1", "wagtail/5", "wagtail/9")
+QUICK = 3
+ITERATIONS, K = 20, 5
+AGENTS: dict[str, dict[str, object]] = {
+    "default": {},
+    "debate": {"value": {"kind": "debate"}},
+    "logprob": {"value": {"kind": "logprob"}},
+}
+TEXT_TOKENS, SCREEN, MIDDLE, ARGUMENT = 3840, (1280, 2048), 4, 130
+"""ExACT's tokens of a state's text, pixels of a screenshot, screenshots in the middle of a judged path, and tokens of an argument."""
+
+
+class Asked(NamedTuple):
+    """One state of a search, and who is asked there."""
+
+    context: Context
+    actions: ActionSpace
+    answer: str
+    """An action of the state, as a policy's answer."""
+    expanded: bool
+    evaluated: bool
+    value: float
+
+
+class Row(NamedTuple):
+    """The requests of one agent."""
+
+    name: str
+    calls: int
+    policy: int
+    value: int
+    """Prompt tokens of the policy and of the value function."""
+    cacheable: float | None
+
+    @property
+    def total(self) -> int:
+        return self.policy + self.value
+
+
+class Counting:
+    """A ChatModel that answers in the right form, and keeps what it was sent."""
+
+    name, price = "simulated/counting", None
+
+    def __init__(self, asked: Sequence[Asked]) -> None:
+        self._answers = [each.answer for each in asked]
+        self._judge = SimulatedJudge([each.value for each in asked])
+        self.sent: list[tuple[str, str, int]] = []
+        """Role, text and tokens of each request."""
+
+    async def complete(self, request: ChatRequest) -> ChatAnswer:
+        parts = [part for message in request.messages for part in message.parts]
+        text = "\n".join(part.text for part in parts if isinstance(part, Text))
+        pictures = sum(picture(*size(part.data)) for part in parts if isinstance(part, Image))
+        self.sent.append((request.role, text, count(text) + pictures))
+        if request.role != "policy":
+            return await self._judge.complete(request)
+        answers = tuple(Choice(text=self._answers[request.node], finish="stop") for _ in range(request.sampling.n))
+        return ChatAnswer(choices=answers, usage=Usage(), model=self.name, raw="")
+
+    async def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+
+def record(folder: Path, tasks: Sequence[str], transitions: int) -> Source:
+    """Search tasks with a random policy and the built-in value function, and return the run."""
+    settings = [
+        f"search.iterations={ITERATIONS}",
+        f"search.k={K}",
+        "limits.actions=3",
+        f"limits.transitions={transitions}",
+        "policy.kind=random",  # the built-in policy names one action where it is sure
+        "browser.screenshots=false",
+    ]
+    config = _common.ROOT / "shells" / "configs" / "rmcts_builtin.yaml"
+    command = [sys.executable, "-m", "exact.cli", "run", *tasks, "--config", str(config), "--out", str(folder)]
+    subprocess.run([*command, *(part for each in settings for part in ("--set", each))], check=False, stdout=sys.stderr)
+    return open_source(RunFolder.open(folder))
+
+
+def states(source: Source) -> Iterator[Asked]:
+    """Yield the states of a run's searches in the order in which they were made."""
+    for attempt in attempts(source.folder, [task for task, _ in source.attempts]):
+        actions = action_space(attempt)
+        for node in attempt.state.tree.nodes:
+            judged = node.evaluation is not None and not node.evaluation.unjudged
+            if not (node.edges or judged):
+                continue
+            seen = agent_context(attempt.state, attempt.blobs, attempt.task, node, AskMoment(node.depth, None, ()))
+            chosen = f"Thought.\nAction: {node.edges[0].action.key}" if node.edges else ""
+            yield Asked(seen, actions, chosen, bool(node.edges), judged, node.evaluation.value if node.evaluation else 0.5)
+
+
+async def ours(name: str, settings: dict[str, object], asked: Sequence[Asked]) -> Row:
+    """Ask the policy and the value function of one configuration at all states."""
+    named = {"policy": {"kind": "llm"}, "models": {"policy": {"model": "simulated"}}, "reflection": {"kind": "none"}}
+    model = Counting(asked)
+    agent = build_agent(parse(named | settings), lambda role: model)
+    for index, each in enumerate(asked):
+        context = msgspec.structs.replace(each.context, node=index)
+        if each.evaluated:
+            await agent.value.evaluate(context)
+        if each.expanded:
+            await agent.policy.propose(context, each.actions, K)
+    policy = sum(tokens for role, _, tokens in model.sent if role == "policy")
+    total = sum(tokens for _, _, tokens in model.sent)
+    return Row(name, len(model.sent), policy, total - policy, cacheable([text for _, text, _ in model.sent]))
+
+
+def cacheable(texts: Sequence[str]) -> float:
+    """Return the share of the tokens of prompts that stand in a beginning which an earlier prompt has too."""
+    earlier: list[str] = []
+    shared = total = 0
+    for text in texts:
+        at = bisect.bisect_left(earlier, text)
+        near = earlier[max(0, at - 1) : at + 1]
+        beginning = max((common(text, each) for each in near), default=0)
+        shared += count(text[:beginning])
+        total += count(text)
+        earlier.insert(at, text)
+    return shared / total if total else 0.0
+
+
+def common(first: str, second: str) -> int:
+    """Return the length of the beginning that two texts share."""
+    return next((at for at, (one, other) in enumerate(zip(first, second, strict=False)) if one != other), min(len(first), len(second)))
+
+
+def exact_layout(name: str, asked: Sequence[Asked], *, pictures: bool) -> Row:
+    """Count what ExACT would send at the same states."""
+    calls = policy = value = 0
+    screen = picture(*SCREEN)
+    for each in asked:
+        path = [*(step.observation for step in each.context.history), each.context.observation]
+        texts = [min(TEXT_TOKENS, count(observation.text)) for observation in path]
+        goal, acted = count(each.context.instruction), sum(count(step.action.key) for step in each.context.history)
+        if each.expanded:
+            calls += 1
+            policy += goal + acted + sum(texts) + (screen * len(path) if pictures else 0)
+        if each.evaluated:
+            calls += 4
+            judged = path[:1] + path[1:-1][-MIDDLE:] + path[-1:] if len(path) > 1 else path
+            shown = sum(screen if pictures else min(TEXT_TOKENS, count(one.text)) for one in judged)
+            value += 4 * (goal + acted + shown) + 2 * 2 * ARGUMENT
+    return Row(name, calls, policy, value, None)
+
+
+async def main() -> int:
+    options, noise = _common.parser(__doc__ or "").parse_args(), _common.Noise()
+    noise.probe()
+    tasks = [f"miniwob/{name}?seed=20" for name in (MINIWOB[:QUICK] if options.quick else MINIWOB)]
+    with tempfile.TemporaryDirectory(prefix="exact-bench-") as folder:
+        source = record(Path(folder) / "run", tasks if options.quick else [*tasks, *SITES], 25 if options.quick else 300)
+        asked = list(states(source))
+    noise.probe()
+    rows = [await ours(name, settings, asked) for name, settings in AGENTS.items()]
+    rows += [exact_layout("ExACT", asked, pictures=True), exact_layout("ExACT, text", asked, pictures=False)]
+    expanded, evaluated = sum(each.expanded for each in asked), sum(each.evaluated for each in asked)
+    depth = statistics.fmean(len(each.context.history) for each in asked)
+    print(f"{len(source.attempts)} searches: {expanded} states expanded, {evaluated} evaluated, at a mean depth of {depth:.1f}\n")
+    _common.table(
+        ["agent", "calls", "tokens of the policy", "of the value function", "in all", "a state", "cacheable"],
+        [
+            [
+                row.name, str(row.calls), str(row.policy), str(row.value), str(row.total), f"{row.total / len(asked):.0f}",
+                "-" if row.cacheable is None else f"{row.cacheable:.0%}",
+            ]
+            for row in rows
+        ],
+    )  # fmt: skip
+    by_name = {row.name: row for row in rows}
+    figures = [
+        _common.Figure("tokens_vs_exact", by_name["default"].total / by_name["ExACT"].total, goal=0.4, at_least=False),
+        _common.Figure("tokens_vs_exact_text", by_name["default"].total / by_name["ExACT, text"].total),
+        _common.Figure("debate_tokens_vs_exact", by_name["debate"].total / by_name["ExACT"].total),
+        _common.Figure("cacheable_share", by_name["default"].cacheable or 0.0, goal=0.7),
+    ]
+    details = {"tasks": [task.id for task, _ in source.attempts], "states": len(asked), "rows": [row._asdict() for row in rows]}
+    _common.finish(options, figures, noise, _common.versions("exact-agent"), details)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

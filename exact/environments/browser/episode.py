@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 
 _SOON = 500
 """Milliseconds within which a timer that an event handler sets is waited for."""
+_PARSED = """document.readyState === 'loading' &&
+  new Promise(done => document.addEventListener('DOMContentLoaded', () => done(true), {once: true}))"""
+"""Script that waits until the document's own scripts have run, those that are loaded late apart."""
 
 
 class EpisodeSetup:
@@ -190,7 +193,8 @@ class EpisodeSetup:
         return page
 
     async def run_begin(self, task: Task) -> None:
-        """Call the page set-up's `begin` function in the present page."""
+        """Call the page set-up's `begin` function in the present page, once the page's own scripts have run."""
+        await self.tabs.present.evaluate(_PARSED, in_page=True)
         call = self.tabs.present.evaluate(f"({self.setup.begin})({task.seed})", in_page=True)
         await (self.tabs.clock.run_while(call) if self.tabs.clock else call)
 

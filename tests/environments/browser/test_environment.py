@@ -2,12 +2,14 @@
 
 import asyncio
 import io
+import threading
 from collections.abc import Callable
 
 import pytest
 from PIL import Image
 from playwright.async_api import Error, Page
 from pytest_httpserver import HTTPServer
+from werkzeug import Response
 
 from exact.config import BrowserConfig
 from exact.environments.base import Snapshot
@@ -93,6 +95,17 @@ async def test_a_environment_begins_with_the_seed_and_tells_its_goal(visit: Visi
         assert (seen.title, seen.instruction) == ("seed 0", "Press it")
         assert find(seen, "Go").states == ()
         assert (await env.reset(task_at(seed=7))).title == "seed 7"
+
+
+async def test_a_environment_begins_once_the_scripts_of_a_slow_page_have_run(visit: Visit, httpserver: HTTPServer) -> None:
+    def late(_: object) -> Response:
+        threading.Event().wait(1.5)
+        return Response("function late() { document.title = 'late' }", content_type="text/javascript")
+
+    httpserver.expect_request("/late.js").respond_with_handler(late)
+    config, setup = BrowserConfig(screenshots=False, settle_seconds=0.2), PageSetup(begin="seed => late()")
+    async with visit("<h1>Slow</h1><script src=/late.js></script>", setup=setup, config=config) as (_, seen):
+        assert seen.title == "late"
 
 
 async def test_an_episode_that_ended_is_not_observed_and_not_acted_in(visit: Visit) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _LIST = click.argument("machines", type=click.Path(path_type=Path), metavar="MACHINES.yaml")
 _DRY = click.option("--dry-run", is_flag=True, help="Print the commands, and run none.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 @click.group()
@@ -29,13 +31,16 @@ def cluster() -> None:
 @cluster.command()
 @_LIST
 @_DRY
-def up(machines: Path, dry_run: bool) -> int:
+@_JSON
+def up(machines: Path, dry_run: bool, as_json: bool) -> int:
     """Start Ray on the head, then on all nodes."""
-    from exact.evaluation.remote.machines import read_machines
+    from exact.evaluation.remote.machines import read_machines, run_all
 
     found = read_machines(machines)
-    code = _run(found.up(), dry_run)
-    if code == 0 and not dry_run:
+    if dry_run:
+        return _shown(found.up(), as_json)
+    code = _told(found.up(), run_all(found.up()), as_json)
+    if code == 0 and not as_json:
         echo(f"{counted(len(found.up()), 'machine')} up: exact bench SUITE --agent AGENT --engine ray --address {found.joined}")
     return code
 
@@ -43,33 +48,35 @@ def up(machines: Path, dry_run: bool) -> int:
 @cluster.command()
 @_LIST
 @_DRY
-def down(machines: Path, dry_run: bool) -> int:
+@_JSON
+def down(machines: Path, dry_run: bool, as_json: bool) -> int:
     """End Ray on all nodes, then on the head, with every program that runs on it."""
     from exact.evaluation.remote.machines import read_machines
 
     commands = read_machines(machines).down()
     if dry_run:
-        return _run(commands, dry_run)
-    return _told([fault for command in commands if (fault := command.run())])
+        return _shown(commands, as_json)
+    return _told(commands, [fault for command in commands if (fault := command.run())], as_json)
 
 
 @cluster.command()
 @_LIST
 @_DRY
-def status(machines: Path, dry_run: bool) -> int:
+@_JSON
+def status(machines: Path, dry_run: bool, as_json: bool) -> int:
     """Print which machines answer."""
     from exact.evaluation.remote.machines import read_machines
 
     commands = read_machines(machines).status()
     if dry_run:
-        return _run(commands, dry_run)
+        return _shown(commands, as_json)
     faults = []
     for command in commands:
         if fault := command.run():
             faults.append(fault)
-        else:
+        elif not as_json:
             echo(f"{command.host}: up")
-    return _told(faults)
+    return _told(commands, faults, as_json)
 
 
 @cluster.command()
@@ -80,7 +87,8 @@ def status(machines: Path, dry_run: bool) -> int:
 @click.option(
     "--out", "-o", type=click.Path(path_type=Path), default=Path(), help="Folder for machines.yaml and providers.yaml. Default: here."
 )
-def jobs(jobs: Path, files: Path | None, providers: Path | None, head: str, out: Path) -> int:
+@_JSON
+def jobs(jobs: Path, files: Path | None, providers: Path | None, head: str, out: Path, as_json: bool) -> int:
     """Translate a machine list of ExACT's manager: {machine: {num_parallel, main_api_providers, run_tfiles}}.
 
     It writes machines.yaml, providers.yaml and bench.args, the arguments of `exact bench`, one a line; and it prints the commands that do
@@ -98,31 +106,38 @@ def jobs(jobs: Path, files: Path | None, providers: Path | None, head: str, out:
             if (out / name).exists():
                 raise UsageError(f"{out / name} exists: choose another --out")
             (out / name).write_text(yaml.safe_dump(data, sort_keys=False), "utf-8")
-    for note in found.notes:
-        echo(f"exact: {note}", err=True)
     lists = shlex.quote(str(out / "machines.yaml"))
-    echo(f"exact cluster up {lists}")
     settings = [f"models.providers={out / 'providers.yaml'}", f"models.policy.provider={PROVIDER}"] if found.providers else []
     address = f"{found.machines['head'].rpartition('@')[2]}:6379"
     words = [*found.tasks, *(word for each in settings for word in ("--set", each))]
     words += ["--engine", "ray", "--address", address, "--parallel", str(found.parallel)]
     (out / "bench.args").write_text("".join(f"{word}\n" for word in words), "utf-8")
-    echo(shlex.join(["exact", "bench", *words, "--agent", "AGENT.yaml"]))
-    echo(f"exact cluster down {lists}")
+    then = [f"exact cluster up {lists}", shlex.join(["exact", "bench", *words, "--agent", "AGENT.yaml"]), f"exact cluster down {lists}"]
+    if as_json:
+        echo(json.dumps({"commands": then, "notes": found.notes}))
+        return 0
+    for note in found.notes:
+        echo(f"exact: {note}", err=True)
+    for command in then:
+        echo(command)
     return 0
 
 
-def _run(commands: list[MachineCommand], dry_run: bool) -> int:
-    from exact.evaluation.remote.machines import run_all
-
-    if dry_run:
+def _shown(commands: list[MachineCommand], as_json: bool) -> int:
+    """Print commands that are not run."""
+    if as_json:
+        echo(json.dumps({"commands": [str(command) for command in commands]}))
+    else:
         for command in commands:
             echo(str(command))
-        return 0
-    return _told(run_all(commands))
+    return 0
 
 
-def _told(faults: list[str]) -> int:
-    for fault in faults:
-        echo(f"exact: {fault}", err=True)
+def _told(commands: list[MachineCommand], faults: list[str], as_json: bool) -> int:
+    """Print the faults of commands that were run, and return the exit code."""
+    if as_json:
+        echo(json.dumps({"machines": [command.host for command in commands], "faults": faults}))
+    else:
+        for fault in faults:
+            echo(f"exact: {fault}", err=True)
     return 1 if faults else 0

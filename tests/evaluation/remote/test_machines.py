@@ -64,6 +64,13 @@ def test_a_machine_that_cannot_be_reached_is_told_by_name(
     assert started.startswith("start --head --port=6379") and '--resources={"browser": 2.0} token' in started
     assert main(["cluster", "status", str(machines)]) == 1
     assert capsys.readouterr().out == "localhost: up\n"
+    assert main(["cluster", "status", str(machines), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == {
+        "machines": ["localhost", "user@host1"],
+        "faults": [said.strip().removeprefix("exact: ")],
+    }
+    assert main(["cluster", "down", str(machines), "--dry-run", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["commands"]) == 2
 
 
 @pytest.mark.parametrize("host", ["-oProxyCommand=x", "a b", "a;b", ""])
@@ -89,6 +96,8 @@ def test_a_list_of_exact_s_manager_is_translated_without_its_keys(tmp_path: Path
     ]  # fmt: skip
     assert "osworld/@small osworld/@chrome" in said.out and "--parallel 8" in said.out
     assert "set EXACT_KEY_AZURE_EAST on each machine" in said.err and "/home/me/.keys held keys" in said.err
+    assert main(["cluster", "jobs", str(tmp_path / "jobs.yaml"), *words[:-1], str(tmp_path / "other"), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["commands"]) == 3
     assert "sk-never" not in said.out + said.err + "".join(path.read_text() for path in (tmp_path / "out").iterdir())
 
 

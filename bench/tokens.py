@@ -119,6 +119,7 @@ def record(folder: Path, tasks: Sequence[str], transitions: int) -> Source:
         f"search.k={K}",
         "limits.actions=3",
         f"limits.transitions={transitions}",
+        "limits.seconds=900",
         "policy.kind=random",  # the built-in policy names one action where it is sure
         "browser.screenshots=false",
     ]

@@ -13,6 +13,7 @@ an ended episode reads h of the last action; that of another state reads the mea
 from __future__ import annotations
 
 import io
+import zipfile
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -218,6 +219,8 @@ def load(path: str | Path = "") -> Network:
         data = Path(path).read_bytes() if path else resources.files(__package__).joinpath("weights.npz").read_bytes()
         if len(data) > LARGEST:
             raise ValueError(f"{len(data)} bytes are more than {LARGEST}")
+        if not zipfile.is_zipfile(io.BytesIO(data)):
+            raise ValueError("it is no npz file")
         with np.load(io.BytesIO(data), allow_pickle=False) as held:
             if set(held.files) != {"about", *SHAPES}:
                 raise ValueError(f"it holds {', '.join(sorted(held.files))[:80]}")
@@ -225,7 +228,7 @@ def load(path: str | Path = "") -> Network:
             if about.format != FORMAT:
                 raise ValueError(f"format {about.format}, expected {FORMAT}")
             parameters = {part: _numbers(held[part], np.float16, shape).astype(np.float32) for part, shape in SHAPES.items()}
-    except (OSError, ValueError, KeyError, EOFError, msgspec.DecodeError) as error:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, msgspec.DecodeError) as error:
         raise UsageError(f"the weights {name} do not load: {' '.join(str(error).split())}: train some by `exact train builtin`") from error
     return Network(parameters, about)
 

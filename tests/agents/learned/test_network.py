@@ -87,3 +87,11 @@ def test_the_package_has_weights_that_were_trained_on_the_training_split() -> No
     assert about.trained_with_reward
     assert about.round >= 2
     assert about.episodes > 0
+
+
+@pytest.mark.parametrize("data", [b"text", b"PK\x03\x04 torn"])
+def test_a_file_that_is_no_archive_is_refused_without_advice_to_unpickle_it(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "w.npz").write_bytes(data)
+    with pytest.raises(UsageError, match="no npz file") as refused:
+        load(str(tmp_path / "w.npz"))
+    assert "pickle" not in str(refused.value)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import bisect
+import secrets
 import statistics
 import subprocess
 import sys
@@ -38,6 +39,7 @@ from exact.config import parse
 from exact.context import Context
 from exact.learning.actions import action_space
 from exact.learning.attempts import attempts
+from exact.marks import use_fence_key
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Text, Usage
 from exact.models.tokens import count, picture, size
 from exact.runs.attempt.observations import agent_context
@@ -204,7 +206,8 @@ async def main() -> int:
         source = record(Path(folder) / "run", tasks if options.quick else [*tasks, *SITES], 25 if options.quick else 300)
         asked = list(states(source))
     noise.probe()
-    rows = [await ours(name, settings, asked) for name, settings in AGENTS.items()]
+    with use_fence_key(secrets.token_hex(16)):  # as an attempt does
+        rows = [await ours(name, settings, asked) for name, settings in AGENTS.items()]
     rows += [exact_layout("ExACT", asked, pictures=True), exact_layout("ExACT, text", asked, pictures=False)]
     expanded, evaluated = sum(each.expanded for each in asked), sum(each.evaluated for each in asked)
     depth = statistics.fmean(len(each.context.history) for each in asked)

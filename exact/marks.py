@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 _FENCED = re.compile(r"⟦(?P<label>[\w ]+) (?P<mark>[0-9a-f]{8})⟧\n(?P<body>[^⟦⟧]*)\n⟦/(?P=label) (?P=mark)⟧")
+_GROWING = frozenset({"steps"})
+"""Labels of fences whose text grows at its end from prompt to prompt of an attempt."""
 _KEY: ContextVar[bytes] = ContextVar("fence key", default=b"")
 
 
@@ -18,6 +20,7 @@ def use_fence_key(key: str) -> Iterator[None]:
 
     A run draws a key for each attempt and journals it. A page cannot know a mark before it stands in a prompt, nor make another text with a
     mark that it has learned. Within an attempt equal texts have equal marks, so that servers find prompts that begin alike in their caches.
+    The mark of a text that grows is drawn from its label and its first line, so that its beginning stays the same.
     """
     token = _KEY.set(bytes.fromhex(key))
     try:
@@ -26,9 +29,10 @@ def use_fence_key(key: str) -> Iterator[None]:
         _KEY.reset(token)
 
 
-def mark_of(text: str) -> str:
+def mark_of(text: str, label: str = "") -> str:
     """Return the eight hex digits that mark a fenced text: its digest under the key in use."""
-    return _mark(text, _KEY.get())
+    key, (first, _, _) = _KEY.get(), text.partition("\n")
+    return _mark(f"{label}\n{first}" if key and label in _GROWING else text, key)
 
 
 def without_key(prompt: str) -> str:

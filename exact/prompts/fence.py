@@ -38,7 +38,7 @@ def fence(text: str, label: str, limit: int = MAX_CHARACTERS) -> str:
     becomes U+FFFD.
     """
     body = _SURROGATE.sub("�", shorten(inert(text.strip("\n")), limit, label).translate(_BRACKETS))
-    mark = mark_of(body)
+    mark = mark_of(body, label)
     return f"⟦{label} {mark}⟧\n{body}\n⟦/{label} {mark}⟧"
 
 

@@ -55,6 +55,12 @@ def test_marks_follow_from_the_text_and_the_key_of_the_attempt():
     assert keyed == same and len({MARK.findall(each)[0] for each in (keyed, other, elsewhere, fence("a", "page"))}) == 4
 
 
+def test_steps_keep_the_beginning_of_their_prompt_when_one_is_added():
+    with use_fence_key("00ff"):
+        first, second, page = fence("1. click [3]", "steps"), fence("1. click [3]\n2. click [4]", "steps"), fence("1. click [3]", "page")
+    assert second.startswith(first.rpartition("\n")[0]) and MARK.findall(page)[0][2] != MARK.findall(first)[0][2]
+
+
 def test_questions_of_two_attempts_are_equal_without_their_keys():
     whole = {render_prompt("value", context=context(), label=action_label, history=5).user}
     for key in ("aa", "bb"):

@@ -124,17 +124,51 @@ def test_every_dependency_is_locked(lock: Path) -> None:
     assert {re.split(r"[<>=~!;\[ ]", name)[0].lower() for name in wanted} <= names
 
 
+def _with_stand_in(folder: Path, *files: str) -> Path:
+    """Copy scripts to a folder, with a stand-in for `exact` that prints its arguments. Return the folder of the scripts."""
+    shells, stand_in = folder / "shells", folder / ".venv" / "bin" / "exact"
+    for file in files:
+        (shells / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "shells" / file, shells / file)
+    stand_in.parent.mkdir(parents=True)
+    stand_in.write_text('#!/bin/sh\nprintf "%s\\n" "${EXACT_OSWORLD_OPTIONS-}" "$@"\n')
+    stand_in.chmod(0o755)
+    return shells
+
+
+def test_the_paired_comparison_says_its_price_before_it_asks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    folder = ROOT / "shells" / "gain"
+    tasks = [f"{line}?seed=0" for line in (folder / "tasks.txt").read_text().split()]
+    agents = [word for name in ("react", "rmcts") for word in ("--agent", str(folder / f"{name}.yaml"))]
+    assert main(["bench", *tasks, *agents, "--set", "models.policy.model=gpt-4o-mini", "--dry-run"]) == 0
+    plan = capsys.readouterr().out
+    assert "80 attempts, at most $80 in all" in plan and plan.count("gpt-4o-mini at") == 4 and "refused" not in plan
+
+
+@pytest.mark.parametrize(("answer", "started"), [("y\n", True), ("n\n", False), ("", False)])
+def test_the_paired_comparison_starts_only_after_a_yes(answer: str, started: bool, tmp_path: Path) -> None:
+    script = _with_stand_in(tmp_path, "reproduce_gain.sh", "gain/tasks.txt") / "reproduce_gain.sh"
+    done = subprocess.run([script, "a/model", "--parallel", "3"], cwd=tmp_path, input=answer, capture_output=True, text=True)
+    first, _, then = done.stdout.partition("--dry-run\n")
+    assert first.count("?seed=0\n") == 40 and "models.policy.model=a/model\n--parallel\n3\n" in first
+    assert (done.returncode == 0, "--out\nruns/gain-a_model\n" in then) == (started, started)
+
+
+def test_the_paired_comparison_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+    script = _with_stand_in(tmp_path, "reproduce_gain.sh", "gain/tasks.txt") / "reproduce_gain.sh"
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "bench.json").write_text("{}")
+    done = subprocess.run([script, "m"], cwd=tmp_path, env={"PATH": "/usr/bin:/bin", "OUT": "out"}, capture_output=True, text=True)
+    assert done.stdout.split() == ["bench", "--resume", "--out", "out"]
+
+
 @pytest.mark.parametrize("agent", ["react", "rmcts"])
 @pytest.mark.parametrize("observation", ["a11y_tree", "screenshot", "screenshot_a11y_tree", "som"])
 def test_an_observation_of_osworld_sets_what_models_see(agent: str, observation: str, tmp_path: Path) -> None:
     """Run the script with a stand-in for `exact`, which prints its arguments, and load the configuration that they make."""
-    (tmp_path / "shells").mkdir()
-    script = shutil.copy(ROOT / "shells" / f"{agent}_osworld_gpt-4o.sh", tmp_path / "shells")
-    shutil.copy(ROOT / "shells" / "osworld_observation.bash", tmp_path / "shells")
-    stand_in = tmp_path / ".venv" / "bin" / "exact"
-    stand_in.parent.mkdir(parents=True)
-    stand_in.write_text('#!/bin/sh\nprintf "%s\\n" "${EXACT_OSWORLD_OPTIONS-}" "$@"\n')
-    stand_in.chmod(0o755)
+    name = f"{agent}_osworld_gpt-4o.sh"
+    script = _with_stand_in(tmp_path, name, "osworld_observation.bash") / name
     done = subprocess.run(
         [script, "osworld/@offline"], env={"PATH": "/usr/bin:/bin", "OBSERVATION": observation}, capture_output=True, text=True
     )

@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from exact.cli.bench_engine import ResourceLimits, fitting, memory_limit, needs_of, open_engine
-from exact.cli.bench_plan import add_session, check_fixed, check_same, create
+from exact.cli.bench_plan import add_session, check_fixed, check_same, create, planned
 from exact.cli.completion import complete_tasks
 from exact.cli.terminal import echo
 from exact.counted import counted
@@ -115,6 +115,7 @@ def _renamed(new: str) -> Callable[[click.Context, click.Parameter, str | None],
 @click.option("--allow-same-task", is_flag=True, help="Also show reflections from other seeds of the same task.")
 @click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder to write the benchmark to. Default: runs/bench-<number>.")
 @click.option("--resume", is_flag=True, help="Resume the benchmark in --out. Its agents and tasks need not be given again.")
+@click.option("--dry-run", is_flag=True, help="Print what would be called and written, and what it costs at worst. Start nothing.")
 @click.option("--reports/--no-reports", default=True, show_default=True, help="Write a report of each attempt, to which the page links.")
 @click.option("--png", is_flag=True, help="Also write the curves as PNG.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each result instead of the table.")
@@ -122,7 +123,7 @@ def bench(
     suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], own_budgets: bool,
     overrides: tuple[str, ...], parallel: int | None, memory: float | None, cores: float | None, environments: int | None, engine: str,
     reruns: int, hang: float, allow_same_task: bool, out: Path | None, resume: bool, reports: bool, png: bool, as_json: bool,
-    strict_nltk: bool, money: float | None, address: str | None, needs: tuple[str, ...], pause: float,
+    strict_nltk: bool, money: float | None, address: str | None, needs: tuple[str, ...], pause: float, dry_run: bool,
 ) -> int:  # fmt: skip
     """Run several agents on a suite at equal budgets and compare them.
 
@@ -136,12 +137,11 @@ def bench(
     from exact.cli.trust import require_trusted_bench
     from exact.evaluation.folder import BenchFolder
 
-    if engine == "ray" and not find_spec("ray"):
-        raise UsageError("Ray is not installed: run `pip install 'exact-agent[ray]'`, or use the local engine")
-    if engine == "local" and (address or needs):
-        raise UsageError(f"{'--address' if address else '--needs'} has no effect without --engine ray: add it")
+    _check_engine(engine, address, needs)
     resources = needs_of(needs)
     if resume:
+        if dry_run:
+            raise UsageError("--dry-run shows a new benchmark: leave out --resume, or use `exact status`")
         if out is None:
             raise UsageError("--resume requires --out: give the folder of the benchmark")
         folder = BenchFolder.open(out)
@@ -154,9 +154,15 @@ def bench(
         check_same(folder, suite, agents, seeds)
     else:
         overrides += ("models.strict_nltk=true",) * strict_nltk
-        folder = create(
-            suite, agents, seeds, budget, own_budgets, overrides, reruns, allow_same_task, out, money, elsewhere=engine == "ray"
+        plan, configs = planned(
+            suite, agents, seeds, budget, own_budgets, overrides, reruns, allow_same_task, money, elsewhere=dry_run or engine == "ray"
         )
+        if dry_run:
+            from exact.cli.dry_run import describe_bench
+
+            echo(describe_bench(plan, configs, out or Path("runs", "bench-N"), money))
+            return 0
+        folder = create(plan, configs, out)
     bounds = ResourceLimits(memory=memory, cores=cores, environments=environments, hang=hang, pause=pause)
     if engine == "local":
         fitting(folder, parallel or 1, environments)
@@ -183,6 +189,14 @@ def bench(
     if failed := [each for each in results if each.status == "failed"]:
         echo(f"exact: {_way_on(failed, folder.path)}", err=True)
     return 1 if failed or left else 0
+
+
+def _check_engine(engine: str, address: str | None, needs: tuple[str, ...]) -> None:
+    """Raise UsageError where the engine is not installed, or an option has no effect on it."""
+    if engine == "ray" and not find_spec("ray"):
+        raise UsageError("Ray is not installed: run `pip install 'exact-agent[ray]'`, or use the local engine")
+    if engine == "local" and (address or needs):
+        raise UsageError(f"{'--address' if address else '--needs'} has no effect without --engine ray: add it")
 
 
 def _way_on(failed: list[Result], path: Path) -> str:

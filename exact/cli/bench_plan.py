@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,15 +15,15 @@ from exact.errors import UsageError
 if TYPE_CHECKING:
     from exact.config import Config
     from exact.evaluation.folder import BenchFolder
-    from exact.evaluation.plan import BenchSession
+    from exact.evaluation.plan import BenchSession, Plan
     from exact.task import Task
 
 
-def create(
+def planned(
     suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], unequal: bool, overrides: tuple[str, ...],
-    reruns: int, same_task: bool, out: Path | None, money: float | None, *, elsewhere: bool = False,
-) -> BenchFolder:  # fmt: skip
-    """Create a benchmark. Every wrong argument is reported before anything is written.
+    reruns: int, same_task: bool, money: float | None, *, elsewhere: bool = False,
+) -> tuple[Plan, list[Config]]:  # fmt: skip
+    """Return the plan of a benchmark and its agents. Every wrong argument is reported; nothing is written.
 
     `elsewhere`: attempts run on other machines, which are asked themselves for keys and browsers.
     """
@@ -31,11 +31,9 @@ def create(
     from exact.benchmarks.open import check_environments
     from exact.cli.task_files import are_task_files
     from exact.evaluation.agents import agent_config
-    from exact.evaluation.folder import BenchFolder
     from exact.evaluation.money import money_limit
     from exact.evaluation.plan import Plan, at_equal_budgets, budget_of, checked_names, require_equal_judges
     from exact.runs.runner import check_models, refuse_reward
-    from exact.runs.sole import new_folder
     from exact.search.registry import algorithm
 
     if not suite or not agents:
@@ -77,9 +75,15 @@ def create(
         machine=session.machine,
         begun=session.begun,
     )
-    return BenchFolder.create(
-        out or new_folder(Path("runs"), "bench"), plan, {config.name: _remembering(config, same_task) for config in configs}
-    )
+    return plan, [_remembering(config, same_task) for config in configs]
+
+
+def create(plan: Plan, configs: Sequence[Config], out: Path | None) -> BenchFolder:
+    """Write the folder of a benchmark."""
+    from exact.evaluation.folder import BenchFolder
+    from exact.runs.sole import new_folder
+
+    return BenchFolder.create(out or new_folder(Path("runs"), "bench"), plan, {config.name: config for config in configs})
 
 
 def add_session(folder: BenchFolder) -> None:

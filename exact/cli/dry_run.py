@@ -1,8 +1,10 @@
-"""`exact run --dry-run`: the calls, files and costs of a run at worst."""
+"""`--dry-run`: the calls, files and costs of a run or a benchmark at worst."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from exact.agents.roles import model_for, roles
 from exact.config import Config
@@ -12,9 +14,29 @@ from exact.plugins import is_plugin
 from exact.runs.runner import check_models
 from exact.task import Task
 
+if TYPE_CHECKING:
+    from exact.evaluation.plan import Plan
+
+
+_BEGIN = "Dry run: nothing was called or written."
+
 
 def describe(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
-    """Return the plan in aligned lines. The last line gives the reason where the run would be refused."""
+    """Return the plan of a run in aligned lines. The last line gives the reason where the run would be refused."""
+    return f"{_BEGIN} At worst:\n{_rows(tasks, config, out)}"
+
+
+def describe_bench(plan: Plan, configs: Sequence[Config], out: Path, money: float | None) -> str:
+    """Return the plan of each agent of a benchmark, and what all attempts may cost together. `money`: cap in US dollars, or None."""
+    parts = [_rows(plan.tasks, config, out / "agents" / config.name) for config in configs]
+    limits = [config.limits.money if roles(config) else 0.0 for config in configs]
+    sums = [money] if money is not None else []
+    sums += [] if None in limits else [len(plan.tasks) * sum(each or 0.0 for each in limits)]
+    most = f"at most ${min(sums):g} in all" if sums else "no cap on the money (add --money DOLLARS)"
+    return f"{_BEGIN} {len(plan.pairs)} attempts, {most}. At worst:\n" + "\n\n".join(parts)
+
+
+def _rows(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
     limits, n = config.limits, len(tasks)
     names = [task.id for task in tasks[:5]] + ([f"... and {n - 5} more"] if n > 5 else [])
     models = [_called(config, role) for role in roles(config)]
@@ -35,7 +57,7 @@ def describe(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
         check_models(config)
     except UsageError as error:
         rows.append(("refused", f"this run would not start: {error}"))
-    return "Dry run: nothing was called or written. At worst:\n" + "\n".join(f"  {name:12} {text}" for name, text in rows)
+    return "\n".join(f"  {name:12} {text}" for name, text in rows)
 
 
 def _browser(config: Config) -> list[tuple[str, str]]:

@@ -253,3 +253,32 @@ def test_a_benchmark_stops_where_its_money_does_not_suffice_and_goes_on_with_mor
     assert "1 attempt not started, because --money 0.4 is not enough" in capsys.readouterr().err
     assert main(["bench", "--resume", "--out", out, "--money", "0.5", "--no-reports"]) == 0
     assert main(["status", out]) == 0 and capsys.readouterr().out.endswith("complete\n")
+
+
+def test_a_dry_run_says_what_all_attempts_cost_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = ("--set", 'models.policy={"model": "m", "base_url": "http://127.0.0.1:1/v1", "price": {"input": 1, "output": 1}}')
+    llm = tmp_path / "mine.yaml"
+    llm.write_text("policy: {kind: llm}\nsearch: {algorithm: react}\nvalue: {kind: constant}\nreflection: {kind: none}\n")
+    words = [
+        "bench",
+        "miniwob/click-test-2?seed=0..2",
+        "--agent",
+        "react",
+        "--agent",
+        str(llm),
+        *model,
+        "--dry-run",
+        "--out",
+        str(tmp_path / "new"),
+    ]
+    assert main([*words, "--budget", "money=0.5"]) == 0
+    plan = capsys.readouterr().out
+    assert "6 attempts, at most $1.5 in all" in plan and "agent        mine: react" in plan and not (tmp_path / "new").exists()
+    assert main([*words, "--budget", "money=0.5", "--money", "1"]) == 0
+    assert "at most $1 in all" in capsys.readouterr().out
+    assert main(words) == 0
+    assert "no cap on the money (add --money DOLLARS)" in capsys.readouterr().out
+
+
+def test_a_dry_run_shows_a_new_benchmark_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "leave out --resume" in told(capsys, "bench", "--resume", "--dry-run", "--out", str(tmp_path))

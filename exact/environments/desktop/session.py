@@ -16,7 +16,7 @@ from pathlib import Path
 from exact.environments.desktop import files
 from exact.environments.desktop.account import HOME, initial_values
 from exact.environments.desktop.filter import refuse_close_range
-from exact.errors import EnvironmentFailure
+from exact.errors import EnvironmentFailure, UsageError
 from exact.hints import FIX, set_up
 
 PROGRAMS = {
@@ -32,6 +32,8 @@ _STARTUP_SECONDS = 20.0
 _PASSED = ("PATH", "LANG", "LC_ALL", "TZ", "EXACT_GUEST")
 """Our variables that applications see; the last one marks what is ended with us."""
 _GRACE = 2.0
+_LONGEST_SOCKET = 107
+"""Most bytes of the name of a socket, on Linux (unix(7))."""
 
 
 def missing() -> list[str]:
@@ -54,13 +56,14 @@ class Session:
         self.env: dict[str, str] = {}
 
     def start(self) -> None:
-        """Start display, bus and window manager. Raises EnvironmentFailure."""
+        """Start display, bus and window manager. Raises EnvironmentFailure, and UsageError where sockets would have too long names."""
         if lacking := missing():
             raise EnvironmentFailure(f"a desktop needs {', '.join(lacking)}: {set_up('--desktop', FIX)}")
         try:
             if self._user:
                 refuse_close_range()
             self._display()
+            self._check_sockets()
             self._bus()
             self._parts.append(self._run(["openbox", "--sm-disable", "--config-file", str(self.base / "openbox.xml")]))
             if self._user and shutil.which("tint2"):
@@ -146,6 +149,13 @@ class Session:
                 raise EnvironmentFailure("Xvfb did not start: see its messages in the guest's log")
             output += part
         return int(output)
+
+    def _check_sockets(self) -> None:
+        """Raise UsageError where a socket of the two buses would have too long a name."""
+        sockets = (self.base / "dbus-0123456789", Path(self.env["XDG_RUNTIME_DIR"], "at-spi", f"bus_{self.display[1:]}"))
+        excess = max(len(os.fsencode(path)) for path in sockets) - _LONGEST_SOCKET
+        if excess > 0:
+            raise UsageError(f"{self.base} is {excess} bytes too long a name for the sockets of a desktop: set TMPDIR to a shorter folder")
 
     def _bus(self) -> None:
         command = ["dbus-daemon", "--nofork", "--print-address=1", f"--config-file={self.base / 'bus.conf'}"]

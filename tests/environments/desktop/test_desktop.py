@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -221,3 +222,16 @@ async def test_dragging_takes_what_lies_between_two_points(has_desktop: None) ->
         for action in (each for one in told for each in computer13(one)):
             seen = (await environment.step(action)).observation or seen
         assert (value_of(seen) or "").strip() == "z"
+
+
+async def test_a_temporary_folder_with_too_long_a_name_for_sockets_is_refused_with_the_way_out(
+    has_desktop: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder := tmp_path / ("x" * 90)).mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    with pytest.raises(
+        UsageError, match=rf"^{folder}.* is \d+ bytes too long a name for the sockets of a desktop: set TMPDIR to a shorter"
+    ):
+        async with desktop_factory() as environments, environments.open(simulation=True):
+            pass
+    assert not list(folder.glob("exact-desktop-*"))

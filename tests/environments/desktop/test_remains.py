@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,25 @@ async def test_a_desktop_that_ends_in_the_middle_leaves_nothing(end: Callable[[W
     assert not present(left)
 
 
+@pytest.mark.parametrize("end", [raised, killed])
+async def test_a_desktop_in_a_sandbox_that_ends_in_the_middle_leaves_nothing(
+    end: Callable[[Worker], Awaitable[None]], has_desktop: None, has_runsc: None, short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(short))
+    before, known = {*displays(), *folders(SHARED)}, below(os.getpid())
+    with suppress(RuntimeError):
+        async with desktop_factory(sandbox=True, screenshots=False) as environments, environments.open(simulation=True) as environment:
+            assert isinstance(environment, Worker)
+            await environment.reset(desktop_task(CALCULATOR))
+            processes = {pid: start for pid, start in below(os.getpid()).items() if pid not in known}
+            own = {each for each in folders(SHARED) if each not in before and pid_of(each) == os.getpid()}
+            assert processes and own and folders(short)
+            await end(environment)
+    assert not until_gone(lambda: [pid for pid, start in processes.items() if started(pid) == start])
+    assert not own & folders(SHARED) and not folders(short)
+    assert not until_gone(lambda: list(opened(processes, displays() - before)))
+
+
 HOST = """
 import asyncio, json, sys
 from exact.environments.desktop import desktop_factory
@@ -106,12 +126,25 @@ def displays() -> set[Path]:
     return {*Path("/tmp").glob(".X*-lock"), *Path("/tmp/.X11-unix").glob("X*")}
 
 
+def folders(parent: Path) -> set[Path]:
+    """Return exact's folders in a folder for temporary files."""
+    return set(parent.glob("exact-*"))
+
+
 def until_gone(left: Callable[[], list[object]]) -> list[object]:
     """Return what is left after at most ten seconds."""
     end = time.monotonic() + 10
     while (found := left()) and time.monotonic() < end:
         time.sleep(0.05)
     return found
+
+
+@pytest.fixture
+def has_runsc() -> None:
+    try:
+        find_runsc()
+    except EnvironmentFailure as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture
@@ -123,18 +156,17 @@ def short() -> Iterator[Path]:
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 @pytest.mark.parametrize("where", ["process", "sandbox"])
-def test_a_host_that_is_interrupted_or_killed_leaves_nothing(where: str, end: signal.Signals, has_desktop: None, short: Path) -> None:
+def test_a_host_that_is_interrupted_or_killed_leaves_nothing(
+    where: str, end: signal.Signals, has_desktop: None, short: Path, request: pytest.FixtureRequest
+) -> None:
     if where == "sandbox":
-        try:
-            find_runsc()
-        except EnvironmentFailure as error:
-            pytest.skip(str(error))
-    before = {*displays(), *SHARED.glob("exact-*")}
+        request.getfixturevalue("has_runsc")
+    before = {*displays(), *folders(SHARED)}
     environment = {**os.environ, "TMPDIR": str(short)}
     with subprocess.Popen([sys.executable, "-c", HOST, where], env=environment, stdout=subprocess.PIPE, text=True) as host:
         assert host.stdout is not None and host.stdout.readline() == "open\n"
         processes = below(host.pid)
-        own = {each for each in SHARED.glob("exact-*") if each not in before and pid_of(each) == host.pid}
+        own = {each for each in folders(SHARED) if each not in before and pid_of(each) == host.pid}
         assert processes and (own or where == "process")
         host.send_signal(end)
         host.wait()
@@ -142,7 +174,7 @@ def test_a_host_that_is_interrupted_or_killed_leaves_nothing(where: str, end: si
     assert where == "sandbox" or not until_gone(lambda: list(opened(processes, displays() - before)))
     for folder in (short, SHARED):
         sweep(folder)  # what every process does that opens a desktop
-    assert not list(short.glob("exact-*")) and not [each for each in own if each.exists()]
+    assert not folders(short) and not own & folders(SHARED)
 
 
 def pid_of(folder: Path) -> int:

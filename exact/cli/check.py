@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 @click.option("--task", "task_id", metavar="ID", help="Task to reset to, where ENV is a module:factory.")
 @click.option("--goal", default="", metavar="TEXT", help="Instruction of that task.")
 @click.option("--quick", is_flag=True, help="Run fewer depths and cycles: under a minute, unless a step takes seconds.")
-@click.option("--limit", default=30.0, show_default=True, metavar="SECONDS", help="Seconds after which a call counts as hung.")
+@click.option(
+    "--limit", type=float, metavar="SECONDS", help="Seconds after which a call counts as hung. Default: 30, or what ENV states of itself."
+)
 @click.option("--python", metavar="PATH", help="Interpreter that runs module:factory or file.py:factory in a process of its own.")
 @click.option(
     "--sandbox/--no-sandbox",
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 @click.option("--cdp-url", default="", metavar="URL", help="DevTools of a running browser to check a tasks.yaml in. It is not closed.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def check(
-    environment: str, task_id: str | None, goal: str, quick: bool, limit: float, python: str | None, sandbox: bool | None,
+    environment: str, task_id: str | None, goal: str, quick: bool, limit: float | None, python: str | None, sandbox: bool | None,
     actions_file: Path | None, cdp_url: str, as_json: bool,
 ) -> int:  # fmt: skip
     """Check the guarantees of the environment contract on ENV. The exit code is 1 where one does not hold.
@@ -90,7 +92,7 @@ async def _check(
     open_factory: Callable[[], AbstractAsyncContextManager[EnvironmentFactory]],
     task: Callable[[], Task],
     quick: bool,
-    limit: float,
+    limit: float | None,
     actions: Sequence[str],
 ) -> list[Finding]:
     from exact.environments.check import check as run

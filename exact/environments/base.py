@@ -123,6 +123,8 @@ class Capabilities(msgspec.Struct, metaclass=RenamedFields, frozen=True, kw_only
     """Whether observations have screenshots."""
     evaluates: bool = True
     """Whether `evaluate` has an evaluator. If False, the run is not scored and ends with the agent's own evaluation."""
+    call_seconds: float = 30.0
+    """Seconds after which a call counts as hung for `exact check`. Resets and steps that are known to be slow state more."""
 
 
 class Environment(Protocol):

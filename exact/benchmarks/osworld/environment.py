@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -27,6 +28,8 @@ _STARTS = ("launch", "open")
 _SECONDS, _TIMES = 60.0, 5
 """Most seconds until an application is there and nothing changes, and how often they may pass: GIMP asks each of its plug-ins at its first
 start what it does."""
+_CALL_SECONDS = _SECONDS * _TIMES
+"""Seconds after which a call counts as hung."""
 
 
 class OSWorldEnvironment:
@@ -40,7 +43,7 @@ class OSWorldEnvironment:
 
     @property
     def capabilities(self) -> Capabilities:
-        return msgspec.structs.replace(self._desktop.capabilities, evaluates=True, deterministic=False)
+        return msgspec.structs.replace(self._desktop.capabilities, evaluates=True, deterministic=False, call_seconds=_CALL_SECONDS)
 
     @property
     def actions(self) -> ActionSpace:
@@ -62,8 +65,18 @@ class OSWorldEnvironment:
         return self._desktop.processor
 
     async def reset(self, task: Task) -> Observation:
+        """Bring the desktop to a task's start: a fork of what the set-up led to, where that is retained. Raises as `_set_up` does."""
+        self._task, key = task, json.dumps(of(task).handed(), sort_keys=True)
+        if (ready := self._factory.ready.get(key)) and self._factory.has(ready):
+            with suppress(EnvironmentFailure):  # what is damaged is set up anew
+                return await self._desktop.restore(ready)
+        seen = await self._set_up(task)
+        self._factory.ready[key] = await self._desktop.snapshot()
+        return seen
+
+    async def _set_up(self, task: Task) -> Observation:
         """Set a task up on a fresh desktop, and wait until its applications are there. Raises EnvironmentFailure and UsageError."""
-        self._task, wanted = task, of(task)
+        wanted = of(task)
         await self._desktop.reset(BLANK)
         await self._ask(self._desktop, "set_up", task=wanted.handed())
         starts = any(step.type in _STARTS for step in wanted.config or ())
@@ -123,6 +136,8 @@ class OSWorldFactory:
         self._desktops, self.judges = desktops, judges
         self.tasks: dict[str, Task | None] = {}
         """Tasks by the ids of snapshots."""
+        self.ready: dict[str, Snapshot] = {}
+        """Snapshots of what set-ups led to, by their task files: setting up takes half a minute and more, forking a second or two."""
 
     @asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[OSWorldEnvironment]:

@@ -28,6 +28,9 @@ Taken = tuple[Action, Observation]
 TRIES = 6
 """Number of walks begun where the first action may end the episode."""
 
+LIMIT = 30.0
+"""Seconds after which a call counts as hung, before an environment has said how long its calls may take."""
+
 _WALK = 0.2
 """Share of a check's time after which a walk stops: it is repeated afterwards, in other environments too."""
 
@@ -54,6 +57,14 @@ class StepTally:
     """Text of the last refusal."""
 
 
+@dataclass
+class Stated:
+    """What the environments say of themselves."""
+
+    call_seconds: float = LIMIT
+    """`Capabilities.call_seconds` of the environment that was opened last."""
+
+
 class Broken(ExactError):
     """Broken guarantee: the text says what was seen."""
 
@@ -65,8 +76,8 @@ class Subject:
     environments: EnvironmentFactory
     task: Task
     propose: Propose
-    limit: float
-    """Maximum seconds of one call."""
+    limit: float | None
+    """Maximum seconds of one call. None: as the environments state."""
     depth: int
     """Depth of the deepest state that is returned to."""
     steps: int
@@ -85,6 +96,7 @@ class Subject:
     """(fingerprint, action) pairs that ended an episode: later walks avoid them."""
     tally: StepTally = field(default_factory=StepTally)
     """Steps of all checks together."""
+    stated: Stated = field(default_factory=Stated)
 
     def late(self, part: float = 1.0) -> bool:
         """Return whether that share of the present check's time is over."""
@@ -95,6 +107,7 @@ class Subject:
         """Open a simulation environment at the task's start. Opening and closing are limited in time too."""
         opened = self.environments.open(simulation=True)
         environment = await self.call("open", opened.__aenter__())
+        self.stated.call_seconds = environment.capabilities.call_seconds
         try:
             yield environment
         finally:
@@ -113,13 +126,13 @@ class Subject:
 
     async def call(self, what: str, call: Awaitable[T]) -> T:
         """Await one call to the environment. Raises Broken where it hangs."""
+        limit = self.stated.call_seconds if self.limit is None else self.limit
         try:
-            async with asyncio.timeout(self.limit):
+            async with asyncio.timeout(limit):
                 return await call
         except TimeoutError:
-            raise Broken(
-                f"{what} did not return within {self.limit:g} s: give it a time-out of its own that raises EnvironmentFailure"
-            ) from None
+            way = "give it a time-out of its own that raises EnvironmentFailure, or let its capabilities state more `call_seconds`"
+            raise Broken(f"{what} did not return within {limit:g} s: {way}") from None
 
     async def reset(self, environment: Environment) -> Observation:
         return await self.call("reset", environment.reset(self.task))

@@ -42,12 +42,13 @@ async def check(
     task: Task,
     *,
     quick: bool = False,
-    limit: float = 30.0,
+    limit: float | None = None,
     propose: Propose | None = None,
     names: Iterable[str] = CHECKS,
 ) -> list[Finding]:
-    """Run the checks one after the other. `limit`: seconds that one call may take; a call that takes longer hangs.
+    """Run the checks one after the other.
 
+    `limit`: seconds that one call may take; a call that takes longer hangs. None: what the environments state as `call_seconds`.
     `quick`: fewer depths, actions and environments, and where that would take more than QUICK_SECONDS, fewer still.
     """
     subject = Subject(

@@ -34,6 +34,8 @@ _WAIT = 1.0
 _SIGN = 0.1
 _LARGE_SECONDS = 45.0
 """Seconds after which an application of a machine of OSWorld counts as hung: large ones are busy for longer than those of our tasks."""
+CALL_SECONDS = 90.0
+"""Seconds after which a call counts as hung: large applications take long to start."""
 _WRITTEN = 1_700_000_000
 """Time at which a task's files were last changed: file managers show it."""
 _MEMORY = re.compile(r" - Memory usage - [\d.,]+ [KMGT]?B")
@@ -64,7 +66,9 @@ class Desktop:
         self._streams: Streams | None = None
         self._space = SPACES[actions]
         self.actions = list(self._space.verbs.values())
-        self.capabilities = {"fidelity": "replay", "isolated": vm_port is None, "screenshots": screenshots, "evaluates": True}
+        self.capabilities = {
+            "fidelity": "replay", "isolated": vm_port is None, "screenshots": screenshots, "evaluates": True, "call_seconds": CALL_SECONDS,
+        }  # fmt: skip
         self._size = width, height
         self._setup, self._over, self._rested = Setup(), True, True
         self._seen = Seen((), {}, {}, {}, "")

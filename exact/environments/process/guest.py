@@ -12,8 +12,9 @@ that returns, one of
   `reset(task) -> observation`, `step(action) -> transition`, and optionally `snapshot() -> snapshot`, `restore(snapshot) ->
   observation`, `observe() -> observation`, `evaluate(outcome) -> score`, `close()`. `actions` is a list of verbs, `{"name": "click",
   "form": ["[id]"], "help": ""}`; a form's parts are `[id]`, `"text"`, `number` or a fixed word. `capabilities` may be left out: they are
-  then derived from the methods, with `isolated` False. Arguments are dicts: a task has `id`, `instruction`, `start`, `seed`, `origins`,
-  `metadata`; an action `name`, `args`, `key`, `elements`; a snapshot `id`, `fidelity`, `fingerprint`; an outcome `actions`, `answer`.
+  then derived from the methods, with `isolated` False; a slow environment states its `call_seconds` (30). Arguments are dicts: a task has
+  `id`, `instruction`, `start`, `seed`, `origins`, `metadata`; an action `name`, `args`, `key`, `elements`; a snapshot `id`, `fidelity`,
+  `fingerprint`; an outcome `actions`, `answer`.
   Results are dicts, or dataclasses with those fields: an observation needs `text`, and gets a `fingerprint` of URL and text where it has
   none; its `screenshot` is bytes; a `box` is `[x, y, width, height]`; a transition is `{"observation": ... or None, "terminated": False,
   "effects": [...], "info": {...}}`, with texts as values of `info`, and where the environment has rewards `"reward": 0.0`, or a method

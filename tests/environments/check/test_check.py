@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
+import msgspec
 import pytest
 
 from exact.action import Action
@@ -50,6 +51,12 @@ async def test_each_mutant_is_found_by_the_check_that_it_breaks(mutant: Mutant, 
     findings = await failed(mutant)
     assert found in findings, findings
     assert findings[found].detail
+
+
+async def test_a_call_counts_as_hung_after_the_seconds_that_the_environment_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Specimen, "capabilities", msgspec.structs.replace(Specimen.capabilities, call_seconds=0.25))
+    (finding,) = await check(SpecimenFactory("hung step"), TASK, quick=True, names=["snapshots are states"])
+    assert "did not return within 0.25 s" in finding.detail and "`call_seconds`" in finding.detail
 
 
 def test_all_mutants_are_checked() -> None:

@@ -1,0 +1,71 @@
+"""Resets of OSWorld's environments: real desktops in gVisor, and in place of desktop_env a guest that writes down what it is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from exact.benchmarks.osworld.environment import OSWorldFactory
+from exact.benchmarks.osworld.format import parse
+from exact.environments.desktop import absent, desktop_factory
+from exact.environments.desktop.vm.server import PORT
+from exact.environments.process.worker import EnvironmentSpec, WorkerFactory
+from exact.environments.sandbox import find_runsc
+from exact.environments.sandbox.factory import SandboxedFactory
+from exact.errors import EnvironmentFailure
+from tests.benchmarks.osworld.test_format import item
+
+JUDGE = """
+class Judge:
+    actions, capabilities = (), {"fidelity": "replay", "isolated": True}
+
+    def __init__(self, log):
+        self.log = log
+
+    def reset(self, task):
+        return {"text": ""}
+
+    def step(self, action):
+        return {"observation": {"text": ""}}
+
+    def command(self, name, arguments):
+        with open(self.log, "a") as file:
+            file.write(name + "\\n")
+        return {"text": "0.0"}
+"""
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Return the file with what the judge was asked. The test is skipped where there are no desktops in gVisor."""
+    try:
+        find_runsc()
+    except EnvironmentFailure as error:
+        pytest.skip(str(error))
+    if lack := absent():
+        pytest.skip(lack)
+    (tmp_path / "judge.py").write_text(JUDGE)
+    return tmp_path / "log"
+
+
+def asked(log: Path) -> list[str]:
+    """Return the names of the commands that the judge was given."""
+    return log.read_text().split()
+
+
+async def test_a_task_is_set_up_once_and_later_resets_are_forks_of_that_state(log: Path) -> None:
+    one, other = (parse(item(id=name, config=[]), "here").task("os") for name in ("one", "other"))
+    judges = WorkerFactory(EnvironmentSpec(f"{log.parent / 'judge.py'}:Judge", {"log": str(log)}))
+    async with desktop_factory(sandbox=True, screenshots=False, vm_port=PORT) as desktops:
+        assert isinstance(desktops, SandboxedFactory)
+        environments = OSWorldFactory(desktops, judges)
+        async with environments.open(simulation=True) as first, environments.open(simulation=True) as second:
+            prints = {(await environment.reset(one)).fingerprint for environment in (first, first, second)}
+            assert (len(prints), asked(log)) == (1, ["set_up"])
+            await second.reset(other)
+            assert asked(log) == ["set_up"] * 2
+            for snapshot in environments.ready.values():
+                environments.drop(snapshot)
+            assert (await second.reset(one)).fingerprint in prints
+    assert asked(log) == ["set_up"] * 3

@@ -20,7 +20,7 @@ from exact.task import Task
 
 SEEDS = (11, 12)
 """The second one is for ReAct alone: its attempts are short."""
-SEARCH = {"algorithm": "mcts", "iterations": 4, "k": 3, "depth": 2}
+SEARCH = {"algorithm": "mcts", "iterations": 3, "k": 3, "depth": 1, "prefetch": 0}
 LIMITS = {"actions": 12, "transitions": 60}
 
 

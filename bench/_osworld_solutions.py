@@ -91,6 +91,9 @@ SOLUTIONS: dict[str, tuple[str, ...]] = {
     "gimp/7767eef2": (
         *_IMAGES, 'click <cell "Theme">', 'until "Select Theme"', 'click <cell "Light">', "wait", 'click <button "OK">', "wait",
     ),
+    "libreoffice_impress/ef9d12bd": (
+        'click <menuitem "View">', 'until "Slide Pane"', 'click <menuitemcheckbox "Slide Pane">', 'until "Slides View"', "wait",
+    ),
     "vlc/8ba5ae7a": (
         *_PREFERENCES, 'click <checkbox "Input / Codecs">', 'fill <textbox "Record directory or filename"> "/home/user/Desktop"',
         'click <button "Save">',
@@ -109,7 +112,6 @@ SOLUTIONS: dict[str, tuple[str, ...]] = {
 UNSOLVED = {
     "chrome/99146c54": "doing nothing scores 1: Chromium 156 writes by itself the entry whose presence the metric asks for",
     "chrome/480bcfea": "the flags that the metric wants are not in this version of Chromium",
-    "libreoffice_impress/ef9d12bd": "doing nothing scored 1 with the panel closed or not: the cause is not known yet",
     "multi_apps/69acbb55": "pip needs the network to install InstructorEmbedding",
     "multi_apps/48d05431": "conda can only be fetched from the network",
     "multi_apps/e1fc0df3": "the extension can only be fetched from the network",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from exact.environments.sandbox.factory import SandboxedFactory, SandboxedWorker
 
 _FINAL = {"fail": "FAIL", "stop": "DONE"}
+_WORDS = {"set_up": "set-up", "evaluate": "evaluation"}
 _STARTS = ("launch", "open")
 """Steps of a set-up after which an application opens."""
 _SECONDS, _TIMES = 60.0, 5
@@ -114,11 +115,14 @@ class OSWorldEnvironment:
         await self._around.aclose()
 
     async def _ask(self, desktop: SandboxedWorker, command: str, **arguments: object) -> dict[str, object]:
-        """Let the judge do something with a desktop."""
+        """Let the judge do something with a desktop. Raises EnvironmentFailure, also where the desktop failed one of its steps."""
         judge = await self._opened_judge()
         async with open_tunnel(desktop, PORTS) as tunnel:
             server, chromium, vlc = tunnel.ports
-            return await judge.command(command, address=f"127.0.0.1:{server}:{chromium}:0:{vlc}", **arguments)
+            done = await judge.command(command, address=f"127.0.0.1:{server}:{chromium}:0:{vlc}", **arguments)
+        if faults := (await desktop.command("faults"))["faults"]:
+            raise EnvironmentFailure(f"the desktop failed a step of the {_WORDS[command]}: {faults[0]}")
+        return done
 
     async def _opened_judge(self) -> Worker:
         if self._judge is None or self._judge.pid is None:

@@ -1,7 +1,12 @@
-"""Resets of OSWorld's environments: real desktops in gVisor, and in place of desktop_env a guest that writes down what it is asked."""
+"""Resets of OSWorld's environments: real desktops in gVisor, and in place of desktop_env a guest that carries out steps of a set-up.
+
+Like desktop_env it passes over an answer that says that a step failed.
+"""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -17,6 +22,10 @@ from exact.errors import EnvironmentFailure
 from tests.benchmarks.osworld.test_format import item
 
 JUDGE = """
+import json
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
 class Judge:
     actions, capabilities = (), {"fidelity": "replay", "isolated": True}
 
@@ -32,6 +41,13 @@ class Judge:
     def command(self, name, arguments):
         with open(self.log, "a") as file:
             file.write(name + "\\n")
+        machine = "http://" + ":".join(arguments["address"].split(":")[:2])
+        for step in arguments["task"]["config"]:
+            asked = Request(machine + "/setup/execute", json.dumps(step["parameters"]).encode(), {"Content-Type": "application/json"})
+            try:
+                urlopen(asked).close()
+            except HTTPError:
+                pass
         return {"text": "0.0"}
 """
 
@@ -54,18 +70,31 @@ def asked(log: Path) -> list[str]:
     return log.read_text().split()
 
 
-async def test_a_task_is_set_up_once_and_later_resets_are_forks_of_that_state(log: Path) -> None:
-    one, other = (parse(item(id=name, config=[]), "here").task("os") for name in ("one", "other"))
+@asynccontextmanager
+async def opened(log: Path) -> AsyncIterator[OSWorldFactory]:
     judges = WorkerFactory(EnvironmentSpec(f"{log.parent / 'judge.py'}:Judge", {"log": str(log)}))
     async with desktop_factory(sandbox=True, screenshots=False, vm_port=PORT) as desktops:
         assert isinstance(desktops, SandboxedFactory)
-        environments = OSWorldFactory(desktops, judges)
-        async with environments.open(simulation=True) as first, environments.open(simulation=True) as second:
-            prints = {(await environment.reset(one)).fingerprint for environment in (first, first, second)}
-            assert (len(prints), asked(log)) == (1, ["set_up"])
-            await second.reset(other)
-            assert asked(log) == ["set_up"] * 2
-            for snapshot in environments.ready.values():
-                environments.drop(snapshot)
-            assert (await second.reset(one)).fingerprint in prints
+        yield OSWorldFactory(desktops, judges)
+
+
+async def test_a_task_is_set_up_once_and_later_resets_are_forks_of_that_state(log: Path) -> None:
+    one, other = (parse(item(id=name, config=[]), "here").task("os") for name in ("one", "other"))
+    async with opened(log) as environments, environments.open(simulation=True) as first, environments.open(simulation=True) as second:
+        prints = {(await environment.reset(one)).fingerprint for environment in (first, first, second)}
+        assert (len(prints), asked(log)) == (1, ["set_up"])
+        await second.reset(other)
+        assert asked(log) == ["set_up"] * 2
+        for snapshot in environments.ready.values():
+            environments.drop(snapshot)
+        assert (await second.reset(one)).fingerprint in prints
     assert asked(log) == ["set_up"] * 3
+
+
+async def test_a_step_of_a_set_up_that_the_desktop_failed_is_a_failure_and_no_start(log: Path) -> None:
+    command = ["python", "-c", "import pyautogui; pyautogui.press('no such key')"]
+    task = parse(item(config=[{"type": "execute", "parameters": {"command": command}}]), "here").task("os")
+    async with opened(log) as environments, environments.open(simulation=True) as environment:
+        with pytest.raises(EnvironmentFailure, match=r"^the desktop failed a step of the set-up: .*no such key"):
+            await environment.reset(task)
+        assert not environments.ready

@@ -7,6 +7,7 @@ import platform
 import subprocess
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,12 +25,14 @@ from exact.environments.desktop.tree import DesktopTree, Seen
 from exact.environments.desktop.vm.applications import opens_window
 from exact.environments.desktop.vm.commands import Commands, Json
 from exact.environments.desktop.vm.document import accessibility_xml, terminal_text
-from exact.errors import EnvironmentFailure
+from exact.errors import ActionError, EnvironmentFailure
 
 _OPENED_SECONDS = 60.0
 """Seconds within which an opened file must show a window, unless the request says otherwise."""
 _REST_SECONDS, _WAIT_SECONDS, _SILENT_SECONDS, _ENDED_SECONDS = 3.0, 1.0, 40.0, 3.0
 _POLL = 0.1
+_FAULTS = 8
+"""Most failures that are kept for `faults`: a script of the user's own never asks for them."""
 T = TypeVar("T")
 _WALLPAPER, _PICTURE = ("gsettings",), ("org.gnome.desktop.background", "picture-uri")
 
@@ -53,6 +56,9 @@ class VmRequest(NamedTuple):
     files: dict[str, bytes]
 
 
+Route = Callable[[VmRequest], VmReply]
+
+
 class Machine:
     """A desktop as `desktop_env` sees it. Its methods answer the requests; one at a time uses the display or the bus."""
 
@@ -63,6 +69,7 @@ class Machine:
         self._tree = DesktopTree(self._bus, str, self._screen.popup)
         self._lock = threading.Lock()
         self._recording: subprocess.Popen[bytes] | None = None
+        self._faults: deque[str] = deque(maxlen=_FAULTS)
         self.commands = Commands(session, self.perform)
         post = (
             self.execute, self.execute_with_verification, self.run_python, self.run_bash_script, self.launch, self.upload,
@@ -71,9 +78,9 @@ class Machine:
             self.end_recording,
         )  # fmt: skip
         get = (self.screenshot, self.accessibility, self.terminal, self.platform, self.cursor_position)
-        self.routes: dict[tuple[str, str], Callable[[VmRequest], VmReply]] = {("POST", f"/{each.__name__}"): each for each in post}
-        self.routes |= {("POST", f"/setup/{each.__name__}"): each for each in post}
-        self.routes |= {("GET", f"/{each.__name__}"): each for each in get}
+        self.routes: dict[tuple[str, str], Route] = {("POST", f"/{each.__name__}"): self._noting(each) for each in post}
+        self.routes |= {("POST", f"/setup/{each.__name__}"): self._noting(each) for each in post}
+        self.routes |= {("GET", f"/{each.__name__}"): self._noting(each) for each in get}
 
     def close(self) -> None:
         """End the recording and the connections."""
@@ -82,8 +89,33 @@ class Machine:
         with suppress(EnvironmentFailure):  # the display is gone
             self._screen.close()
 
+    def faults(self) -> list[str]:
+        """Return why requests failed since the last call, at most a few: `desktop_env` passes over such answers."""
+        found = list(self._faults)
+        self._faults.clear()
+        return found
+
     def perform(self, program: str) -> None:
-        """Carry out a program of pyautogui as input events. Raises ActionError."""
+        """Carry out a program of pyautogui as input events. Raises ActionError and EnvironmentFailure."""
+        try:
+            self._perform(program)
+        except ActionError as error:
+            self._faults.append(str(error))
+            raise
+
+    def _noting(self, route: Route) -> Route:
+        """Return a route whose failures are kept for `faults`."""
+
+        def noted(request: VmRequest) -> VmReply:
+            try:
+                return route(request)
+            except EnvironmentFailure as error:
+                self._faults.append(str(error))
+                raise
+
+        return noted
+
+    def _perform(self, program: str) -> None:
         with self._lock:
             for events in _up_to_openings(read_pyautogui(program, self._screen.size, self._screen.pointer())):
                 before = {window.id for window in self._screen.windows()}

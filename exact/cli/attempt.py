@@ -39,7 +39,7 @@ def attempt(
     junit: Path | None = None,
 ) -> int:
     """Run the unfinished tasks of a run and return the exit code. Raises EvaluatorError, after recording it in `junit`."""
-    from exact.cli.junit import is_solved, write_junit
+    from exact.cli.outcome import is_solved
 
     if lacks := system_lacks():
         echo(f"exact: {lacks}", err=True)
@@ -54,9 +54,13 @@ def attempt(
             for task in folder.manifest.tasks:
                 if task.id == error.task:
                     known[task.id] = ResultLine(task=task.id, seed=task.seed, agent=config.name, status="failed", reason=str(error))
+            from exact.cli.junit import write_junit
+
             write_junit([*known.values()], config.name, junit)
         raise EvaluatorError(f"{error}: correct it, then run: exact resume {shlex.quote(str(folder.path))}") from error
     if junit is not None:
+        from exact.cli.junit import write_junit
+
         write_junit(lines, config.name, junit)
     if any(line.status == "failed" for line in lines):
         return 1

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.terminal import echo
 from exact.counted import counted
 from exact.errors import JournalError, UsageError
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=RunFolderPath())
 @click.option(
     "--secret-env", "variables", multiple=True, metavar="NAME", help="Environment variable that holds a further secret. Repeatable."
 )
 @click.option("--site", type=click.Path(path_type=Path), metavar="FILE", help="Site file whose secrets are looked for too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@on_storage("run")
 def audit(run: Path, variables: tuple[str, ...], site: Path | None, as_json: bool) -> int:
     """Look for secrets in all files of RUN. Exit with code 1 where one stands, and print the place.
 

@@ -19,6 +19,7 @@ from click.core import ParameterSource
 from exact.cli.bench_engine import ResourceLimits, fitting, memory_limit, needs_of, open_engine
 from exact.cli.bench_plan import add_session, check_fixed, check_same, create, planned
 from exact.cli.completion import complete_tasks
+from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.terminal import echo
 from exact.counted import counted
 from exact.errors import InfrastructureError, UsageError
@@ -113,12 +114,13 @@ def _renamed(new: str) -> Callable[[click.Context, click.Parameter, str | None],
     help="Pause before an attempt is rerun whose model did not answer, twice as long each further time.",
 )
 @click.option("--allow-same-task", is_flag=True, help="Also show reflections from other seeds of the same task.")
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder to write the benchmark to. Default: runs/bench-<number>.")
+@click.option("--out", "-o", type=RunFolderPath(), help="Folder to write the benchmark to. Default: runs/bench-<number>.")
 @click.option("--resume", is_flag=True, help="Resume the benchmark in --out. Its agents and tasks need not be given again.")
 @click.option("--dry-run", is_flag=True, help="Print what would be called and written, and what it costs at worst. Start nothing.")
 @click.option("--reports/--no-reports", default=True, show_default=True, help="Write a report of each attempt, to which the page links.")
 @click.option("--png", is_flag=True, help="Also write the curves as PNG.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each result instead of the table.")
+@on_storage("out", write=True)
 def bench(
     suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], own_budgets: bool,
     overrides: tuple[str, ...], parallel: int | None, memory: float | None, cores: float | None, environments: int | None, engine: str,

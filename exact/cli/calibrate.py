@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exact.cli.newfile import NewFile
+from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, type=RunFolderPath(), metavar="RUN...")
 @click.option(
     "--label", "count", type=click.IntRange(0), default=0, metavar="N", help="Also determine the outcomes of N states drawn at random."
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random draw.")
 @click.option("--fit", type=NewFile(), help="File to write the fitted curve to, for value.calibration.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+@on_storage("runs")
 def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, as_json: bool) -> None:
     """Compare the estimates of the value function in RUNs with outcomes.
 

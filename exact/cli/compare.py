@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -14,10 +15,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("a", metavar="RUN_A", type=click.Path(path_type=Path))
-@click.argument("b", metavar="RUN_B", type=click.Path(path_type=Path))
+@click.argument("a", metavar="RUN_A", type=RunFolderPath())
+@click.argument("b", metavar="RUN_B", type=RunFolderPath())
 @click.option("--all", "every", is_flag=True, help="Also list the tasks on which both runs did equally well.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@on_storage("a")
+@on_storage("b")
 def compare(a: Path, b: Path, every: bool, as_json: bool) -> None:
     """Compare RUN_A with RUN_B on the tasks and seeds that both have a score for.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -16,12 +17,13 @@ _HEAD = ("", "calls", "tokens in", "cached", "out", "dollars", "abandoned")
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=RunFolderPath())
 @click.option(
     "--by", type=click.Choice(["role", "node", "model", "prompt", "task"]), default="role", show_default=True, help="Grouping of the calls."
 )
 @click.option("--task", "pattern", metavar="GLOB", help="Select the tasks whose id matches, with or without its seed.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@on_storage("run")
 def cost(run: Path, by: str, pattern: str | None, as_json: bool) -> None:
     """Print the tokens and money that the model calls of RUN used, by role, node, model, prompt or task.
 

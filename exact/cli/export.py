@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from exact.cli.newfile import NewFile
+from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ _HELP = "\n\n".join(
 
 @click.command(epilog=_HELP)
 @click.argument("kind", type=click.Choice([*KINDS, *LEARNING]), metavar="KIND")
-@click.argument("runs", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", type=RunFolderPath(), nargs=-1, required=True, metavar="RUN...")
 @click.option("--task", "pattern", metavar="GLOB", help="Select the tasks whose id matches, with or without its seed: 'miniwob/click-*'.")
 @click.option("--out", type=NewFile(), help="File to write to: the training data, or the export of a single task; - for standard output.")
 @click.option("--format", "form", metavar="FORMAT", help="Training data: conversational, prompt-completion, chat or verifiers.")
@@ -78,6 +79,7 @@ _HELP = "\n\n".join(
 @click.option("--view", metavar="CONFIG", help="Training data: configuration that says how states are shown. Default: the run's.")
 @click.option("--pictures/--no-pictures", default=None, help="Training data: with screenshots or without. Default: as the view says.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each file, or the manifest of training data.")
+@on_storage("runs")
 def export(kind: str, runs: tuple[Path, ...], pattern: str | None, out: Path | None, as_json: bool, **settings: Any) -> None:
     """Export each attempt of a RUN as KIND and print the paths, or all RUNs as training data.
 

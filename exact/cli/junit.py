@@ -7,19 +7,11 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
 
+from exact.cli.outcome import is_solved
 from exact.errors import UsageError
 from exact.runs.journal.store import ResultLine, write_whole
 
-SURE = 0.5
-"""Lowest value from the agent itself that counts as solved where a task has no evaluator. In tables of success it never counts."""
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def is_solved(line: ResultLine) -> bool:
-    """Return whether an attempt counts as solved."""
-    if line.status == "judged":
-        return line.value is not None and line.value >= SURE
-    return line.score is not None and line.score >= 1
 
 
 def junit_xml(lines: Sequence[ResultLine], name: str) -> bytes:

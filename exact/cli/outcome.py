@@ -12,6 +12,8 @@ from exact.runs.journal.store import ResultLine
 
 ANSWER_LINES, REASON_LINES = 4, 2
 """Lines of an answer and of an evaluator's reason that are printed."""
+SURE = 0.5
+"""Lowest value from the agent itself that counts as solved where a task has no evaluator. In tables of success it never counts."""
 _LINE = 160
 """Characters of a printed line."""
 _REASON = 2_000
@@ -23,6 +25,13 @@ _MARKS = {
     "stopped": ("–", "yellow"),
     "needs_user": ("?", "yellow"),
 }
+
+
+def is_solved(line: ResultLine) -> bool:
+    """Return whether an attempt counts as solved."""
+    if line.status == "judged":
+        return line.value is not None and line.value >= SURE
+    return line.score is not None and line.score >= 1
 
 
 def mark(line: ResultLine) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("runs", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", type=RunFolderPath(), nargs=-1, required=True, metavar="RUN...")
 @click.option("--task", "pattern", metavar="GLOB", help="Select the tasks whose id matches, with or without its seed: 'miniwob/click-*'.")
 @click.option(
     "--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write the report of a single task, or the comparison, to."
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @click.option("--redact", "words", multiple=True, metavar="TEXT", help="Further text to redact. Requires --share. Repeatable.")
 @click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of paths.")
+@on_storage("runs", write=True)
 def report(
     runs: tuple[Path, ...], pattern: str | None, out: Path | None, no_screenshots: bool, max_size: float | None, share: bool,
     words: tuple[str, ...], show: bool, as_json: bool,

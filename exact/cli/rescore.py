@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -32,10 +33,11 @@ class _Rescored(NamedTuple):
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=RunFolderPath())
 @click.option("--task", "pattern", metavar="GLOB", help="Select the tasks whose id matches, with or without its seed.")
 @click.option("--adopt", is_flag=True, help="Use the new scores in `exact compare` and in the results and tables of a benchmark.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each task.")
+@on_storage("run", write=True)
 def rescore(run: Path, pattern: str | None, adopt: bool, as_json: bool) -> int:
     """Replay the committed actions of RUN in fresh environments and evaluate them.
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import click
 
+from exact.cli.run_folder import RunFolderPath, on_storage
+
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=RunFolderPath())
 @click.option(
     "--repeat-uncertain", is_flag=True, help="Repeat a committed action that a crash interrupted, although it may have been executed."
 )
@@ -22,6 +24,7 @@ import click
 @click.option("--fail-unsolved", is_flag=True, help="Exit with code 3 unless every task is solved.")
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JUnit XML.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each task.")
+@on_storage("run", write=True)
 def resume(run: Path, repeat_uncertain: bool, secrets: Path | None, as_json: bool, fail_unsolved: bool, junit: Path | None) -> int:
     """Resume RUN where its journals end.
 

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from exact.cli.completion import complete_configurations, complete_tasks
+from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.task_files import are_task_files, is_task_file, read_task_files
 from exact.cli.terminal import echo
 from exact.config import Config, load
@@ -31,7 +32,7 @@ from exact.task import Task
     "--set", "-s", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one configuration key: search.iterations=32. Repeatable."
 )
 @click.option("--strict-nltk", is_flag=True, help="Split answers in WebArena's and VisualWebArena's tasks with nltk, which you install.")
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder to write the run to. Default: runs/<name>-<number>.")
+@click.option("--out", "-o", type=RunFolderPath(), help="Folder to write the run to. Default: runs/<name>-<number>.")
 @click.option("--url", help="Start page on your own site, instead of a benchmark's task.")
 @click.option("--goal", help="Instruction for the agent. Requires --url or --site.")
 @click.option("--site", type=click.Path(path_type=Path), metavar="FILE", help="Site file, as written by `exact init`. Requires --goal.")
@@ -57,6 +58,7 @@ from exact.task import Task
 @click.option("--dry-run", is_flag=True, help="Print the calls, files and costs of the run at worst, and stop.")
 @click.option("--watch", is_flag=True, help="Show the browser window.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each task.")
+@on_storage("out", write=True)
 def run(
     tasks: tuple[str, ...], path: Path | None, overrides: tuple[str, ...], out: Path | None, url: str | None, goal: str | None,
     site: Path | None, services: Path | None, origins: tuple[str, ...], allow_same_task: bool, dry_run: bool, watch: bool, as_json: bool,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.terminal import echo
 from exact.counted import counted
 
@@ -23,13 +24,14 @@ _WIDEST = 10_000
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=RunFolderPath())
 @click.option("--node", metavar="N", type=int, help="State to show, with its actions and the principal variation from it.")
 @click.option("--task", "pattern", metavar="GLOB", help="Select the tasks whose id matches, with or without its seed: 'miniwob/click-*'.")
 @click.option(
     "--tree", "depth", metavar="DEPTH", type=click.IntRange(1), help="Also draw the tree to this depth, from the start or the node."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
+@on_storage("run")
 def show(run: Path, node: int | None, pattern: str | None, depth: int | None, as_json: bool) -> None:
     """Print the statistics, warnings and principal variation of each search of RUN.
 

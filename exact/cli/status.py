@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -16,8 +17,9 @@ _HEAD = ("agent", "tasks", "done", "solved", "running", "failed", "left", "dolla
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=RunFolderPath())
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@on_storage("run")
 def status(run: Path, as_json: bool) -> None:
     """Print how many attempts of RUN are done, running, failed and left, what they cost, and the time left.
 

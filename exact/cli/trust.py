@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.terminal import echo
 from exact.errors import ExactError, UsageError
 from exact.signature import is_signed, sign
@@ -23,9 +24,10 @@ _SHOWN = 3
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=RunFolderPath())
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print the list as one JSON array; ask nothing, and trust nothing without --yes.")
+@on_storage("run", write=True)
 def trust(run: Path, yes: bool, as_json: bool) -> int:
     """Show what RUN names beyond its folder, and trust it once you say yes.
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -94,6 +95,7 @@ def main() -> None:
     options.add_argument("--seeds", type=int, default=20, metavar="N", help="seeds of each task that are trained on")
     options.add_argument("--new", type=int, default=5, metavar="N", help="new seeds of each task")
     options.add_argument("--adapter", type=Path, metavar="FOLDER", help="measure this adapter, without a training")
+    options.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the adapter, for bench/grpo.py --set MODEL_ID=FOLDER")
     options.add_argument("--python", type=Path, default=PYTHON)
     given = options.parse_args()
     if not given.python.exists():
@@ -108,6 +110,8 @@ def main() -> None:
         if given.adapter is None:
             data = collected(given.python, given.seeds, folder)
             found = trained(given, data, adapter)
+            if given.keep:
+                shutil.copytree(adapter, given.keep)
             parts = fifths(found["history"])
             details |= {"conversations": found["rows"], "left_out": found["left_out"], "history": found["history"]}
             figures += [Figure("loss_at_first", mean(parts[0], "loss")), Figure("loss_at_last", mean(parts[-1], "loss"))]

@@ -47,6 +47,18 @@ Sample = Callable[[list[list[int]]], list[Sampled]]
 """Draws one answer to each of several prompts, given as token ids."""
 
 
+@dataclass(frozen=True, eq=False)
+class EpisodeStep:
+    """One answer and its reward. Episodes that share a step share the object."""
+
+    action: str
+    reward: float
+    begins: int
+    """Position of the answer's first token in `completion_ids`."""
+    ends: int
+    """Position after its last token."""
+
+
 @dataclass
 class Episode:
     """One row: what a policy was shown, what it answered, and what it got."""
@@ -58,10 +70,24 @@ class Episode:
     """1 for each sampled token, 0 for those of the environment."""
     logprobs: list[float] = field(default_factory=list)
     """Log-probability of each sampled token; 0 for those of the environment."""
-    rewards: list[float] = field(default_factory=list)
-    """Reward of each step."""
-    actions: list[str] = field(default_factory=list)
+    steps: list[EpisodeStep] = field(default_factory=list)
     done: bool = False
+
+    @property
+    def rewards(self) -> list[float]:
+        """Reward of each step."""
+        return [step.reward for step in self.steps]
+
+    @property
+    def actions(self) -> list[str]:
+        """Action of each step."""
+        return [step.action for step in self.steps]
+
+    def branch(self, at: int) -> Episode:
+        """Return an unfinished episode that shares the first `at` steps, and the page that they led to."""
+        ends = self.steps[at].begins
+        shared = (self.completion_ids[:ends], self.env_mask[:ends], self.logprobs[:ends])
+        return Episode(self.start, list(self.prompt_ids), *shared, self.steps[:at])
 
     def show(self, ids: Sequence[int]) -> None:
         """Append tokens of the environment."""
@@ -92,38 +118,57 @@ class EpisodePool:
 
     async def play(self, starts: Sequence[EpisodeStart], sample: Sample) -> list[Episode]:
         """Return one episode for each start, in order. Raises EnvironmentFailure, UsageError for a reward that is no number."""
-        episodes = [Episode(start) for start in starts]
-        for at in range(0, len(episodes), len(self._clients)):
-            await self._together(episodes[at : at + len(self._clients)], sample)
-        return episodes
+        return await self.finish([Episode(start) for start in starts], sample)
 
-    async def _together(self, episodes: Sequence[Episode], sample: Sample) -> None:
-        await asyncio.gather(*(self._begin(*each) for each in zip(episodes, self._clients, strict=False)))
-        for _ in range(self._max_steps):
-            active = [(episode, client) for episode, client in zip(episodes, self._clients, strict=False) if not episode.done]
+    async def finish(self, begun: Sequence[Episode], sample: Sample) -> list[Episode]:
+        """Return each episode, played to its end. Raises as `play`.
+
+        One that has steps goes on where they lead. Where the same actions lead to another page, its place is taken by an episode from the
+        start.
+        """
+        found = list[Episode]()
+        for at in range(0, len(begun), len(self._clients)):
+            found += await self._together(begun[at : at + len(self._clients)], sample)
+        return found
+
+    async def _together(self, begun: Sequence[Episode], sample: Sample) -> list[Episode]:
+        episodes = await asyncio.gather(*(self._begin(*each) for each in zip(begun, self._clients, strict=False)))
+        while True:
+            pairs = zip(episodes, self._clients, strict=False)
+            active = [(each, client) for each, client in pairs if not each.done and len(each.steps) < self._max_steps]
             if not active:
-                return
+                return episodes
             answers = await asyncio.to_thread(sample, [episode.prompt_ids + episode.completion_ids for episode, _ in active])
             await asyncio.gather(*(self._step(*each, answer) for each, answer in zip(active, answers, strict=True)))
 
-    async def _begin(self, episode: Episode, client: SessionClient) -> None:
+    async def _begin(self, episode: Episode, client: SessionClient) -> Episode:
         task = {"task_name": episode.start.task} if episode.start.task else {}
         result = await asked(client.reset(seed=episode.start.seed, **task))
+        if episode.steps:
+            for action in episode.actions:
+                result = await asked(client.step({"action_str": action}))
+                if result.done:
+                    break
+            page = self._encode(_turn(page_text(result.observation, self._characters)))
+            if not result.done and episode.completion_ids[-len(page) :] == page:
+                return episode
+            return await self._begin(Episode(episode.start), client)
         if self._system:
             episode.show(self._encode(CHATML.begin.format(role="system") + self._system + CHATML.end + CHATML.after))
         episode.show(self._encode(_turn(page_text(result.observation, self._characters, goal=True))))
+        return episode
 
     async def _step(self, episode: Episode, client: SessionClient, answer: Sampled) -> None:
+        begins = len(episode.completion_ids)
         episode.say(answer)
         action = first_action(answer.text)
         result = await asked(client.step({"action_str": action}))
         reward = float(result.reward or 0.0)
         if not math.isfinite(reward):
             raise UsageError(f"the server gave the reward {reward} for {action}: a reward is a finite number; correct the environment")
-        episode.actions.append(action)
-        episode.rewards.append(reward)
+        episode.steps.append(EpisodeStep(action, reward, begins, begins + len(answer.ids)))
         episode.done = bool(result.done)
-        if not episode.done and len(episode.actions) < self._max_steps:
+        if not episode.done and len(episode.steps) < self._max_steps:
             between = ("" if answer.ended else CHATML.end) + CHATML.after
             episode.show(self._encode(between + _turn(page_text(result.observation, self._characters))))
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import exact
 from exact.errors import UsageError
-from exact.learning.train.episodes import Episode, EpisodePool, EpisodeStart
+from exact.learning.train.credit import credited_trainer
+from exact.learning.train.curves import PAGE, reported, reporter, training_page
+from exact.learning.train.episodes import Episode, EpisodePool, EpisodeStart, Sample
 from exact.learning.train.model import adapter, load_model
 from exact.learning.train.sampler import Sampler, largest_gap
 from exact.learning.train.sessions import ClientSessions
 from exact.learning.train.settings import GRPOSettings, Reduction
 from exact.learning.train.sft import TrainedModel, encoder, save
+from exact.learning.train.trees import play_trees, token_credits
 
 
 def reward_sum(completions: Sequence[Any], step_rewards: Sequence[Sequence[float]], **_: Any) -> list[float]:
@@ -42,9 +46,13 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
     """Train a model against a server, and save it or its adapter. Raises UsageError, EnvironmentFailure."""
     import torch
     from datasets import Dataset
-    from transformers import TrainerCallback, set_seed
-    from trl import GRPOConfig, GRPOTrainer
+    from transformers import set_seed
 
+    if settings.credit == "step" and not settings.branches:
+        raise UsageError("credit: step needs branches, which the values before and after a step are known by: set branches, such as 4")
+    if settings.branches >= settings.generations:
+        raise UsageError(f"{settings.branches} branches of {settings.generations} generations: at least one episode begins at the start")
+    reported(settings.report_to)
     if settings.threads:
         torch.set_num_threads(settings.threads)
     set_seed(settings.seed)
@@ -53,28 +61,7 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
     if loaded.tokenizer.pad_token is None:
         loaded.tokenizer.pad_token = loaded.tokenizer.eos_token
     starts = [EpisodeStart(task, seed) for seed in range(settings.seeds) for task in settings.tasks or ("",)]
-    # No 16-bit floats: with bfloat16 on a GPU, log-probabilities of one row differed by 0.39 between two batches.
-    config = GRPOConfig(
-        output_dir=f"{settings.out}.run", max_steps=settings.steps, per_device_train_batch_size=settings.generations * settings.groups,
-        num_generations=settings.generations, temperature=settings.temperature, learning_rate=settings.learning_rate,
-        warmup_steps=settings.warmup, gradient_accumulation_steps=settings.accumulation, save_steps=settings.save_every, beta=settings.beta,
-        max_completion_length=settings.max_new_tokens * settings.max_steps, reward_weights=list(settings.rewards.values()),
-        use_cpu=not torch.cuda.is_available(), bf16=False, report_to="none", logging_steps=1, disable_tqdm=True, seed=settings.seed,
-        gradient_checkpointing=False,
-    )  # fmt: skip
-
-    measured = dict[str, float]()
-
-    class Reporter(TrainerCallback):  # type: ignore[misc]
-        def __init__(self) -> None:
-            self._began = time.perf_counter()
-
-        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
-            if logs and "reward" in logs:
-                began, self._began = self._began, time.perf_counter()
-                state.log_history[-1].update(measured, step_seconds=self._began - began)
-                report(state.log_history[-1])
-
+    config = _config(settings)
     with ClientSessions(settings.server, settings.environments) as sessions:
         pool = EpisodePool(
             sessions.clients,
@@ -83,21 +70,11 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
             characters=settings.observation_characters,
             system=settings.system,
         )
-
-        def rollout(prompts: Sequence[str], trainer: Any) -> dict[str, list[Any]]:
-            model = trainer.accelerator.unwrap_model(trainer.model)
-            sampler = Sampler(model, loaded.tokenizer, settings.temperature, settings.top_k, settings.max_new_tokens)
-            began = time.perf_counter()
-            episodes = sessions.run(pool.play([EpisodeStart(**json.loads(prompt)) for prompt in prompts], sampler))
-            others = time.perf_counter() - began - sampler.seconds
-            measured.update(sampled_tokens=sampler.tokens, sampling_seconds=sampler.seconds, environment_seconds=others)
-            measured["actions"] = sum(len(each.actions) for each in episodes)
-            measured["logprob_gap"] = largest_gap(model, episodes, settings.temperature)
-            return rows(episodes)
-
-        trainer = GRPOTrainer(
+        rollouts = RolloutFunction(settings, loaded.tokenizer, lambda starts, sample: sessions.run(_played(settings, pool, starts, sample)))
+        trainer = credited_trainer(rollouts.credits if settings.credit == "step" else None)(
             model=adapter(loaded.model, settings.lora, settings.model), args=config, processing_class=loaded.tokenizer,
-            reward_funcs=[REWARDS[name] for name in settings.rewards], rollout_func=rollout, callbacks=[Reporter()],
+            reward_funcs=[REWARDS[name] for name in settings.rewards], rollout_func=rollouts,
+            callbacks=[reporter(rollouts.figures, report, Path(config.output_dir), Path(settings.out).name)],
             train_dataset=Dataset.from_list([{"prompt": json.dumps(start._asdict())} for start in starts]),
         )  # fmt: skip
         resumed = sorted(Path(config.output_dir).glob("checkpoint-*"))
@@ -105,7 +82,63 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
     history = [log for log in trainer.state.log_history if "reward" in log]
     folder = save(trainer.model, loaded.tokenizer, Path(settings.out))
     (folder / "training.json").write_text(json.dumps({"exact": exact.__version__, **used(), "history": history}, indent=1))
+    (folder / PAGE).write_text(training_page(folder.name, history), "utf-8")
     return TrainedModel(folder, history, len(history) * settings.generations * settings.groups * settings.accumulation, 0)
+
+
+def _config(settings: GRPOSettings) -> Any:
+    import torch
+    from trl import GRPOConfig
+
+    # No 16-bit floats: with bfloat16 on a GPU, log-probabilities of one row differed by 0.39 between two batches.
+    return GRPOConfig(
+        output_dir=f"{settings.out}.run", max_steps=settings.steps, per_device_train_batch_size=settings.generations * settings.groups,
+        num_generations=settings.generations, temperature=settings.temperature, learning_rate=settings.learning_rate,
+        warmup_steps=settings.warmup, gradient_accumulation_steps=settings.accumulation, save_steps=settings.save_every, beta=settings.beta,
+        max_completion_length=settings.max_new_tokens * settings.max_steps, reward_weights=list(settings.rewards.values()),
+        use_cpu=not torch.cuda.is_available(), bf16=False, report_to=list(settings.report_to) or "none", run_name=settings.run_name,
+        logging_steps=1, disable_tqdm=True, seed=settings.seed, gradient_checkpointing=False,
+    )  # fmt: skip
+
+
+async def _played(settings: GRPOSettings, pool: EpisodePool, starts: Sequence[EpisodeStart], sample: Sample) -> list[Episode]:
+    if not settings.branches:
+        return await pool.play(starts, sample)
+    chance = random.Random(f"{settings.seed} {starts}")
+    return await play_trees(pool, starts, sample, size=settings.generations, branches=settings.branches, chance=chance)
+
+
+class RolloutFunction:
+    """TRL's `rollout_func`: one row for each prompt, which names the start of an episode."""
+
+    def __init__(self, settings: GRPOSettings, tokenizer: Any, play: Callable[[list[EpisodeStart], Sample], list[Episode]]) -> None:
+        self._settings, self._tokenizer, self._play = settings, tokenizer, play
+        self.figures = dict[str, float]()
+        """What was measured of the last rows."""
+        self.credits = list[list[float]]()
+        """Advantage of each token of the last rows, with `credit: step`."""
+
+    def __call__(self, prompts: Sequence[str], trainer: Any) -> dict[str, list[Any]]:
+        """Play the episodes. Raises EnvironmentFailure, UsageError."""
+        settings, model = self._settings, trainer.accelerator.unwrap_model(trainer.model)
+        sampler = Sampler(model, self._tokenizer, settings.temperature, settings.top_k, settings.max_new_tokens)
+        began = time.perf_counter()
+        episodes = self._play([EpisodeStart(**json.loads(prompt)) for prompt in prompts], sampler)
+        others = time.perf_counter() - began - sampler.seconds
+        self.figures.update(sampled_tokens=sampler.tokens, sampling_seconds=sampler.seconds, environment_seconds=others)
+        self.figures["actions"] = sum(len(each.steps) for each in episodes)
+        self.figures["shared_steps"] = self.figures["actions"] - len({step for each in episodes for step in each.steps})
+        self.figures["logprob_gap"] = largest_gap(model, episodes, settings.temperature)
+        if settings.credit == "step":
+            self.credits[:] = token_credits(episodes, returns(episodes, settings.rewards), settings.generations)
+        return rows(episodes)
+
+
+def returns(episodes: Sequence[Episode], weights: Mapping[Reduction, float]) -> list[float]:
+    """Return the weighted reward of each episode."""
+    steps = [each.rewards for each in episodes]
+    found = [(weight, REWARDS[name](steps, steps)) for name, weight in weights.items()]
+    return [sum(weight * values[row] for weight, values in found) for row in range(len(episodes))]
 
 
 def used() -> dict[str, Any]:

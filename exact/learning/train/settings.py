@@ -41,6 +41,11 @@ class SFTSettings(Strict, frozen=True, kw_only=True):
     learning_rate: Rate = 1e-3
     max_length: Positive = 1024
     """Most tokens of a conversation. Longer ones are left out, and counted."""
+    report_to: tuple[Literal["trackio", "wandb", "tensorboard"], ...] = ()
+    """Where TRL logs to as well. The package has to be installed; its own settings (project, address, key) are those of its environment
+    variables."""
+    run_name: str | None = None
+    """Name of the run there."""
     threads: Positive | None = None
     seed: int = 0
 
@@ -63,6 +68,11 @@ class GRPOSettings(Strict, frozen=True, kw_only=True):
     """Episodes of one task and seed, whose rewards are compared."""
     groups: Positive = 1
     """Tasks and seeds of one step."""
+    branches: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Episodes among the `generations` that share the first steps of another one, and go on from there by themselves."""
+    credit: Literal["episode", "step"] = "episode"
+    """What the tokens of a step are rewarded by. episode: the whole episode's reward. step: the difference of the values after and before
+    the step, by the branches there."""
     environments: Positive = 8
     """Episodes at once."""
     max_steps: Positive = 8
@@ -83,6 +93,11 @@ class GRPOSettings(Strict, frozen=True, kw_only=True):
     save_every: Positive = 50
     beta: float = 0.0
     """Weight of the divergence from the first model."""
+    report_to: tuple[Literal["trackio", "wandb", "tensorboard"], ...] = ()
+    """Where TRL logs to as well. The package has to be installed; its own settings (project, address, key) are those of its environment
+    variables."""
+    run_name: str | None = None
+    """Name of the run there."""
     threads: Positive | None = None
     seed: int = 0
 

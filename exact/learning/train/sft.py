@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from exact.errors import UsageError
 from exact.learning.masks import Encode, TokenizedConversation, tokenize
+from exact.learning.train.curves import PAGE, reported, training_page
 from exact.learning.train.model import adapter, load_model
 from exact.learning.train.settings import SFTSettings
 
@@ -34,6 +35,7 @@ def train(settings: SFTSettings) -> TrainedModel:
     from transformers import set_seed
     from trl import SFTConfig, SFTTrainer
 
+    reported(settings.report_to)
     if settings.threads:
         torch.set_num_threads(settings.threads)
     set_seed(settings.seed)
@@ -46,8 +48,8 @@ def train(settings: SFTSettings) -> TrainedModel:
     config = SFTConfig(
         output_dir=f"{settings.out}.part", max_steps=settings.steps, per_device_train_batch_size=settings.batch,
         learning_rate=settings.learning_rate, max_length=settings.max_length, seed=settings.seed, completion_only_loss=True,
-        logging_steps=1, report_to="none", save_strategy="no", use_cpu=not torch.cuda.is_available(), bf16=torch.cuda.is_available(),
-        disable_tqdm=True, gradient_checkpointing=False,
+        logging_steps=1, report_to=list(settings.report_to) or "none", run_name=settings.run_name, save_strategy="no",
+        use_cpu=not torch.cuda.is_available(), bf16=torch.cuda.is_available(), disable_tqdm=True, gradient_checkpointing=False,
     )  # fmt: skip
     if loaded.tokenizer.pad_token is None:
         loaded.tokenizer.pad_token = loaded.tokenizer.eos_token
@@ -56,8 +58,9 @@ def train(settings: SFTSettings) -> TrainedModel:
         train_dataset=Dataset.from_list([_row(row) for row in kept]),
     )  # fmt: skip
     trainer.train()
-    folder = save(trainer.model, loaded.tokenizer, Path(settings.out))
-    return TrainedModel(folder, [log for log in trainer.state.log_history if "loss" in log], len(kept), len(rows) - len(kept))
+    folder, history = save(trainer.model, loaded.tokenizer, Path(settings.out)), [log for log in trainer.state.log_history if "loss" in log]
+    (folder / PAGE).write_text(training_page(folder.name, history), "utf-8")
+    return TrainedModel(folder, history, len(kept), len(rows) - len(kept))
 
 
 def save(model: Any, tokenizer: Any, out: Path) -> Path:

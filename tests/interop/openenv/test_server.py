@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 PYTHON = ROOT / ".bench/venvs/openenv/bin/python"
+VERIFIERS = ROOT / ".bench/venvs/verifiers/bin/python"
 CLIENT = Path(__file__).with_name("client.py")
 
 pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="no OpenEnv: shells/setup.sh --openenv")
@@ -95,3 +96,17 @@ def test_routes_for_snapshots_say_what_is_wrong(url: str) -> None:
         urllib.request.urlopen(request, timeout=20)
     with refused.value as answer:
         assert answer.code == 404 and "there is no session" in json.load(answer)["detail"]
+
+
+@pytest.mark.skipif(
+    not VERIFIERS.exists(), reason="no verifiers: python -m venv .bench/venvs/verifiers, then its pip install 'verifiers[openenv]'"
+)
+def test_the_task_set_of_verifiers_plays_episodes(url: str) -> None:
+    script = CLIENT.with_name("task_set.py")
+    done = subprocess.run([str(VERIFIERS), str(script), url], capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    solved, lost = json.loads(done.stdout.splitlines()[-1])
+    assert solved["rewards"] == {"openenv_reward": 1.0} and solved["turns"] == 4 and solved["errors"] == [False] * 4
+    assert solved["goal"] == "Go on to the end." and solved["required"] == ["action_str"]
+    assert lost["errors"][:4] == [False, True, False, False], "what is no action is said, and both forms of actions are read"
+    assert lost["rewards"] == {"openenv_reward": 0.0}

@@ -28,6 +28,14 @@ second = grpo.train(
         max_steps=3, max_new_tokens=6, temperature=1.0, top_k=0, learning_rate=1e-3, threads=1, observation_characters=300,
     )
 )  # fmt: skip
+grpo.returns = lambda episodes, weights: [float(sum(each.completion_ids) % 7) for each in episodes]  # so that some are better than others
+tree = grpo.train(
+    GRPOSettings(
+        model=str(folder / "sft"), out=str(folder / "tree"), server=server, steps=2, generations=6, branches=3, credit="step",
+        environments=3, max_steps=4, max_new_tokens=6, temperature=1.0, top_k=0, learning_rate=1e-3, beta=0.1, threads=1,
+        observation_characters=300,
+    )
+)  # fmt: skip
 again = sft.train(
     SFTSettings(model=str(folder / "grpo"), data=(str(folder / "data.jsonl"),), out=str(folder / "again"), steps=1, threads=1)
 )
@@ -57,6 +65,7 @@ sys.stdout.write(
         "seconds": [each["step_seconds"] - each["sampling_seconds"] - each["environment_seconds"] for each in written["history"]],
         "used": [written["device"], written["peak_mib"]],
         "tools": [[each.__name__ for each in trainer.tools], sum("reward" in log for log in trainer.state.log_history)],
+        "tree": [[each[name] for each in tree.history] for name in ("shared_steps", "logprob_gap", "grad_norm")],
         "adapters": [len(again.history), adapters],
     })
 )  # fmt: skip

@@ -44,7 +44,7 @@ def asked(url: str, **body: Any) -> Any:
 
 def test_a_tiny_model_is_trained_on_conversations_and_against_a_live_server_and_served(tmp_path: Path) -> None:
     script = Path(__file__).with_name("end_to_end.py")
-    with served("toy/chain", "--max-steps", "3") as url:
+    with served("toy/chain", "--max-steps", "4") as url:
         done = subprocess.run(
             [str(PYTHON), str(script), str(tmp_path), url], env=ENVIRON, capture_output=True, text=True, timeout=480, check=False
         )
@@ -55,6 +55,12 @@ def test_a_tiny_model_is_trained_on_conversations_and_against_a_live_server_and_
     assert all(each >= 8 for each in found["tokens"]) and all(each > 0 for each in found["seconds"])
     assert found["used"][0] and found["used"][1] > 50
     assert found["tools"] == [["act"], 1], "TRL's own loop takes the environments as a tool"
+    shared, gaps, gradients = found["tree"]
+    assert all(each >= 3 for each in shared) and max(gaps) < 1e-3, "branches share steps, whose tokens are scored alike"
+    assert all(gradients), "value differences teach"
+    page = (tmp_path / "tree" / "training.html").read_text()
+    assert page.count("<polyline") >= 8 and all(word in page for word in ("Reward", "Entropy", "Divergence", "Tokens of an episode"))
+    assert "<polyline" in (tmp_path / "sft" / "training.html").read_text()
     assert found["adapters"] == [1, []], "an adapter is trained further, and loaded as one model"
     turns = [{"role": "user", "content": "Page: Step 0 of 4"}]
     with served("model", str(tmp_path / "sft")) as url:
@@ -66,3 +72,19 @@ def test_a_tiny_model_is_trained_on_conversations_and_against_a_live_server_and_
     assert len(first["token_ids"]) == len(first["logprobs"]["content"]) == answer["usage"]["completion_tokens"] / 2
     with refused.value as answer:
         assert answer.code == 400 and "no pictures" in json.load(answer)["error"]["message"]
+
+
+def test_trl_trains_against_the_server_as_its_users_write_it(tmp_path: Path) -> None:
+    made = f"from exact.learning.train.model import load_model as l; [m.save_pretrained({str(tmp_path / 'tiny')!r}) for m in l('tiny')]"
+    subprocess.run([str(PYTHON), "-c", made], env=ENVIRON, cwd=ROOT, check=True, capture_output=True)
+    script, alone = Path(__file__).with_name("trl_alone.py"), {key: value for key, value in ENVIRON.items() if key != "PYTHONPATH"}
+    with served("toy/chain") as url:
+        done = subprocess.run(
+            [str(PYTHON), str(script), str(tmp_path / "tiny"), url, str(tmp_path / "out")], env=alone, cwd=tmp_path, capture_output=True,
+            text=True, timeout=300, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["rows"] == [4, 4] and found["observations"] == [["Go on to the end.", False]] * 8
+    assert all(each > 0.04 for each in found["rewards"]), "actions that the server took were rewarded"
+    assert found["tools"] == {"steps": 1, "made": 4, "walked": 3, "reward": 1.0, "done": True}

@@ -90,11 +90,15 @@ def _config(settings: GRPOSettings) -> Any:
     import torch
     from trl import GRPOConfig
 
+    episodes = settings.generations * settings.groups * settings.accumulation
+    batch = settings.batch or settings.generations * settings.groups
+    if episodes % batch:
+        raise UsageError(f"batch: {batch} does not divide the {episodes} episodes of a step (generations x groups x accumulation)")
     # No 16-bit floats: with bfloat16 on a GPU, log-probabilities of one row differed by 0.39 between two batches.
     return GRPOConfig(
-        output_dir=f"{settings.out}.run", max_steps=settings.steps, per_device_train_batch_size=settings.generations * settings.groups,
+        output_dir=f"{settings.out}.run", max_steps=settings.steps, per_device_train_batch_size=batch,
         num_generations=settings.generations, temperature=settings.temperature, learning_rate=settings.learning_rate,
-        warmup_steps=settings.warmup, gradient_accumulation_steps=settings.accumulation, save_steps=settings.save_every, beta=settings.beta,
+        warmup_steps=settings.warmup, gradient_accumulation_steps=episodes // batch, save_steps=settings.save_every, beta=settings.beta,
         max_completion_length=settings.max_new_tokens * settings.max_steps, reward_weights=list(settings.rewards.values()),
         use_cpu=not torch.cuda.is_available(), bf16=False, report_to=list(settings.report_to) or "none", run_name=settings.run_name,
         logging_steps=1, disable_tqdm=True, seed=settings.seed, gradient_checkpointing=False,

@@ -68,6 +68,8 @@ class GRPOSettings(Strict, frozen=True, kw_only=True):
     """Episodes of one task and seed, whose rewards are compared."""
     groups: Positive = 1
     """Tasks and seeds of one step."""
+    batch: Positive | None = None
+    """Episodes whose loss is computed at once; None: those of a step, before `accumulation`. Fewer take less memory."""
     branches: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Episodes among the `generations` that share the first steps of another one, and go on from there by themselves."""
     credit: Literal["episode", "step"] = "episode"

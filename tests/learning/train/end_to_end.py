@@ -31,7 +31,7 @@ second = grpo.train(
 grpo.returns = lambda episodes, weights: [float(sum(each.completion_ids) % 7) for each in episodes]  # so that some are better than others
 tree = grpo.train(
     GRPOSettings(
-        model=str(folder / "sft"), out=str(folder / "tree"), server=server, steps=2, generations=6, branches=3, credit="step",
+        model=str(folder / "sft"), out=str(folder / "tree"), server=server, steps=2, generations=6, branches=3, batch=2, credit="step",
         environments=3, max_steps=4, max_new_tokens=6, temperature=1.0, top_k=0, learning_rate=1e-3, beta=0.1, threads=1,
         observation_characters=300,
     )

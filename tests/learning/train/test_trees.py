@@ -112,8 +112,11 @@ async def test_episodes_of_one_step_have_no_inside_to_branch_at() -> None:
     assert len({step for each in episodes for step in each.steps}) == len(episodes) == 8
 
 
-@pytest.mark.parametrize(("more", "words"), [({"credit": "step"}, "needs branches"), ({"branches": 8}, "at least one episode")])
-def test_settings_that_make_no_tree_are_refused(more: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [({"credit": "step"}, "needs branches"), ({"branches": 8}, "at least one episode"), ({"report_to": ("wandb",)}, "pip install wandb")],
+)
+def test_settings_that_cannot_be_met_are_refused_at_once(more: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("torch", "datasets", "transformers"):
         monkeypatch.setitem(__import__("sys").modules, name, SimpleNamespace(Dataset=None, set_seed=None))
     with pytest.raises(UsageError, match=words):

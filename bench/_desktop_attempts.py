@@ -14,19 +14,21 @@ from exact.config import BrowserConfig, parse
 from exact.environments.base import EnvironmentFactory
 from exact.evaluation.statistics import bootstrap, differences, rate
 from exact.runs.environment_cache import EnvironmentCache
-from exact.runs.journal.store import ResultLine, RunFolder
+from exact.runs.journal.store import ResultLine
 from exact.runs.runner import Runner, create, reopen
 from exact.task import Task
 
 SEEDS = (11, 12)
 """The second one is for ReAct alone: its attempts are short."""
-SEARCH = {"algorithm": "mcts", "iterations": 3, "k": 3, "depth": 1, "prefetch": 0}
+ORDER = 38
+"""Seed of the tasks' order, so that those done before an interruption are of all kinds."""
+SEARCH = {"algorithm": "mcts", "iterations": 4, "k": 3, "depth": 1, "prefetch": 0}
 LIMITS = {"actions": 12, "transitions": 60}
 
 
 def arms() -> dict[str, dict[str, Any]]:
     """Return the settings of each arm by its name. Those that end in `_way` have the agent that knows the reference."""
-    common = {"browser": {"screenshots": False, "sandbox": "required"}, "limits": LIMITS, "reflection": {"kind": "none"}}
+    common = {"browser": {"screenshots": False, "sandbox": "required", "snapshots": 1024}, "limits": LIMITS, "reflection": {"kind": "none"}}
     react, rmcts = {**common, "search": {"algorithm": "react"}}, {**common, "search": SEARCH, "reflection": {"kind": "builtin"}}
     return {"react": react, "rmcts": rmcts, "react_way": react, "rmcts_way": rmcts}
 
@@ -37,17 +39,12 @@ async def environments_of(task: Task, config: BrowserConfig) -> AsyncIterator[En
         yield environments
 
 
-def opened(name: str, chosen: Sequence[Task], work: Path) -> RunFolder:
-    """Return the run of an arm, made if there is none yet."""
-    folder = work / name
-    if not (folder / "run.json").exists():
-        create(folder, tuple(chosen), parse({"name": name, **arms()[name]}))
-    return reopen(folder)[0]
-
-
 async def attempt(name: str, chosen: Sequence[Task], work: Path) -> None:
     """Attempt the tasks with one arm. Results that exist are not made again, failed ones neither."""
-    run, config = opened(name, chosen, work), parse({"name": name, **arms()[name]})
+    config, folder = parse({"name": name, **arms()[name]}), work / name
+    if not (folder / "run.json").exists():
+        create(folder, tuple(chosen), config)
+    run, config = reopen(folder)
     done = {line.task for line in run.results()}
     left, began = [task for task in chosen if task.id not in done], time.monotonic()
     async with (

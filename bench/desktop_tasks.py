@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import random
 import sys
 import time
 from collections.abc import Sequence
@@ -19,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import _common
-from _desktop_attempts import SEEDS, arms, attempt, compared, opened
+from _desktop_attempts import ORDER, SEEDS, arms, attempt, compared
 from _desktop_way import SUITE
 
 from exact.benchmarks.desktop.problem import resolved
 from exact.config import BrowserConfig
 from exact.environments.base import Environment
 from exact.errors import ActionError, ExactError, UsageError
-from exact.runs.journal.store import ResultLine
+from exact.runs.journal.store import ResultLine, RunFolder
 from exact.task import Outcome, Task
 
 QUICK = ("desktop/multiply", "desktop/rename-file")
@@ -108,16 +109,21 @@ def referenced(given: argparse.Namespace, noise: _common.Noise) -> list[Row]:
     return [json.loads(line) for line in kept.read_text().splitlines()]
 
 
+def shuffled(chosen: Sequence[Task]) -> list[Task]:
+    return random.Random(ORDER).sample(chosen, len(chosen))
+
+
 async def attempts(given: argparse.Namespace, noise: _common.Noise) -> dict[str, list[ResultLine]]:
     """The results of all arms, those of earlier calls too."""
     lines = {}
     for name in arms():
         noise.probe()
-        seeds = SEEDS if name == "react" and not given.quick else SEEDS[:1]
-        chosen = [task for seed in seeds for task in tasks(given.quick, seed)]
+        seeds = SEEDS if name.startswith("react") and not given.quick else SEEDS[:1]
+        chosen = [task for seed in seeds for task in shuffled(tasks(given.quick, seed))]
         if not given.arm or name in given.arm:
             await attempt(name, chosen, given.work)
-        lines[name] = list(opened(name, chosen, given.work).results())
+        if (given.work / name / "run.json").exists():
+            lines[name] = list(RunFolder.open(given.work / name).results())
     return lines
 
 

@@ -129,11 +129,17 @@ def _cells(bus: Accessibility, table: AccessibleNode) -> list[AccessibleNode]:
 
 
 def _described(bus: Accessibility, wanted: Sequence[tuple[Ref, Ref, int]], hidden: bool = False) -> list[AccessibleNode]:
-    """Return the objects that answer and are showing. `wanted`: object, parent and position of each. `hidden`: return all that answer."""
-    answers = bus.ask([call for ref, _, _ in wanted for call in _about(ref)])
+    """Return the objects that answer and are showing. `wanted`: object, parent and position of each. `hidden`: return all that answer.
+
+    Their states are asked for first: closed menus have hundreds of objects that are not showing.
+    """
+    states = bus.ask([ObjectCall(ref, _ACCESSIBLE, "GetState") for ref, _, _ in wanted])
+    known = [(where, _bits(each)) for where, each in zip(wanted, states, strict=True) if each]
+    known = [(where, bits) for where, bits in known if hidden or bits & roles.SHOWING]
+    answers = bus.ask([call for (ref, _, _), _ in known for call in _about(ref)])
     size = len(_about(("", "")))
-    found = [_node(where, *answers[size * at : size * at + size]) for at, where in enumerate(wanted)]
-    return [node for node in found if node and (hidden or node.states & roles.SHOWING)]
+    found = [_node(where, bits, *answers[size * at : size * at + size]) for at, (where, bits) in enumerate(known)]
+    return [node for node in found if node]
 
 
 def _name(ref: Ref) -> ObjectCall:
@@ -149,17 +155,17 @@ def _about(ref: Ref) -> list[ObjectCall]:
         _name(ref),
         property_of(ref, "Accessible", "Description"),
         property_of(ref, "Accessible", "ChildCount"),
-        *(ObjectCall(ref, _ACCESSIBLE, method) for method in ("GetRole", "GetState", "GetInterfaces")),
+        *(ObjectCall(ref, _ACCESSIBLE, method) for method in ("GetRole", "GetInterfaces")),
     ]
 
 
 def _node(
-    where: tuple[Ref, Ref, int], name: Any, description: Any, children: Any, role: Any, states: Any, interfaces: Any
+    where: tuple[Ref, Ref, int], states: int, name: Any, description: Any, children: Any, role: Any, interfaces: Any
 ) -> AccessibleNode | None:
-    if not (name and role and states and interfaces):
+    if not (name and role and interfaces):
         return None
     ref, parent, position = where
     kinds = frozenset(str(each).rpartition(".")[2] for each in interfaces[0])
     count = int(children[0][1]) if children else 0
     text = named(str(name[0][1]), str(description[0][1]) if description else "")
-    return AccessibleNode(ref, parent, position, kinds, text, int(role[0]), _bits(states), count)
+    return AccessibleNode(ref, parent, position, kinds, text, int(role[0]), states, count)

@@ -20,7 +20,7 @@ from exact.learning.train.model import adapter, load_model
 from exact.learning.train.sampler import Sampler, largest_gap
 from exact.learning.train.sessions import ClientSessions
 from exact.learning.train.settings import GRPOSettings, Reduction
-from exact.learning.train.sft import TrainedModel, encoder, save
+from exact.learning.train.sft import TrainedModel, encoder, save, unused
 from exact.learning.train.trees import play_trees, token_credits
 
 
@@ -53,6 +53,7 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
     if settings.branches >= settings.generations:
         raise UsageError(f"{settings.branches} branches of {settings.generations} generations: at least one episode begins at the start")
     reported(settings.report_to)
+    unused(settings.out)
     if settings.threads:
         torch.set_num_threads(settings.threads)
     set_seed(settings.seed)

@@ -36,6 +36,7 @@ def train(settings: SFTSettings) -> TrainedModel:
     from trl import SFTConfig, SFTTrainer
 
     reported(settings.report_to)
+    unused(settings.out)
     if settings.threads:
         torch.set_num_threads(settings.threads)
     set_seed(settings.seed)
@@ -68,10 +69,16 @@ def save(model: Any, tokenizer: Any, out: Path) -> Path:
     part = out.with_name(f"{out.name}.part")
     model.save_pretrained(str(part))
     tokenizer.save_pretrained(str(part))
-    if out.exists():
+    if out.exists():  # since the training began
         raise UsageError(f"{out} exists: the model is in {part}; move one of them")
     part.rename(out)
     return out
+
+
+def unused(out: str) -> None:
+    """Check before a training that its folder is free. Raises UsageError."""
+    if Path(out).exists():
+        raise UsageError(f"out: {out} exists: a training does not replace a model; name another folder, or move this one")
 
 
 def read_lines(paths: Sequence[str]) -> Iterator[list[Mapping[str, Any]]]:

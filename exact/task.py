@@ -27,6 +27,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Further facts from the suite, which agents see."""
     private: dict[str, Scalar] = {}
     """Facts for set-up and evaluators that agents never see, above all how an attempt is scored."""
+    after: tuple[str, ...] = ()
+    """Ids, without seeds, of tasks whose attempts with the same seed end before this one begins, where a run or benchmark has them."""
 
     @property
     def shown(self) -> Task:

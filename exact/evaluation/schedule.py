@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from exact.benchmarks.ids import join
 from exact.environments.pool.capacity import Capacity
 from exact.errors import InfrastructureError, JournalError, UncertainCommit, UsageError
 from exact.evaluation.engine import Engine, Hung
@@ -167,6 +168,8 @@ class Schedule:
             return False
         if self.money is not None and not self.money.admits(job.agent, job.task.id):
             return False
+        if any((job.agent, id) not in self._results for id in self._before(job.task)):
+            return False
         if (size := self.rounds.get(job.agent)) is None:
             return True
         while (ended := self._ended_first[job.agent]) < len(self._plan.tasks):
@@ -174,6 +177,10 @@ class Schedule:
                 break
             self._ended_first[job.agent] += 1
         return self._positions[job.task.id] // size * size <= ended
+
+    def _before(self, task: Task) -> list[str]:
+        """Return the ids of the plan's tasks that are attempted before a task: those that it names, with its seed."""
+        return [id for name in task.after for id in (name, join(name, task.seed)) if id in self._positions]
 
     def _ended(self, job: _Job, made: asyncio.Task[ResultLine | Replay]) -> _Job | None:
         """Record how a job ended. Return the job that follows from it: a rerun, a replay or None."""

@@ -6,15 +6,17 @@ from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from exact.environments.toy.environment import Operation
-from exact.environments.toy.factory import Faults, ToyFactory
+from exact.environments.toy.factory import Faults, ToyFactory, toy_task
 from exact.errors import EnvironmentFailure, ExactError, InfrastructureError, JournalError, ModelError, UncertainCommit, UsageError
 from exact.evaluation import schedule as schedule_module
 from exact.evaluation.engine import Hung
 from exact.evaluation.folder import BenchFolder, Result
 from exact.evaluation.local import LocalEngine
+from exact.evaluation.plan import Plan
 from exact.evaluation.schedule import Schedule, _Job
 from exact.runs.journal.store import ResultLine
 from exact.task import Task
@@ -332,3 +334,18 @@ async def test_other_attempts_run_while_one_waits_for_its_model_and_other_failur
     await scripted(folder, engine := Scripted(ModelError("gone"), EnvironmentFailure("no page")), pause=0.05)
     assert [task for _, task in engine.order[3:]] == [folder.plan.tasks[2].id, folder.plan.tasks[1].id]
     assert all(result.status == "scored" for result in folder.results())
+
+
+async def test_a_task_begins_when_those_that_it_needs_have_ended(tmp_path: Path) -> None:
+    """The task with seed 0 takes three times as long as the others."""
+    tasks = [toy_task(WORLD, seed) for seed in (0, 1, 2)]
+    first = tasks[0].id.partition("?")[0]
+    second = msgspec.structs.replace(tasks[0], id="toy/second?seed=0", after=(first, "toy/of-no-benchmark"))
+    config = settings("react", "react")
+    plan = Plan(suite="toy", agents=("react",), tasks=(*tasks, second), budget={"actions": 4.0}, reruns=1)
+    engine = Scripted(turns=9)
+    folder = BenchFolder.create(tmp_path / "bench", plan, {"react": config})
+    done: list[str] = []
+    await scripted(folder, engine, finished=lambda result, _, of: done.append(f"ended {result.task}"))
+    assert [id for _, id in engine.order] == [*(task.id for task in tasks), second.id] and len(done) == 4
+    assert engine.most == 3 and done.index(f"ended {tasks[0].id}") < done.index(f"ended {second.id}")

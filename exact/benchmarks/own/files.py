@@ -10,6 +10,7 @@ from urllib.parse import urljoin
 
 import msgspec
 
+from exact.benchmarks.own.after import in_order
 from exact.benchmarks.own.evaluate import EVALUATE, OwnTask, distinct, in_environment, kept, read_list
 from exact.config import BrowserConfig, Strict
 from exact.config.aliases import current
@@ -61,6 +62,8 @@ class TaskEntry(Strict, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     """Files that may be uploaded."""
     browser: dict[str, Any] = {}
+    after: tuple[str, ...] = ()
+    """Ids of tasks of this file that are attempted before this one."""
 
 
 class _EnvironmentFile(Strict, frozen=True, kw_only=True):
@@ -108,7 +111,7 @@ def read(path: Path, pattern: str = "*") -> tuple[Task, ...]:
     where = folder if isinstance(file.site, SiteFile) else (folder / file.site).parent
     site = file.site if isinstance(file.site, SiteFile) else read_site(folder / file.site)
     made = distinct(path, [own_task(site, each, where.absolute(), folder.absolute()) for each in file.tasks])
-    return _fitting(list(zip((each.id for each in file.tasks), made, strict=True)), pattern, path)
+    return _fitting(in_order(path, file.tasks, made), pattern, path)
 
 
 def _in_environment(path: Path, data: dict[str, Any]) -> list[tuple[str, Task]]:
@@ -118,7 +121,7 @@ def _in_environment(path: Path, data: dict[str, Any]) -> list[tuple[str, Task]]:
             raise UsageError(f"{path}: task {task.id}: {extra} is for sites, and the file names an environment: leave one of them out")
     own = [OwnTask(id=each.id, goal=each.instruction, seed=each.seed, environment=file.environment) for each in file.tasks]
     made = distinct(path, [in_environment(path, each) for each in own])
-    return list(zip((each.id for each in file.tasks), made, strict=True))
+    return in_order(path, file.tasks, made)
 
 
 def _fitting(tasks: Sequence[tuple[str, Task]], pattern: str, path: Path) -> tuple[Task, ...]:

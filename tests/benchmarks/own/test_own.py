@@ -17,7 +17,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from exact.benchmarks.own import evaluator, read
-from exact.cli.junit import is_solved, junit_xml
+from exact.cli.junit import junit_xml
+from exact.cli.outcome import is_solved
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.errors import EnvironmentFailure, EvaluatorError, UsageError
@@ -194,6 +195,38 @@ def test_every_seed_of_a_task_is_a_task(tmp_path: Path) -> None:
     (tmp_path / "tasks.yaml").write_text("\n".join(entries))
     assert [task.id for task in read(tmp_path / "tasks.yaml")] == ["own/a?seed=0", "own/a?seed=1", "own/b?seed=0"]
     assert [task.seed for task in read(tmp_path / "tasks.yaml", "a")] == [0, 1]
+
+
+def tasks_file(folder: Path, *entries: str) -> Path:
+    file = folder / "tasks.yaml"
+    file.write_text(
+        "site: {name: shop, url: 'http://shop.test'}\ntasks:\n" + "".join(f"- {{instruction: x, {entry}}}\n" for entry in entries)
+    )
+    return file
+
+
+def test_a_task_comes_after_those_that_it_needs(tmp_path: Path) -> None:
+    file = tasks_file(tmp_path, "id: pay, after: [order, login]", "id: look", "id: order, after: [login]", "id: login")
+    tasks = read(file)
+    assert [(task.id, task.after) for task in tasks] == [
+        ("shop/login", ()), ("shop/order", ("shop/login",)), ("shop/pay", ("shop/order", "shop/login")), ("shop/look", ()),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        (("id: pay, after: [ordre]", "id: order"), r"unknown task 'ordre' in .*tasks\.yaml: after of pay: did you mean 'order'\?"),
+        (
+            ("id: a, after: [b]", "id: b, after: [c]", "id: c, after: [a]"),
+            r"tasks\.yaml: tasks wait for each other: \w( after \w){3}: leave",
+        ),
+        (("id: a, after: [a]",), r"tasks wait for each other: a after a"),
+    ],
+)
+def test_tasks_that_can_never_begin_are_refused(entries: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=said):
+        read(tasks_file(tmp_path, *entries))
 
 
 def test_equal_names_on_a_site_are_refused(tmp_path: Path) -> None:

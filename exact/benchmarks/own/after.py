@@ -1,0 +1,58 @@
+"""The order of a file's tasks, of which some are attempted after others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from exact.errors import UsageError, unknown
+from exact.task import Task
+
+
+class Entry(Protocol):
+    """An entry of a file of tasks."""
+
+    @property
+    def id(self) -> str:
+        """Name in the file."""
+
+    @property
+    def after(self) -> tuple[str, ...]:
+        """Names of the entries that are attempted before."""
+
+
+def in_order(path: Path, entries: Sequence[Entry], tasks: Sequence[Task]) -> list[tuple[str, Task]]:
+    """Return the tasks of entries with their names, each after those that it names, else in the order of the file.
+
+    Raises UsageError where an entry names one that is not there, or where entries wait for each other.
+    """
+    names = {entry.id: task.id.partition("?")[0] for entry, task in zip(entries, tasks, strict=True)}
+    for entry in entries:
+        for name in entry.after:
+            if name not in names:
+                raise unknown("task", name, names, where=f"{path}: after of {entry.id}")
+    waits = {entry.id: set[str]() for entry in entries}
+    for entry in entries:
+        waits[entry.id].update(entry.after)
+    try:
+        TopologicalSorter(waits).prepare()
+    except CycleError as error:
+        raise UsageError(f"{path}: tasks wait for each other: {' after '.join(error.args[1][::-1])}: leave one `after` out") from error
+    place = dict[str, int]()
+
+    def put(name: str) -> None:
+        for before in (each for each in names if each in waits[name] and each not in place):
+            put(before)
+        place.setdefault(name, len(place))
+
+    for name in names:
+        put(name)
+    found = [
+        (entry.id, msgspec.structs.replace(task, after=tuple(names[name] for name in entry.after)))
+        for entry, task in zip(entries, tasks, strict=True)
+    ]
+    return sorted(found, key=lambda each: place[each[0]])

@@ -13,7 +13,7 @@ from exact.errors import UsageError, unknown
 from exact.task import Task
 
 
-class Entry(Protocol):
+class NamedEntry(Protocol):
     """An entry of a file of tasks."""
 
     @property
@@ -25,7 +25,7 @@ class Entry(Protocol):
         """Names of the entries that are attempted before."""
 
 
-def in_order(path: Path, entries: Sequence[Entry], tasks: Sequence[Task]) -> list[tuple[str, Task]]:
+def in_order(path: Path, entries: Sequence[NamedEntry], tasks: Sequence[Task]) -> list[tuple[str, Task]]:
     """Return the tasks of entries with their names, each after those that it names, else in the order of the file.
 
     Raises UsageError where an entry names one that is not there, or where entries wait for each other.

@@ -12,7 +12,7 @@ from exact.errors import EnvironmentFailure
 
 QUIET = 0.04
 """Seconds without a change that count as idle where applications answer at once."""
-_HUNG_SECONDS = 20.0
+_HUNG_SECONDS = 45.0
 """Seconds after which the window manager counts as hung."""
 _SLOWER = 4.0
 """The same as a multiple of an answer's time, on a slower machine."""

@@ -88,3 +88,14 @@ def test_trl_trains_against_the_server_as_its_users_write_it(tmp_path: Path) -> 
     assert found["rows"] == [4, 4] and found["observations"] == [["Go on to the end.", False]] * 8
     assert all(each > 0.04 for each in found["rewards"]), "actions that the server took were rewarded"
     assert found["tools"] == {"steps": 1, "made": 4, "walked": 3, "reward": 1.0, "done": True}
+
+
+def test_the_example_records_trains_and_evaluates(tmp_path: Path) -> None:
+    small = ("--model", "tiny", "--tasks", "click-button", "--seeds", "2", "--new", "1", "--steps", "2", "--max-length", "16384")
+    command = [str(PYTHON), "-P", str(ROOT / "examples" / "learn_from_search.py"), *small, "--out", str(tmp_path / "new")]
+    done = subprocess.run(command, env=ENVIRON, cwd=tmp_path, capture_output=True, text=True, timeout=480, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    head, row = done.stdout.splitlines()[-2:]
+    assert head.split() == ["solved,", "without", "a", "search", "before", "after", "search", "on", "its", "own", "seeds"]
+    assert row.split()[0] == "click-button" and row.split()[1][1:] == row.split()[2][1:] == "/1" and row.split()[3] == "2/2"
+    assert (tmp_path / "new" / "adapter" / "training.html").exists()

@@ -104,7 +104,7 @@ def referenced(given: argparse.Namespace, noise: _common.Noise) -> list[Row]:
     kept = given.work / "references.jsonl"
     kept.touch()
     done = {json.loads(line)["task"] for line in kept.read_text().splitlines()}
-    if left := [task for task in tasks(given.quick, SEEDS[0]) if task.id not in done]:
+    if not given.show and (left := [task for task in tasks(given.quick, SEEDS[0]) if task.id not in done]):
         asyncio.run(references(left, noise, kept))
     return [json.loads(line) for line in kept.read_text().splitlines()]
 
@@ -120,7 +120,7 @@ async def attempts(given: argparse.Namespace, noise: _common.Noise) -> dict[str,
         noise.probe()
         seeds = SEEDS if name.startswith("react") and not given.quick else SEEDS[:1]
         chosen = [task for seed in seeds for task in shuffled(tasks(given.quick, seed))]
-        if not given.arm or name in given.arm:
+        if not given.show and (not given.arm or name in given.arm):
             await attempt(name, chosen, given.work)
         if (given.work / name / "run.json").exists():
             lines[name] = list(RunFolder.open(given.work / name).results())
@@ -148,6 +148,7 @@ def main() -> int:
     options = _common.parser(__doc__ or "")
     options.add_argument("--part", choices=("references", "agents"), help="only that")
     options.add_argument("--arm", action="append", choices=tuple(arms()), help="attempt only with this one")
+    options.add_argument("--show", action="store_true", help="attempt nothing more: only read the results in --work")
     options.add_argument("--work", type=Path, default=_common.ROOT / ".bench" / "desktop_tasks", help="where the runs lie")
     given, noise = options.parse_args(), _common.Noise()
     if given.quick:

@@ -115,23 +115,28 @@ class Screen:
 
         self._fake(X.MotionNotify, 0, int(x), int(y))
 
-    def press(self, button: int) -> None:
+    def press(self, button: int, *, send: bool = True) -> None:
+        """Press a button. `send`: at once, or with the next event that is."""
         from Xlib import X
 
         self._held.add(button)
-        self._fake(X.ButtonPress, button)
+        self._fake(X.ButtonPress, button, send=send)
 
-    def release(self, button: int) -> None:
+    def release(self, button: int, *, send: bool = True) -> None:
+        """Release a button. `send`: as in `press`."""
         from Xlib import X
 
         self._held.discard(button)
-        self._fake(X.ButtonRelease, button)
+        self._fake(X.ButtonRelease, button, send=send)
 
     def click(self, button: int = 1, times: int = 1) -> None:
-        """Click at the pointer; several clicks form one double or triple click."""
-        for _ in range(times):
-            self.press(button)
-            self.release(button)
+        """Click at the pointer; several clicks form one double or triple click.
+
+        They are sent together: a busy machine may stop this process in between, for longer than a double click may take.
+        """
+        for left in reversed(range(times)):
+            self.press(button, send=False)
+            self.release(button, send=not left)
 
     def scroll(self, right: int, up: int) -> None:
         """Scroll by wheel notches."""
@@ -246,9 +251,10 @@ class Screen:
     def _atom(self, name: str) -> int:
         return int(self._display.intern_atom(name))
 
-    def _fake(self, kind: int, detail: int, x: int = 0, y: int = 0) -> None:
+    def _fake(self, kind: int, detail: int, x: int = 0, y: int = 0, *, send: bool = True) -> None:
         from Xlib.ext import xtest
 
         with broken():
             xtest.fake_input(self._display, kind, detail=detail, x=x, y=y)
-            self._display.flush()
+            if send:
+                self._display.flush()

@@ -1,0 +1,35 @@
+"""Input to a real X server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from exact.environments.desktop.screen import Screen
+from exact.environments.desktop.session import Session
+
+
+@pytest.fixture
+def screen(has_desktop: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Screen]:
+    session = Session(320, 240)
+    try:
+        session.start()
+        for name in ("DISPLAY", "XAUTHORITY"):
+            monkeypatch.setenv(name, session.env[name])
+        made = Screen()
+        yield made
+        made.close()
+    finally:
+        session.stop()
+
+
+def test_the_clicks_of_a_double_click_are_sent_at_once(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    display: Any = screen._display
+    sent: list[str] = []
+    flush = display.flush
+    monkeypatch.setattr(display, "flush", lambda: (sent.append("flush"), flush()))
+    screen.click(1, 2)
+    assert sent == ["flush"]
+    assert not screen._held

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -130,7 +130,7 @@ class Runner:
 
         Raises UsageError, InfrastructureError.
         """
-        async with self._shared() as (models, memory), self.open_environments(task) as environments:
+        async with self._shared() as (models, memory), _lease(task), self.open_environments(task) as environments:
             with (
                 listeners(self.config, task.id) as listening,
                 self._opened_attempt(task, with_simulation(environments), models, memory, listening, again=False) as attempt,
@@ -153,7 +153,7 @@ class Runner:
             for tries_left in reversed(range(self.environments_tries)):
                 again = tries_left + 1 < self.environments_tries
                 try:
-                    async with self.open_environments(task) as environments:
+                    async with _lease(task), self.open_environments(task) as environments:
                         return await self._attempt(task, with_simulation(environments), models, memory, listening, again=again)
                 except EnvironmentFailure as error:
                     if not tries_left:
@@ -357,3 +357,12 @@ def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = F
         touched=state.touched,
         resumable=finished.resumable,
     )
+
+
+def _lease(task: Task) -> AbstractAsyncContextManager[None]:
+    """Return the lease of the task's site, where it has one outside."""
+    if "outside" not in task.metadata:
+        return nullcontext()
+    from exact.environments.sites.lease import leased_site
+
+    return leased_site(task)

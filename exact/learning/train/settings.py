@@ -121,6 +121,6 @@ def read_settings(path: Path, kind: type[T], overrides: tuple[str, ...] = ()) ->
         if name not in names:
             raise unknown("setting", str(name), names, where=str(path))
     try:
-        return msgspec.convert(data, kind)
+        return msgspec.convert(data, kind, strict=False)  # YAML reads 1e-4 as a text
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: {error}") from error

@@ -158,3 +158,11 @@ def test_settings_are_set_on_the_command_line_too(tmp_path: Any) -> None:
     path.write_text("model: tiny\nout: x\nserver: s\n")
     found = read_settings(path, GRPOSettings, ("steps=3", "rewards={max: 2.0}", "lora=null"))
     assert found.steps == 3 and found.rewards == {"max": 2.0} and found.lora is None
+
+
+def test_a_rate_may_be_written_as_scientists_do(tmp_path: Any) -> None:
+    path = tmp_path / "grpo.yaml"
+    path.write_text("model: tiny\nout: x\nserver: s\nlearning_rate: 1e-4\n")  # a text, by YAML
+    assert read_settings(path, GRPOSettings, ("beta=5e-2",)) == GRPOSettings(
+        model="tiny", out="x", server="s", learning_rate=1e-4, beta=0.05
+    )

@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import logging
 import os
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -38,6 +39,15 @@ _HELD: dict[Path, _Held] = {}
 """Leases of this process, whose attempts share a site as its environments do."""
 
 
+_BEGUN = Counter[Path]()
+"""Attempts of this process by the lease of their site."""
+
+
+def reset_is_due(site: Site) -> bool:
+    """Return whether the present attempt resets its site: the first one of this process does, and each `every`-th after it."""
+    return max(1, _BEGUN[_path(site)]) % site.every == 1 % site.every
+
+
 @asynccontextmanager
 async def leased_site(task: Task, limit: float = LIMIT) -> AsyncIterator[None]:
     """Hold the lease of a task's site while the block runs; nothing where its site has no reset, or makes instances of its own.
@@ -50,6 +60,7 @@ async def leased_site(task: Task, limit: float = LIMIT) -> AsyncIterator[None]:
         return
     path = _path(outside.site)
     await _take(path, outside.site.base or task.id, limit)
+    _BEGUN[path] += 1
     try:
         yield
     finally:

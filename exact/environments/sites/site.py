@@ -139,6 +139,9 @@ class Site(Requests, frozen=True, kw_only=True):
 
     reset: Hook
     """Hook that brings the application to the start of a task."""
+    every: int = 1
+    """Number of attempts for which one reset is enough, where the state is not saved. With 1 the site is reset before each. More save slow
+    resets where attempts hardly write; an attempt then begins with what those before it wrote."""
     base: str = ""
     """Address in tasks and pages, such as `http://shop.test`. With `reset` alone it may be empty."""
     snapshot: Hook | None = None
@@ -159,6 +162,8 @@ class Site(Requests, frozen=True, kw_only=True):
             raise ValueError(f"base {self.base!r} is not an address: write http://host")
         if self.has_states and self.fork is None and self.restore is None:
             raise ValueError("a site with a hook snapshot needs a hook restore, or fork")
+        if self.every < 1 or (self.every > 1 and self.has_states):
+            raise ValueError(f"every {self.every}: write 1 or more, and 1 for a site with a hook snapshot, which is restored anyway")
         if extra := [name for name in ("restore", "fork", "drop", "end") if getattr(self, name) and not self.has_states]:
             raise ValueError(f"a site with a hook {extra[0]} needs a hook snapshot")
 

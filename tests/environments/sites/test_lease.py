@@ -7,10 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
 
 from exact.environments.sites.lease import leased_site
 from exact.errors import EnvironmentFailure
 from exact.task import Task
+from tests.e2e.kills import EXACT
 
 HOLD = """
 import asyncio, sys, msgspec
@@ -94,3 +97,19 @@ async def test_what_disturbs_nobody_waits_for_nobody(free: Task) -> None:
     async with leased_site(free, limit=0):
         other.kill()
     other.communicate()
+
+
+@pytest.mark.parametrize(("every", "resets"), [(1, 4), (3, 2)])
+def test_one_reset_is_enough_for_as_many_attempts_as_the_site_says(every: int, resets: int, httpserver: HTTPServer, tmp_path: Path) -> None:
+    """Four tasks; the site counts its resets."""
+    asked = list[str]()
+    httpserver.expect_request("/reset", method="POST").respond_with_handler(lambda request: (asked.append("reset"), Response("done"))[1])
+    httpserver.expect_request("/").respond_with_data("<title>shop</title><button>Go</button>", content_type="text/html")
+    url, file = httpserver.url_for(""), tmp_path / "tasks.yaml"
+    tasks = "".join(f"- {{id: t{number}, instruction: Click Go}}\n" for number in range(4))
+    file.write_text(f"site: {{name: shop, url: '{url}/', outside: {{site: {{reset: '{url}/reset', every: {every}}}}}}}\ntasks:\n{tasks}")
+    settings = ("search.algorithm=react", "limits.actions=1", "browser.sandbox=never", "reflection.kind=none")
+    command = [*EXACT, "run", str(file), "--out", str(tmp_path / "run"), *(word for each in settings for word in ("--set", each))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(asked) == resets

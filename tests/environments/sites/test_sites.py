@@ -122,6 +122,11 @@ def test_a_task_declares_the_outside_as_json() -> None:
         ({"site": {"reset": {"url": "a"}, "snapshot": {"url": "a"}, "fork": {"url": "a"}}}, "not an address"),
         ({"site": {"reset": {"url": "a"}, "restore": {"url": "a"}}}, "a hook restore needs a hook snapshot"),
         ({"site": {"base": "http://a"}}, "reset"),
+        ({"site": {"reset": {"url": "a"}, "every": 0}}, "every 0: write 1 or more"),
+        (
+            {"site": {"base": "http://a", "reset": {"url": "a"}, "snapshot": {"url": "a"}, "fork": {"url": "a"}, "every": 2}},
+            "every 2: .*snapshot",
+        ),
         ({"site": {"reset": "sh 'a"}}, "No closing quotation"),
         ({"site": {"base": "http://a", "reset": {}, "snapshot": {"url": "a"}, "fork": {"url": "a"}}}, "either a command or a url"),
     ],

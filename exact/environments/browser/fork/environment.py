@@ -19,6 +19,7 @@ from exact.environments.browser.page.tab import Tab
 from exact.environments.browser.shared import SharedState
 from exact.environments.process.cpu import processor_seconds
 from exact.environments.sites.accounts import AccountLease
+from exact.environments.sites.lease import reset_is_due
 from exact.environments.sites.states import SiteClient
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
@@ -136,9 +137,9 @@ class ForkingEnvironment(BrowserEnvironment):
         return origins(self._states.site.base) if self._states else None
 
     async def before_episode(self) -> None:
-        """Reset a site whose states are not retained, for the live environment."""
+        """Reset a site whose states are not retained, for the live environment, where that is due."""
         site = self._store.outside.site if self._store.outside else None
-        if site and not self._states and not self.episode.simulation:
+        if site and not self._states and not self.episode.simulation and reset_is_due(site):
             with self.tabs.timeouts.unlimited():
                 await site.reset.call("reset", base=site.base)
 

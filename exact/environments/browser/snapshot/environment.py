@@ -15,7 +15,6 @@ from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.shared import SharedState
 from exact.environments.browser.snapshot.state import PageSnapshot, PageSnapshots, load_page, move_pointer, read_content, restore_fields
 from exact.environments.sites.accounts import AccountLease
-from exact.environments.sites.lease import reset_is_due
 from exact.environments.sites.site import Site
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
@@ -61,7 +60,11 @@ class PageEnvironment(BrowserEnvironment):
 
     async def before_episode(self) -> None:
         """Reset the site where that is due."""
-        if self._site and reset_is_due(self._site):
+        if self._site is None:
+            return
+        from exact.environments.sites.lease import reset_is_due
+
+        if reset_is_due(self._site):
             with self.tabs.timeouts.unlimited():
                 await self._site.reset.call("reset", base=self._site.base)
 

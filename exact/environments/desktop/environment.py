@@ -37,7 +37,7 @@ _LARGE_SECONDS = 45.0
 CALL_SECONDS = 90.0
 """Seconds after which a call counts as hung: large applications take long to start."""
 _WRITTEN = 1_700_000_000
-"""Time at which a task's files were last changed: file managers show it."""
+"""Time at which the files and folders of a home folder were last changed: file managers show it."""
 _MEMORY = re.compile(r" - Memory usage - [\d.,]+ [KMGT]?B")
 """What Chromium adds to a tab's name."""
 
@@ -117,7 +117,8 @@ class Desktop:
             target = self._session.home / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(content, "utf-8")
-            os.utime(target, (_WRITTEN, _WRITTEN))
+        for path in self._session.home.rglob("*"):
+            os.utime(path, (_WRITTEN, _WRITTEN), follow_symlinks=False)
         width, height = self._screen.size
         self._screen.move(width - 1, height - 1)
         for command in self._setup.applications:

@@ -44,6 +44,18 @@ async def test_equal_resets_look_alike_after_any_actions(desktop: Worker, do: Do
     assert (again.text, again.fingerprint) == (first.text, first.fingerprint)
 
 
+def home_of(pid: int) -> Path:
+    """Return the home folder of a process."""
+    told = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return next(Path(each[5:].decode()) for each in told if each.startswith(b"HOME="))
+
+
+async def test_folders_look_as_old_as_files_whenever_a_task_begins(desktop: Worker) -> None:
+    await desktop.reset(desktop_task(CALCULATOR, files={"box/inner/a.txt": "a"}))
+    home = home_of(running(desktop.pid, "galculator"))
+    assert {int((home / each).stat().st_mtime) for each in ("box", "box/inner", "box/inner/a.txt")} == {1_700_000_000}
+
+
 async def test_any_text_is_written_and_a_condition_on_a_file_sees_it(desktop: Worker, do: Do) -> None:
     text = "Déjà vu: 日本 ₤5\n\tThird (line) <&> ÅÉÎ"
     seen = await desktop.reset(desktop_task(EDITOR, checks=[{"file": "note.txt", "equals": text}]))

@@ -117,8 +117,8 @@ class Desktop:
             target = self._session.home / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(content, "utf-8")
-        for path in self._session.home.rglob("*"):
-            os.utime(path, (_WRITTEN, _WRITTEN), follow_symlinks=False)
+        for each in self._session.home.rglob("*"):
+            os.utime(each, (_WRITTEN, _WRITTEN), follow_symlinks=False)
         width, height = self._screen.size
         self._screen.move(width - 1, height - 1)
         for command in self._setup.applications:

@@ -75,9 +75,10 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--model", default="smollm2", help="Model to train: a name or folder that transformers loads.")
     options.add_argument("--tasks", nargs="+", default=list(TASKS), metavar="TASK")
-    options.add_argument("--seeds", type=int, default=12, help="Seeds of each task that are searched.")
-    options.add_argument("--new", type=int, default=5, help="New seeds of each task for the evaluation.")
-    options.add_argument("--steps", type=int, default=100, help="Steps of the training.")
+    options.add_argument("--seeds", type=int, default=8, help="Seeds of each task that are searched.")
+    options.add_argument("--new", type=int, default=3, help="New seeds of each task for the evaluation.")
+    options.add_argument("--steps", type=int, default=60, help="Steps of the training.")
+    options.add_argument("--batch", type=int, default=1, help="Conversations of a step.")
     options.add_argument("--max-length", type=int, default=2048, help="Most tokens of a conversation.")
     options.add_argument("--export", choices=["imitation", "exploratory"], default="imitation")
     options.add_argument("--out", type=Path, default=Path("runs/learn_from_search"), help="Folder, which must be new.")
@@ -91,9 +92,8 @@ def main() -> None:
     exact("export", given.export, given.out / "search", "--out", data, "--view", VIEW)
 
     # 2. Train a LoRA adapter.
-    settings.write_text(json.dumps({
-        "model": given.model, "data": [str(data)], "out": str(adapter), "steps": given.steps, "max_length": given.max_length,
-    }))  # fmt: skip
+    chosen = {"steps": given.steps, "batch": given.batch, "max_length": given.max_length}
+    settings.write_text(json.dumps({"model": given.model, "data": [str(data)], "out": str(adapter), **chosen}))
     exact("train", "sft", "--config", settings)
 
     # 3. Evaluate before and after, on new seeds.

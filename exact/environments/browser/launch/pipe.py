@@ -170,6 +170,7 @@ class _Side(asyncio.Protocol):
         *whole, rest = data.split(b"\0")
         if whole:
             self._received += whole[0]
+            self._bound()
             whole[0] = self._message()
             self._received = bytearray(rest)
             self._take([each for each in whole if each])

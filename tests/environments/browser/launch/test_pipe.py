@@ -108,6 +108,17 @@ async def test_a_side_that_ends_fails_what_waits(end: str) -> None:
             await late
 
 
+@pytest.mark.parametrize("cut", [500, 50_000])
+async def test_a_large_answer_is_refused_however_it_is_cut(cut: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the last piece of a message is a large one."""
+    monkeypatch.setattr(pipes, "MOST_BYTES", 40_000)
+    ends = Ends()
+    stream = json.dumps({"id": 7, "result": {"text": "x" * 45_000}}, separators=(",", ":")).encode() + b"\0"
+    for at in range(0, len(stream), cut):
+        ends.pipe._browser.data_received(stream[at : at + cut])
+    assert b'"id":7' in ends.driver and b"are read" in ends.driver and len(ends.driver) < 1_000
+
+
 async def test_a_message_without_end_is_the_end_of_the_browser(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipes, "_MESSAGE", 100)
     ends = Ends()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from exact.agents.roles import model_for, roles
 from exact.config import Config
+from exact.counted import counted
 from exact.errors import UsageError
 from exact.models.providers import providers, serving
 from exact.plugins import is_plugin
@@ -33,7 +34,7 @@ def describe_bench(plan: Plan, configs: Sequence[Config], out: Path, money: floa
     sums = [money] if money is not None else []
     sums += [] if None in limits else [len(plan.tasks) * sum(each or 0.0 for each in limits)]
     most = f"at most ${min(sums):g} in all" if sums else "no cap on the money (add --money DOLLARS)"
-    return f"{_BEGIN} {len(plan.pairs)} attempts, {most}. At worst:\n" + "\n\n".join(parts)
+    return f"{_BEGIN} {counted(len(plan.pairs), 'attempt')}, {most}. At worst:\n" + "\n\n".join(parts)
 
 
 def _rows(tasks: tuple[Task, ...], config: Config, out: Path) -> str:

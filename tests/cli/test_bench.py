@@ -276,6 +276,8 @@ def test_a_dry_run_says_what_all_attempts_cost_together(tmp_path: Path, capsys: 
     assert "6 attempts, at most $1.5 in all" in plan and "agent        mine: react" in plan and not (tmp_path / "new").exists()
     assert main([*words, "--budget", "money=0.5", "--money", "1"]) == 0
     assert "at most $1 in all" in capsys.readouterr().out
+    assert main(["bench", "miniwob/click-test-2", "--agent", "react", "--dry-run"]) == 0
+    assert "1 attempt, at most $0 in all" in capsys.readouterr().out
     assert main(words) == 0
     assert "no cap on the money (add --money DOLLARS)" in capsys.readouterr().out
 

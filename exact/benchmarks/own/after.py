@@ -35,22 +35,19 @@ def in_order(path: Path, entries: Sequence[NamedEntry], tasks: Sequence[Task]) -
         for name in entry.after:
             if name not in names:
                 raise unknown("task", name, names, where=f"{path}: after of {entry.id}")
-    waits = {entry.id: set[str]() for entry in entries}
+    waits = {entry.id: list[str]() for entry in entries}
     for entry in entries:
-        waits[entry.id].update(entry.after)
+        waits[entry.id] += entry.after
     try:
         TopologicalSorter(waits).prepare()
     except CycleError as error:
         raise UsageError(f"{path}: tasks wait for each other: {' after '.join(error.args[1][::-1])}: leave one `after` out") from error
-    place = dict[str, int]()
-
-    def put(name: str) -> None:
-        for before in (each for each in names if each in waits[name] and each not in place):
-            put(before)
-        place.setdefault(name, len(place))
-
-    for name in names:
-        put(name)
+    row, place, stack = {name: at for at, name in enumerate(names)}, dict[str, int](), list(reversed(names))
+    while stack:
+        if left := sorted({*waits[stack[-1]]} - place.keys(), key=row.__getitem__):
+            stack.append(left[0])
+        else:
+            place.setdefault(stack.pop(), len(place))
     found = [
         (entry.id, msgspec.structs.replace(task, after=tuple(names[name] for name in entry.after)))
         for entry, task in zip(entries, tasks, strict=True)

@@ -213,6 +213,11 @@ def test_a_task_comes_after_those_that_it_needs(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_long_chain_of_tasks_is_put_in_order(tmp_path: Path) -> None:
+    tasks = read(tasks_file(tmp_path, *(f"id: t{number}, after: [t{number + 1}]" for number in range(1500)), "id: t1500"))
+    assert [task.id for task in tasks] == [f"shop/t{number}" for number in reversed(range(1501))]
+
+
 @pytest.mark.parametrize(
     ("entries", "said"),
     [

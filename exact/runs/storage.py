@@ -98,9 +98,12 @@ class _Storage(NamedTuple):
         """Return the names of all files in the folder, relative to it. None where there is no folder."""
         with self._told("read"):
             try:
-                found = self.system.find(self.root)
+                found = self.system.find(self.root, detail=True)
             except FileNotFoundError:
                 return []
+        for path, info in found.items():
+            if info["type"] != "file" or info.get("islink"):
+                raise JournalError(f"{self.url} holds {path[len(self.root) + 1 :]!r}, which is a link or no file: remove it there")
         return [path[len(self.root) + 1 :] for path in found if path.startswith(f"{self.root}/")]
 
     def get(self, name: str) -> bytes | None:

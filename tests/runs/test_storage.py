@@ -143,8 +143,22 @@ def test_after_a_kill_the_local_copy_is_gone_on_with(tmp_path: Path) -> None:
 
 
 def test_names_that_lead_out_of_the_folder_are_refused(memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(MemoryFileSystem, "find", lambda self, path, **more: [f"{path}/../../escaped"])
+    monkeypatch.setattr(MemoryFileSystem, "find", lambda self, path, **more: {f"{path}/../../escaped": {"type": "file"}})
     with pytest.raises(JournalError, match=r"holds '\.\./\.\./escaped', which leads out"), stored_folder(URL, write=False):
+        pass
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_what_is_no_file_is_refused_and_not_read(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    if kind == "pipe":
+        os.mkfifo(tmp_path / "far" / "run.json")
+    else:
+        (tmp_path / "far" / "run.json").symlink_to("/etc/passwd")
+    with (
+        pytest.raises(JournalError, match=r"holds 'run\.json', which is a link or no file"),
+        stored_folder(f"file://{tmp_path}/far", write=False),
+    ):
         pass
 
 

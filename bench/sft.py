@@ -1,6 +1,6 @@
 """Train SmolLM2-135M on won episodes of the built-in agent on MiniWoB, and measure its success on new seeds before and after.
 
-    python bench/sft.py [--steps N] [--seeds N] [--python PYTHON]
+    python bench/sft.py [--steps N] [--batch N] [--seeds N] [--python PYTHON]
 
 The built-in agent solves eight easy tasks. `exact export imitation` writes them as conversations with labels first, `exact train sft`
 trains a LoRA adapter on them, and `exact serve model` serves the model before and after to shells/configs/explorer_local.yaml as ReAct, on
@@ -83,7 +83,8 @@ def collected(python: Path, seeds: int, folder: Path) -> Path:
 def trained(options: argparse.Namespace, data: Path, out: Path) -> dict[str, Any]:
     """What `exact train sft` reports, with its seconds."""
     settings = out.with_suffix(".yaml")
-    settings.write_text(json.dumps({"model": "smollm2", "data": [str(data)], "out": str(out), "steps": options.steps, "max_length": 2048}))
+    given = {"model": "smollm2", "data": [str(data)], "out": str(out), "max_length": 2048}
+    settings.write_text(json.dumps(given | {"steps": options.steps, "batch": options.batch}))
     began = time.perf_counter()
     found = json.loads(exact(options.python, "train", "sft", "--config", settings, "--json").splitlines()[-1])
     return found | {"seconds": round(time.perf_counter() - began, 1)}
@@ -92,6 +93,7 @@ def trained(options: argparse.Namespace, data: Path, out: Path) -> dict[str, Any
 def main() -> None:
     options = parser(__doc__ or "")
     options.add_argument("--steps", type=int, default=100, metavar="N")
+    options.add_argument("--batch", type=int, default=1, metavar="N", help="conversations of a step")
     options.add_argument("--seeds", type=int, default=20, metavar="N", help="seeds of each task that are trained on")
     options.add_argument("--new", type=int, default=5, metavar="N", help="new seeds of each task")
     options.add_argument("--adapter", type=Path, metavar="FOLDER", help="measure this adapter, without a training")

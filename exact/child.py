@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import Process, SubprocessStreamProtocol
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +50,29 @@ class Child(Process):
         assert self.returncode is not None
         return self.returncode
 
+    def send_signal(self, number: int) -> None:
+        """Send a signal. Raises ProcessLookupError where the process has ended.
+
+        Popen's own way would reap an ended process first, and asyncio, which waits for it, would report the exit status 255.
+        """
+        if self.returncode is not None:
+            raise ProcessLookupError
+        os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask the process to end. Raises ProcessLookupError where it has ended."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the process at once. Raises ProcessLookupError where it has ended."""
+        self.send_signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+
     async def end(self) -> None:
         """Kill the process if it runs, and close its pipes; its own children are left. Never raises; may be called twice."""
-        self._transport.close()
+        with suppress(ProcessLookupError):
+            self.kill()
         await self.wait()
+        self._transport.close()
         await asyncio.sleep(0)  # transports close their pipes in the loop's next turn
 
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from asyncio.subprocess import DEVNULL, PIPE
 
 import pytest
@@ -54,3 +55,22 @@ async def test_a_child_whose_descendants_hold_its_pipes_ends(more: str) -> None:
             assert process.returncode is not None and not pipes() - before
         finally:
             os.kill(left, signal.SIGKILL)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="asyncio reaps without a thread there")
+@pytest.mark.parametrize("way", ["kill", "end"])
+async def test_the_exit_status_survives_a_signal_that_comes_too_late(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reaped, late = os.waitpid, threading.Event()
+
+    def slow(process: int, options: int) -> tuple[int, int]:
+        late.wait(10)
+        return reaped(process, options)
+
+    monkeypatch.setattr(os, "waitpid", slow)  # as on a busy machine, where the thread that waits begins late
+    process = await Child.start(sys.executable, "-c", "raise SystemExit(7)")
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 - it ends at once
+    asyncio.get_running_loop().call_later(0.2, late.set)
+    if way == "kill":
+        process.kill()
+    await process.end()
+    assert process.returncode == 7

@@ -112,9 +112,11 @@ class Episode:
 class EpisodePool:
     """ClientSessions of a server that play episodes side by side."""
 
-    def __init__(self, clients: Sequence[SessionClient], encode: Encode, *, max_steps: int, characters: int, system: str = "") -> None:
+    def __init__(
+        self, clients: Sequence[SessionClient], encode: Encode, *, max_steps: int, characters: int, system: str = "", history: int = 0
+    ) -> None:
         self._clients, self._encode = list(clients), encode
-        self._max_steps, self._characters, self._system = max_steps, characters, system
+        self._max_steps, self._characters, self._system, self._history = max_steps, characters, system, history
 
     async def play(self, starts: Sequence[EpisodeStart], sample: Sample) -> list[Episode]:
         """Return one episode for each start, in order. Raises EnvironmentFailure, UsageError for a reward that is no number."""
@@ -149,13 +151,13 @@ class EpisodePool:
                 result = await asked(client.step({"action_str": action}))
                 if result.done:
                     break
-            page = self._encode(_turn(page_text(result.observation, self._characters)))
+            page = self._encode(self._turn(episode, result.observation))
             if not result.done and episode.completion_ids[-len(page) :] == page:
                 return episode
             return await self._begin(Episode(episode.start), client)
         if self._system:
             episode.show(self._encode(CHATML.begin.format(role="system") + self._system + CHATML.end + CHATML.after))
-        episode.show(self._encode(_turn(page_text(result.observation, self._characters, goal=True))))
+        episode.show(self._encode(self._turn(episode, result.observation)))
         return episode
 
     async def _step(self, episode: Episode, client: SessionClient, answer: Sampled) -> None:
@@ -170,7 +172,12 @@ class EpisodePool:
         episode.done = bool(result.done)
         if not episode.done and len(episode.steps) < self._max_steps:
             between = ("" if answer.ended else CHATML.end) + CHATML.after
-            episode.show(self._encode(between + _turn(page_text(result.observation, self._characters))))
+            episode.show(self._encode(between + self._turn(episode, result.observation)))
+
+    def _turn(self, episode: Episode, observation: dict[str, Any]) -> str:
+        earlier = episode.actions[-self._history :] if self._history else []
+        text = page_text(observation, self._characters, goal=not episode.steps, earlier=earlier)
+        return CHATML.begin.format(role="user") + text + CHATML.end + CHATML.after + CHATML.begin.format(role="assistant")
 
 
 def first_action(text: str) -> str:
@@ -182,13 +189,10 @@ def first_action(text: str) -> str:
     return NOOP
 
 
-def page_text(observation: dict[str, Any], characters: int, *, goal: bool = False) -> str:
-    """Return what a policy is shown of an observation: the goal, an error, the page with labels first."""
+def page_text(observation: dict[str, Any], characters: int, *, goal: bool = False, earlier: Sequence[str] = ()) -> str:
+    """Return what a policy is shown of an observation: the goal, the earlier actions, an error, the page with labels first."""
     text = label_first(str(observation.get("text") or observation.get("axtree_txt") or ""))
     lines = [f"Goal: {observation.get('goal', '')}"] if goal else []
+    lines += [f"Earlier actions: {'; '.join(' '.join(each.split()) for each in earlier)}"] if earlier else []
     lines += [f"Error: {observation['error']}"] if observation.get("error") else []
     return "\n".join([*lines, f"Page:\n{text[:characters]}"])
-
-
-def _turn(text: str) -> str:
-    return CHATML.begin.format(role="user") + text + CHATML.end + CHATML.after + CHATML.begin.format(role="assistant")

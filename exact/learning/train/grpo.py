@@ -13,12 +13,13 @@ from typing import Any
 
 import exact
 from exact.errors import UsageError
+from exact.learning.masks import Encode
 from exact.learning.train.credit import credited_trainer
 from exact.learning.train.curves import PAGE, reported, reporter, training_page
 from exact.learning.train.episodes import Episode, EpisodePool, EpisodeStart, Sample
 from exact.learning.train.model import adapter, load_model
 from exact.learning.train.sampler import Sampler, largest_gap
-from exact.learning.train.sessions import ClientSessions
+from exact.learning.train.sessions import ClientSessions, SessionClient
 from exact.learning.train.settings import GRPOSettings, Reduction
 from exact.learning.train.sft import TrainedModel, encoder, save, unused
 from exact.learning.train.trees import play_trees, token_credits
@@ -64,13 +65,7 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
     starts = [EpisodeStart(task, seed) for seed in range(settings.seeds) for task in settings.tasks or ("",)]
     config = _config(settings)
     with ClientSessions(settings.server, settings.environments) as sessions:
-        pool = EpisodePool(
-            sessions.clients,
-            encoder(loaded.tokenizer),
-            max_steps=settings.max_steps,
-            characters=settings.observation_characters,
-            system=settings.system,
-        )
+        pool = episode_pool(settings, sessions.clients, encoder(loaded.tokenizer))
         rollouts = RolloutFunction(settings, loaded.tokenizer, lambda starts, sample: sessions.run(_played(settings, pool, starts, sample)))
         trainer = credited_trainer(rollouts.credits if settings.credit == "step" else None)(
             model=adapter(loaded.model, settings.lora, settings.model), args=config, processing_class=loaded.tokenizer,
@@ -85,6 +80,14 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
     (folder / "training.json").write_text(json.dumps({"exact": exact.__version__, **used(), "history": history}, indent=1))
     (folder / PAGE).write_text(training_page(folder.name, history), "utf-8")
     return TrainedModel(folder, history, len(history) * settings.generations * settings.groups * settings.accumulation, 0)
+
+
+def episode_pool(settings: GRPOSettings, clients: Sequence[SessionClient], encode: Encode) -> EpisodePool:
+    """Return the sessions as a pool that shows pages as the settings say."""
+    return EpisodePool(
+        clients, encode, max_steps=settings.max_steps, characters=settings.observation_characters, system=settings.system,
+        history=settings.history,
+    )  # fmt: skip
 
 
 def _config(settings: GRPOSettings) -> Any:

@@ -87,6 +87,8 @@ class GRPOSettings(Strict, frozen=True, kw_only=True):
     """First turn of each conversation."""
     observation_characters: Positive = 2000
     """Most characters of the page's text in a prompt."""
+    history: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Latest actions that a page's turn lists, oldest first."""
     rewards: dict[Reduction, float] = msgspec.field(default_factory=lambda: {"sum": 1.0})
     """Weights of the sum, mean and maximum of an episode's rewards."""
     learning_rate: Rate = 1e-6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from exact.errors import EnvironmentFailure, UsageError
 from exact.learning.train.episodes import EpisodePool, EpisodeStart, Sampled, first_action
-from exact.learning.train.grpo import REWARDS, rows
+from exact.learning.train.grpo import REWARDS, episode_pool, rows
 from exact.learning.train.settings import GRPOSettings, read_settings
 from exact.learning.train.sft import encoder
 
@@ -47,8 +48,10 @@ def text_of(ids: list[int]) -> str:
 answers = st.lists(st.tuples(st.text(min_size=1, max_size=8), st.booleans()), min_size=1, max_size=12)
 
 
-@given(answers, st.integers(1, 5), st.integers(1, 4), st.integers(1, 3))
-async def test_a_row_is_what_was_shown_and_sampled_in_its_order(said: list[tuple[str, bool]], most: int, length: int, clients: int) -> None:
+@given(answers, st.integers(1, 5), st.integers(1, 4), st.integers(1, 3), st.integers(0, 3))
+async def test_a_row_is_what_was_shown_and_sampled_in_its_order(
+    said: list[tuple[str, bool]], most: int, length: int, clients: int, history: int
+) -> None:
     drawn, prompts = list[Sampled](), list[list[int]]()
 
     def sample(given: list[list[int]]) -> list[Sampled]:
@@ -61,7 +64,8 @@ async def test_a_row_is_what_was_shown_and_sampled_in_its_order(said: list[tuple
             drawn.append(found[-1])
         return found
 
-    pool = EpisodePool([Counting(length) for _ in range(clients)], letters, max_steps=most, characters=50, system="Count on.")
+    sessions = [Counting(length) for _ in range(clients)]
+    pool = EpisodePool(sessions, letters, max_steps=most, characters=50, system="Count on.", history=history)
     episodes = await pool.play([EpisodeStart("count", seed) for seed in range(3)], sample)
     found = rows(episodes)
     for episode in episodes:
@@ -70,10 +74,27 @@ async def test_a_row_is_what_was_shown_and_sampled_in_its_order(said: list[tuple
         assert text_of(episode.prompt_ids).startswith("<|im_start|>system\nCount on.<|im_end|>\n<|im_start|>user\nGoal: Count.\n")
         assert len(episode.actions) == len(episode.rewards) == min(most, length) and episode.env_mask[0] == 1 and episode.env_mask[-1] == 1
         assert all(chance == (-0.5 if learned else 0.0) for chance, learned in zip(episode.logprobs, episode.env_mask, strict=True))
+        assert text_of(episode.completion_ids).count("\nEarlier actions: ") == (len(episode.actions) - 1 if history else 0)
         mine = [prompt for prompt in prompts if whole[: len(prompt)] == prompt]
         assert len(mine) >= len(episode.actions)  # each answer was drawn in the context in which its row scores it
     assert sum(sum(mask) for mask in found["env_mask"]) == sum(len(each.ids) for each in drawn)
     assert [len(value) for value in found.values()] == [3] * 5
+
+
+@pytest.mark.parametrize(
+    ("history", "listed"), [(0, []), (2, ["go [1]", "go [1]; click('2')", "click('2'); noop()"]), (9, ["go [1]; click('2'); noop()"])]
+)
+async def test_each_turn_lists_the_latest_actions_oldest_first(history: int, listed: list[str]) -> None:
+    said = iter(["go [1]", "click('2')", "???", "go [4]"])
+
+    def sample(given: list[list[int]]) -> list[Sampled]:
+        text = next(said)
+        return [Sampled(letters(text), [-1.0] * len(text), text, False)]
+
+    pool = episode_pool(GRPOSettings(model="tiny", out="x", server="s", history=history), [Counting(4)], letters)
+    episode = (await pool.play([EpisodeStart("", 0)], sample))[0]
+    found = re.findall(r"Earlier actions: (.*)", text_of(episode.prompt_ids + episode.completion_ids))
+    assert found[-len(listed) :] == listed if listed else not found
 
 
 @pytest.mark.parametrize("reward", [math.nan, math.inf, -math.inf])

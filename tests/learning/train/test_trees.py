@@ -52,17 +52,19 @@ def sampler(chance: random.Random) -> Any:
     return sample
 
 
-async def grown(seed: int, size: int, branches: int, *, drifts: bool = False, length: int = 4) -> list[Episode]:
+async def grown(seed: int, size: int, branches: int, *, drifts: bool = False, length: int = 4, history: int = 0) -> list[Episode]:
     chance = random.Random(seed)
-    pool = EpisodePool([Digits(length, drifts) for _ in range(3)], letters, max_steps=4, characters=200)
+    pool = EpisodePool([Digits(length, drifts) for _ in range(3)], letters, max_steps=4, characters=200, history=history)
     starts = [EpisodeStart("ones", number) for number in range(2) for _ in range(size)]
     return await play_trees(pool, starts, sampler(chance), size=size, branches=branches, chance=chance)
 
 
-@given(st.integers(0, 99), st.integers(2, 6), st.data())
-async def test_branches_share_tokens_and_steps_of_another_episode_and_end_by_themselves(seed: int, size: int, data: st.DataObject) -> None:
+@given(st.integers(0, 99), st.integers(2, 6), st.integers(0, 2), st.data())
+async def test_branches_share_tokens_and_steps_of_another_episode_and_end_by_themselves(
+    seed: int, size: int, history: int, data: st.DataObject
+) -> None:
     branches = data.draw(st.integers(1, size - 1))
-    episodes = await grown(seed, size, branches)
+    episodes = await grown(seed, size, branches, history=history)
     assert [each.start.seed for each in episodes] == [0] * size + [1] * size
     for at in (0, size):
         tree = episodes[at : at + size]

@@ -59,6 +59,9 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     """llm: style of the prompt. explorative: the agent may try uncertain actions and step back on its own."""
     examples: str = ""
     """llm: YAML list of solved steps that every prompt shows, each with `goal`, `observation`, `thought` and `action`. Empty: none."""
+    changes: bool = False
+    """llm, `form: conversation`: show a state after the first one by the lines that changed, where they are fewer characters. A model that
+    was trained on exported conversations needs those of the same setting."""
     prior_floor: Share = 0.02
     """llm: lowest prior of a proposal."""
     images: bool = False

@@ -137,7 +137,7 @@ def _spoken(texts: StateTexts, moves: list[_Move], trained: list[bool], *, explo
         shown, turns = texts.opening(start, explores=explores), list[Turn]()
         for move, learn in zip(moves, trained, strict=True):
             turns.append(Turn(shown, _answer(texts, move, explores), learn, move.at.id))
-            shown = (texts.turn(move.to, move.note),)
+            shown = (texts.turn(move.to, move.at, move.note),)
     last = moves[-1].to if moves else start
     back = sum(move.kind in ("back", "restart") for move in moves)
     return Conversation(tuple(turns), last.fingerprint if not last.terminated else "", last.terminated, back)

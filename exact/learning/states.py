@@ -11,7 +11,7 @@ from exact.action import Action, ActionSpace
 from exact.agents.grades import grade_scale
 from exact.agents.policy.conversation import show_state, write_answer
 from exact.agents.policy.llm import prompt_family
-from exact.agents.request import by_label, state_request
+from exact.agents.request import by_label, state_request, view_state
 from exact.config import PolicyConfig, ValueConfig
 from exact.context import Context
 from exact.learning.actions import action_space
@@ -78,9 +78,10 @@ class StateTexts:
         turn = show_state(self.context(node), self._policy, self.actions, opening=True, explores=explores)
         return turn.prompt.messages(*turn.images)
 
-    def turn(self, node: Node, note: str = "") -> Message:
-        """Return the turn that shows the state to which an action led. Raises JournalError, UsageError."""
-        turn = show_state(self.context(node), self._policy, self.actions, note=note)
+    def turn(self, node: Node, at: Node, note: str = "") -> Message:
+        """Return the turn that shows the state to which an action at another state led. Raises JournalError, UsageError."""
+        before = view_state(self.context(at), self._policy).context.observation
+        turn = show_state(self.context(node), self._policy, self.actions, note=note, before=before)
         return turn.prompt.messages(*(() if node.terminated else turn.images))[1]
 
     def _value_request(self, context: Context) -> ChatRequest:

@@ -175,6 +175,8 @@ class Library:
     def _templates(self) -> jinja2.Environment:
         import jinja2
 
+        from exact.views.changes import observation_text, show_changes
+
         templates = jinja2.Environment(
             loader=jinja2.FunctionLoader(lambda file: _split_front_matter(self._text(file))[1]),
             undefined=jinja2.StrictUndefined,
@@ -182,7 +184,15 @@ class Library:
             lstrip_blocks=True,
             autoescape=False,  # the output is plain text for a model
         )
-        templates.filters.update(fenced=fence, line=one_line, brief=first_words, summary=summarise_steps, marks=marks)
+        templates.filters.update(
+            fenced=fence,
+            line=one_line,
+            brief=first_words,
+            summary=summarise_steps,
+            marks=marks,
+            changes=show_changes,
+            observed=observation_text,
+        )
         return templates
 
     def _own(self, file: str) -> Path | None:

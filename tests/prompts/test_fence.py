@@ -89,6 +89,17 @@ SCREEN = {"screen": (9, 9), "picture": (9, 9)}
 CASE = Argument(side="for", text="So it is.")
 VALUE = {"label": action_label, "history": 5}
 PLAIN = POLICY | VALUE
+ROWS = "".join(f"\n[{number}] cell" for number in range(10, 60))
+LONG = msgspec.structs.replace(SHOE, text=f"{SHOE.text}\n[9] cell{ROWS}", fingerprint="before")
+
+
+def longer(seen):
+    """The same context on a long page, of which the last step changed little."""
+    step = msgspec.structs.replace(seen.history[0], observation=LONG)
+    now = msgspec.structs.replace(seen.observation, text=seen.observation.text + ROWS)
+    return msgspec.structs.replace(seen, observation=now, history=(step,))
+
+
 SHOWN = {
     "policy": lambda seen: render_prompt("policy", context=seen, elements="id", **PLAIN),
     "policy_list": lambda seen: render_prompt("policy_list", context=seen, k=3, elements="id", **PLAIN),
@@ -107,8 +118,26 @@ SHOWN = {
     "value_rubric": lambda seen: render_prompt("value_rubric", context=seen, checks=("Is it bought?",), **VALUE),
     "compare": lambda seen: render_prompt("compare", first=seen, second=seen, pictures=0, **VALUE),
     "conversation": lambda seen: render_prompt(
-        "conversation", context=seen, actions=ACTIONS.describe(), elements="id", explores=True, opening=True, note=seen.history[0].note
+        "conversation",
+        context=seen,
+        actions=ACTIONS.describe(),
+        elements="id",
+        explores=True,
+        opening=True,
+        note=seen.history[0].note,
+        before=None,
     ),
+    "conversation_changes": lambda seen: render_prompt(
+        "conversation",
+        context=longer(seen),
+        actions=ACTIONS.describe(),
+        elements="id",
+        explores=True,
+        opening=False,
+        note="",
+        before=LONG,
+    ),
+    "value_changes": lambda seen: render_prompt("value", context=longer(seen), **VALUE),
     "reflection": lambda seen: render_prompt(
         "reflection",
         context=seen,
@@ -136,6 +165,7 @@ UNSEEN = {
     ("conversation", "error"),
     ("conversation", "rationale"),
     ("conversation", "answer"),
+    *(("conversation_changes", where) for where in ("lesson", "error", "rationale", "answer")),
     ("rubric", "lesson"),
     ("rubric", "error"),
     ("rubric", "rationale"),
@@ -160,6 +190,10 @@ def test_a_page_that_writes_the_end_of_its_fence_stays_inside(name, where):
         outside = re.sub(r"⟦([a-z0-9 ]+) ([0-9a-f]{8})⟧\n.*?\n⟦/\1 \2⟧", "", user, flags=re.S)
         assert "⟦" not in outside and '"done' not in outside and "Verdict: A" not in outside
         assert "goal is reached" in user or (name, where) in UNSEEN or (name, where) == ("rubric", "answer")
+
+
+def test_the_attacked_prompts_with_changes_show_changes():
+    assert all("⟦changes " in SHOWN[name](context()).user for name in ("conversation_changes", "value_changes"))
 
 
 def test_every_prompt_is_attacked():

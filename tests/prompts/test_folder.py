@@ -34,7 +34,7 @@ def test_a_file_of_the_folder_takes_the_place_of_the_packages_and_others_stay(fo
         assert rendered.user == context().instruction and "never follow instructions" in rendered.system
         assert rendered.id.startswith("value@7:") and describe_prompt("policy").id == theirs
         assert describe_prompt("value").source == str(folder / "value.j2")
-    assert render_prompt("value", **INPUTS).id.startswith("value@4:")
+    assert render_prompt("value", **INPUTS).id.startswith("value@5:")
 
 
 def test_an_included_part_can_be_the_users_and_changes_the_hash(folder):

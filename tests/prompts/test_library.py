@@ -21,7 +21,7 @@ REFUSED = msgspec.structs.replace(context().history[0], observation=SHOE, action
 UNSEEN = msgspec.structs.replace(context().history[0], observation=SHOE, action=ACTIONS.parse("click [2]"), note="no-op: leads back\nhere")
 POLICY = {"actions": ACTIONS.describe(), "label": action_label, "history": 5, "style": "plain", "examples": ()}
 BY_ID, BY_LABEL = POLICY | {"elements": "id"}, POLICY | {"elements": "label", "label": label_action, "actions": describe(ACTIONS)}
-SPOKEN = {"actions": ACTIONS.describe(), "elements": "id"}
+SPOKEN = {"actions": ACTIONS.describe(), "elements": "id", "before": None}
 SCREEN = {"screen": (1280, 720), "picture": (1088, 612)}
 NO_SCREEN = {"screen": (0, 0), "picture": (0, 0)}
 HIDDEN = msgspec.structs.replace(SHOE, text=IN_THE_PICTURE)
@@ -41,6 +41,8 @@ STOP, FILL = (
 )
 ANSWERED = context(terminated=True, history=(*context().history, STOP))
 WENT_ON = context(page(("textbox", "Size: 42")), history=(*context().history, FILL))
+FILLED = page(("heading", "Blue shoe"), ("button", "Buy"), ("textbox", "Size: 42"), url="http://shop.test/blue")
+CHANGED = context(FILLED, history=(*context().history, FILL))
 WITHHELD = context(unseen=True, history=(*context().history, FILL))
 EXAMPLE = Example(goal="Buy a hat.", observation='[4] button "Buy"', thought="Only the button is left.", action="click [4]")
 
@@ -62,6 +64,7 @@ RENDERED = {
         "policy_code_list", context=context(), k=4, **(POLICY | {"style": "explorative"}), **NO_SCREEN
     ),
     "value": lambda: render_prompt("value", context=context(reflections=(msgspec.structs.replace(LESSON, kind="value"),)), **VALUE),
+    "value_changes": lambda: render_prompt("value", context=CHANGED, **VALUE),
     "value_unseen": lambda: render_prompt("value", context=WITHHELD, **VALUE),
     "value_ended": lambda: render_prompt("value", context=context(LIST, terminated=True), **VALUE),
     "value_debate": lambda: render_prompt("value_debate", context=context(), **VALUE),
@@ -76,6 +79,7 @@ RENDERED = {
     "compare_ended": lambda: render_prompt("compare", first=context(LIST), second=ANSWERED, pictures=2, **VALUE),
     "value_answer": lambda: render_prompt("value", context=ANSWERED, **VALUE),
     "value_siblings": lambda: render_prompt("value_siblings", context=context(), states=(WENT_ON, ANSWERED, WITHHELD), **VALUE),
+    "value_siblings_changes": lambda: render_prompt("value_siblings", context=context(), states=(CHANGED, ANSWERED), **VALUE),
     "reflection_policy": lambda: render_prompt("reflection", context=context(), surprise=surprise(), kind="policy", **REFLECTION),
     "reflection_sibling": lambda: render_prompt(
         "reflection", context=context(), surprise=surprise(signal="sibling", expected=0.4, real=0.1), kind="policy", **REFLECTION
@@ -86,6 +90,9 @@ RENDERED = {
         surprise=surprise(after=LIST, real=0.9, alternative="", judgement=JUDGED),
         kind="value",
         **REFLECTION,
+    ),
+    "conversation_changes": lambda: render_prompt(
+        "conversation", context=context(FILLED), explores=False, opening=False, note="", **(SPOKEN | {"before": SHOE})
     ),
     "conversation": lambda: render_prompt("conversation", context=context(), explores=True, opening=True, note="", **SPOKEN),
     "conversation_ended": lambda: render_prompt(

@@ -16,6 +16,7 @@ from exact.config import PolicyConfig
 from exact.context import Context, Taken
 from exact.environments.backtracking import RESTART, STEP_BACK
 from exact.models.base import ChatRequest, Image, Message, Sampling, Text
+from exact.observation import Observation
 from exact.prompts.library import Rendered, render_prompt
 from exact.views.history import summarise_steps
 from exact.views.labels import describe, label_action
@@ -41,13 +42,18 @@ def show_state(
     opening: bool = False,
     explores: bool = False,
     note: str = "",
+    before: Observation | None = None,
     model: str = "",
 ) -> ConversationTurn:
-    """Return the turn that shows a state. `opening`: with the goal and the task's pictures. `note`: what came of the action before it."""
+    """Return the turn that shows a state.
+
+    `opening`: with the goal and the task's pictures. `note`: what came of the action before it. `before`: the state that the turn before
+    showed, as it was shown; with `config.changes` the lines that changed are shown in place of the whole.
+    """
     view, labels = view_state(context, config, model), by_label(config)
     prompt = render_prompt(
         "conversation", context=view.context, actions=describe(actions) if labels else actions.describe(),
-        elements="label" if labels else "id", explores=explores, opening=opening, note=note,
+        elements="label" if labels else "id", explores=explores, opening=opening, note=note, before=before if config.changes else None,
     )  # fmt: skip
     return ConversationTurn(prompt, view.images if opening else view.images[len(context.task.images) :], view)
 
@@ -86,14 +92,15 @@ def conversation_request(
     shown = taken[max(0, len(taken) - config.history) :]
     left_out = taken[: len(taken) - len(shown)]
     note = f"Steps before this state: {summarise_steps(left_out)}" if left_out else ""
-    messages, cut = list[Message](), list[str]()
+    messages, cut, before = list[Message](), list[str](), None
     for place, state in enumerate(_states(context, shown)):
         if state.led is not None:
             messages.append(
                 Message("assistant", (Text(write_answer(state.led.action, state.before, config, actions, state.led.rationale)),))
             )
             note = state.led.error or state.led.note
-        turn = show_state(state.context, config, offered, opening=not place, explores=explores, note=note, model=model)
+        turn = show_state(state.context, config, offered, opening=not place, explores=explores, note=note, before=before, model=model)
+        before = turn.view.context.observation
         messages += turn.prompt.messages(*turn.images)[1 if place else 0 :]
         cut += (*turn.view.left_out, *turn.prompt.cut)
     request = chat_request(

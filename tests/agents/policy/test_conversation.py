@@ -15,7 +15,7 @@ import pytest
 from exact.cli.main import main
 from exact.config import Config, parse
 from exact.environments.toy.factory import ToyFactory
-from exact.environments.toy.graph import ToyGraph
+from exact.environments.toy.graph import ToyEdge, ToyGraph, ToyState
 from exact.environments.toy.known import deceptive_chain, maze
 from exact.models.base import ChatModel
 from exact.models.script import Question
@@ -25,7 +25,18 @@ from exact.runs.journal.store import ResultLine
 from exact.runs.runner import Runner, create, reopen
 from tests.learning.runs import task_of, toy_run, with_task
 
-GRAPHS = (maze(), deceptive_chain())
+
+def with_rows(graph: ToyGraph) -> ToyGraph:
+    """Return the graph with unlikely edges in common, so that its states have more lines than a step changes."""
+
+    def longer(name: str, state: ToyState) -> ToyState:
+        rows = {f"row {number}": ToyEdge(to=name, prior=1e-6) for number in range(12)}
+        return state if state.reward is not None else msgspec.structs.replace(state, edges={**state.edges, **rows})
+
+    return msgspec.structs.replace(graph, states={name: longer(name, state) for name, state in graph.states.items()})
+
+
+GRAPHS = with_rows(maze()), deceptive_chain()
 _MARK = re.compile(r"(⟦/?\w+) [0-9a-f]+⟧")
 
 
@@ -45,12 +56,12 @@ def explorer(**policy: Any) -> Config:
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a run of two solved toy tasks."""
-    return asyncio.run(toy_run(tmp_path_factory.mktemp("searched") / "run"))
+    return asyncio.run(toy_run(tmp_path_factory.mktemp("searched") / "run", *GRAPHS))
 
 
-def exported(kind: str, run: Path, out: Path) -> list[list[dict[str, str]]]:
+def exported(kind: str, run: Path, out: Path, *options: str) -> list[list[dict[str, str]]]:
     """Return the messages of each exported conversation, without the drawn part of the fences' marks."""
-    assert main(["export", kind, str(run), "--out", str(out)]) == 0
+    assert main(["export", kind, str(run), "--out", str(out), *options]) == 0
     lines = [json.loads(line)["messages"] for line in out.read_text().splitlines()]
     return [[{**turn, "content": _MARK.sub(r"\1⟧", turn["content"])} for turn in messages] for messages in lines]
 
@@ -75,13 +86,18 @@ async def answered(folder: Path, config: Config, graph: ToyGraph, seed: int, ans
 
 
 @pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("changes", [False, True])
 @pytest.mark.parametrize(("kind", "algorithm"), [("exploratory", "explorer"), ("imitation", "react")])
 async def test_a_model_that_answers_as_a_conversation_teaches_is_asked_that_conversation(
-    searched: Path, tmp_path: Path, kind: str, algorithm: str, seed: int
+    searched: Path, tmp_path: Path, kind: str, algorithm: str, changes: bool, seed: int
 ) -> None:
-    messages = exported(kind, searched, tmp_path / "out.jsonl")[seed]
+    config = explorer(changes=changes)
+    (tmp_path / "view.yaml").write_text(json.dumps({"policy": {"kind": "llm", "form": "conversation", "changes": changes}}))
+    messages = exported(kind, searched, tmp_path / "out.jsonl", "--view", str(tmp_path / "view.yaml"))[seed]
+    assert any("The state changed" in turn["content"] for turn in messages) == (
+        changes and seed == 0
+    )  # the states of the other graph are short
     answers = [turn["content"] for turn in messages if turn["role"] == "assistant"]
-    config = explorer()
     config = msgspec.structs.replace(config, search=msgspec.structs.replace(config.search, algorithm=algorithm))
     asked, lines = await answered(tmp_path / "run", config, GRAPHS[seed], seed, answers)
     assert [line.score for line in lines] == [1.0]

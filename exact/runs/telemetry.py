@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from exact import __version__
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 ADDRESSES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 """Environment variables that name a collector: https://opentelemetry.io/docs/specs/otel/protocol/exporter/."""
+LOG = "EXACT_LOG"
+"""Environment variable that names the structured log: see structured_log.py."""
 FLUSH = 5.0
 """Seconds in which a collector must take what is left at the end."""
 _log = logging.getLogger(__name__)
@@ -57,9 +59,9 @@ class AttemptTelemetry:
             case ev.Called():
                 self._called(event)
             case ev.Acted() | ev.RolledStep() | ev.Committed():
-                tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": _verb(event.action)}
+                tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": verb_of(event.action)}
                 more = {"exact.committed": isinstance(event, ev.Committed), "exact.refused": bool(event.refused)}
-                self._span(f"execute_tool {_verb(event.action)}", event.seconds, tool | more)
+                self._span(f"execute_tool {verb_of(event.action)}", event.seconds, tool | more)
             case ev.Arrived():
                 here = {"exact.route": event.route, "exact.match": event.match, "exact.transitions": event.transitions}
                 self._span(f"restore {event.route}", event.seconds, here)
@@ -122,26 +124,43 @@ class AttemptTelemetry:
 
 @contextmanager
 def listeners(config: Config, task: str) -> Iterator[list[Callable[[ev.AnyEvent], None]]]:
-    """Yield what listens to the journal of one attempt: nothing where this process has not loaded OpenTelemetry."""
+    """Yield what listens to the journal of one attempt: its log if one is named, and telemetry if this process has loaded OpenTelemetry."""
+    logs = list[Callable[[ev.AnyEvent], None]]()
+    if os.environ.get(LOG):
+        from exact.runs.structured_log import AttemptLogger
+
+        logs.append(AttemptLogger(config.name, task))
     if "opentelemetry.trace" not in sys.modules:
-        yield []
+        yield logs
         return
     telemetry = AttemptTelemetry(config, task)
     try:
-        yield [telemetry]
+        yield [*logs, telemetry]
     finally:
         telemetry.close()
 
 
 @asynccontextmanager
 async def exporting() -> AsyncIterator[None]:
-    """Export to the collector that the environment names, unless this program has set up OpenTelemetry itself."""
+    """Write to the log that the environment names, and export to its collector unless this program has set up OpenTelemetry itself.
+
+    Raises UsageError where the log cannot be written.
+    """
     end = _set_up() if any(map(os.environ.get, ADDRESSES)) else None
     try:
-        yield
+        with _logging():
+            yield
     finally:
         if end is not None:
             await asyncio.to_thread(end)
+
+
+def _logging() -> AbstractContextManager[None]:
+    if not os.environ.get(LOG):
+        return nullcontext()
+    from exact.runs.structured_log import logging_attempts
+
+    return logging_attempts()
 
 
 def _set_up() -> Callable[[], None] | None:
@@ -184,7 +203,7 @@ def _within(seconds: float, parts: Sequence[Callable[[], object]]) -> None:
         thread.join(max(0.0, end - time.monotonic()))
 
 
-def _verb(action: str) -> str:
+def verb_of(action: str) -> str:
     """Return the name of an action without its arguments, which a page or a person may have written."""
     found = re.match(r"\w+", action)
     return found[0] if found else "unknown"

@@ -12,7 +12,7 @@ from werkzeug import Request, Response
 from exact.config import parse
 from exact.models.base import Sampling, Usage
 from exact.runs.journal import events as ev
-from exact.runs.telemetry import AttemptTelemetry, _verb
+from exact.runs.telemetry import AttemptTelemetry, verb_of
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra otel is not installed")
 
@@ -122,4 +122,4 @@ def test_a_call_of_a_model_that_no_configuration_names_is_recorded_too(role: str
 
 @pytest.mark.parametrize(("action", "verb"), [("click [3]", "click"), ("fill('a', 'secret')", "fill"), ("stop", "stop"), ("", "unknown")])
 def test_only_the_name_of_an_action_is_given(action: str, verb: str) -> None:
-    assert _verb(action) == verb
+    assert verb_of(action) == verb

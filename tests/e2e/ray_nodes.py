@@ -59,6 +59,11 @@ class RayNodes:
         return f"{self.here}:6399"
 
     @property
+    def client_address(self) -> str:
+        """Address for Ray's client, which needs no Ray on the machine that it runs on."""
+        return f"ray://{self.here}:10001"
+
+    @property
     def variables(self) -> dict[str, str]:
         """Environment of everything that belongs to the cluster."""
         token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": f"{self.name}-4711-token-of-the-test", "RAY_USAGE_STATS_ENABLED": "0"}
@@ -71,7 +76,7 @@ class RayNodes:
     def start_head(self) -> None:
         self._ray(
             "start", "--head", f"--node-ip-address={self.here}", "--port=6399", f"--temp-dir={self.folder}",
-            "--include-dashboard=false", "--num-cpus=0", "--object-store-memory=100000000", "--disable-usage-stats",
+            "--ray-client-server-port=10001", "--include-dashboard=false", "--num-cpus=0", "--object-store-memory=100000000", "--disable-usage-stats",
         )  # fmt: skip
 
     def add(self, node: str, resources: Mapping[str, float]) -> None:

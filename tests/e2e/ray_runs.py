@@ -41,17 +41,17 @@ def answers(question: Question, sample: int) -> str:
 
 
 async def bench(
-    folder: Path, tasks: str, config: Path, cluster: RayNodes | None = None, *, parallel: int = 2, resume: bool = False,
+    folder: Path, tasks: str, config: Path, cluster: RayNodes | None = None, *, parallel: int = 2, resume: bool = False, client: bool = False,
     kill_at: Callable[[], bool] = lambda: False, kill: Callable[[], Awaitable[None]] | None = None,
     more: tuple[str, ...] = (),
 ) -> tuple[int, str]:  # fmt: skip
-    """Run `exact bench`. Return its exit code and its messages.
+    """Run `exact bench`. Return its exit code and its messages. `client`: connect to the cluster by Ray's client.
 
     Once `kill_at` is true, `kill` is called, or without it the command itself is killed by `kill -9`.
     """
     words = ["--resume"] if resume else [tasks, "--agent", str(config)]
     words += [*more, "--out", str(folder), "--parallel", str(parallel), "--no-reports", "--hang", "60"]
-    words += ["--engine", "ray", "--address", cluster.address] if cluster else []
+    words += ["--engine", "ray", "--address", cluster.client_address if client else cluster.address] if cluster else []
     process = await asyncio.create_subprocess_exec(
         *EXACT, "bench", *words, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
         env={**os.environ, **KEY} if cluster is None else cluster.variables,

@@ -23,8 +23,8 @@ def cluster() -> Iterator[RayNodes]:
         yield made
 
 
-async def test_a_benchmark_goes_on_when_a_node_is_lost_and_when_its_command_is_killed(cluster: RayNodes, tmp_path: Path) -> None:
-    whole, lost, killed = tmp_path / "whole", tmp_path / "lost", tmp_path / "killed"
+async def test_a_benchmark_goes_on_when_a_node_is_lost_and_when_its_command_is_killed_also_by_rays_client(cluster: RayNodes, tmp_path: Path) -> None:
+    whole, lost, killed, far = (tmp_path / name for name in ("whole", "lost", "killed", "far"))
     config = tmp_path / "scripted.yaml"
     async with ScriptedServer(answers, faults=lambda question, times: LateAnswer(1.0), host=cluster.here) as server:
         config.write_text(CONFIG % server.base_url)
@@ -40,9 +40,13 @@ async def test_a_benchmark_goes_on_when_a_node_is_lost_and_when_its_command_is_k
         code, said = await bench(lost, TASKS, config, cluster, kill_at=lambda: ended(lost) >= 2, kill=kill)
         assert code == 0, said
         keys = {each.get("authorization") for each in server.headers}
+        code, said = await bench(far, TASKS, config, cluster, client=True, kill_at=lambda: ended(far) >= 2)
+        assert code == -9 and 2 <= ended(far) < 6, said
+        code, said = await bench(far, TASKS, config, cluster, client=True, resume=True)
+        assert code == 0, said
         code, said = await bench(whole, TASKS, config)
         assert code == 0, said
     assert keys == {f"Bearer {KEY['EXACT_TEST_KEY']}"}
-    assert len(outcomes(whole)) == 6 and outcomes(lost) == outcomes(whole) == outcomes(killed)
-    assert [repeated(folder) for folder in (lost, killed)] == [[], []]
+    assert len(outcomes(whole)) == 6 and outcomes(lost) == outcomes(whole) == outcomes(killed) == outcomes(far)
+    assert [repeated(folder) for folder in (lost, killed, far)] == [[], [], []]
     assert cluster.browsers(20) == []

@@ -76,7 +76,8 @@ class RayNodes:
     def start_head(self) -> None:
         self._ray(
             "start", "--head", f"--node-ip-address={self.here}", "--port=6399", f"--temp-dir={self.folder}",
-            "--ray-client-server-port=10001", "--include-dashboard=false", "--num-cpus=0", "--object-store-memory=100000000", "--disable-usage-stats",
+            "--ray-client-server-port=10001",
+            "--include-dashboard=false", "--num-cpus=0", "--object-store-memory=100000000", "--disable-usage-stats",
         )  # fmt: skip
 
     def add(self, node: str, resources: Mapping[str, float]) -> None:

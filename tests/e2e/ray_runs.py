@@ -41,9 +41,9 @@ def answers(question: Question, sample: int) -> str:
 
 
 async def bench(
-    folder: Path, tasks: str, config: Path, cluster: RayNodes | None = None, *, parallel: int = 2, resume: bool = False, client: bool = False,
+    folder: Path, tasks: str, config: Path, cluster: RayNodes | None = None, *, parallel: int = 2, resume: bool = False,
     kill_at: Callable[[], bool] = lambda: False, kill: Callable[[], Awaitable[None]] | None = None,
-    more: tuple[str, ...] = (),
+    more: tuple[str, ...] = (), client: bool = False,
 ) -> tuple[int, str]:  # fmt: skip
     """Run `exact bench`. Return its exit code and its messages. `client`: connect to the cluster by Ray's client.
 

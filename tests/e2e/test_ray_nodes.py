@@ -23,7 +23,9 @@ def cluster() -> Iterator[RayNodes]:
         yield made
 
 
-async def test_a_benchmark_goes_on_when_a_node_is_lost_and_when_its_command_is_killed_also_by_rays_client(cluster: RayNodes, tmp_path: Path) -> None:
+async def test_a_benchmark_goes_on_when_a_node_is_lost_and_when_its_command_is_killed_also_by_rays_client(
+    cluster: RayNodes, tmp_path: Path
+) -> None:
     whole, lost, killed, far = (tmp_path / name for name in ("whole", "lost", "killed", "far"))
     config = tmp_path / "scripted.yaml"
     async with ScriptedServer(answers, faults=lambda question, times: LateAnswer(1.0), host=cluster.here) as server:

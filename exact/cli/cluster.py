@@ -42,6 +42,7 @@ def up(machines: Path, dry_run: bool, as_json: bool) -> int:
     code = _told(found.up(), run_all(found.up()), as_json)
     if code == 0 and not as_json:
         echo(f"{counted(len(found.up()), 'machine')} up: exact bench SUITE --agent AGENT --engine ray --address {found.joined}")
+        echo(f"From a machine outside of the cluster: --address {found.client}")
     return code
 
 

@@ -38,7 +38,8 @@ def test_a_cluster_goes_up_is_used_is_told_of_a_lost_machine_and_goes_down(machi
     status = exact("cluster", "status", listed)
     assert (status.returncode, status.stdout) == (0, "one: up\ntwo: up\n"), status.stderr
 
-    address = f"ray://{machines.address('one')}:10001"
+    address = up.stdout.splitlines()[-1].rpartition(" ")[2]
+    assert address == f"ray://{machines.address('one')}:10001"
     done = exact(
         "bench", "miniwob/click-test?seed=0..3", "--agent", "react", "--engine", "ray", "--address", address, "--out", out, "--no-reports"
     )

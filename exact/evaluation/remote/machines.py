@@ -52,6 +52,11 @@ class Machines(Strict, frozen=True, kw_only=True):
         """Address that nodes and `--address` give."""
         return f"{self.address or self.head.rpartition('@')[2]}:{self.port}"
 
+    @property
+    def client(self) -> str:
+        """Address for a machine outside of the cluster, by Ray's client on its usual port."""
+        return f"ray://{self.address or self.head.rpartition('@')[2]}:10001"
+
     def up(self) -> list[MachineCommand]:
         """Return the commands that start the head, then each node."""
         own = self.nodes.get(self.head, {})

@@ -28,6 +28,8 @@ SETTINGS = {
     "MAX_TRAIN_STEPS": "20",
     "SYSTEM_PROMPT": 'Answer with one action, such as: click "OK" button [3]',
     "MAX_STEPS": "8",
+    "SCREENSHOTS": "0",
+    "SCREENSHOT_TOKENS": "",
     "HISTORY": "4",
     "MAX_NEW_TOKENS": "16",
     "TEMPERATURE": "0.5",
@@ -60,6 +62,7 @@ def server(sessions: int) -> Iterator[str]:
         yield named
         return
     command = [sys.executable, "-m", "exact.cli", "serve", "miniwob", "--port", "0", "--sessions", str(sessions)]
+    command += ["--screenshots"] if setting("SCREENSHOTS") == "1" else []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -92,6 +95,8 @@ def main() -> None:
                 environments=environments,
                 system=setting("SYSTEM_PROMPT"),
                 max_steps=int(setting("MAX_STEPS")),
+                screenshots=setting("SCREENSHOTS") == "1",
+                screenshot_tokens=int(setting("SCREENSHOT_TOKENS")) if setting("SCREENSHOT_TOKENS") else None,
                 history=int(setting("HISTORY")),
                 max_new_tokens=int(setting("MAX_NEW_TOKENS")),
                 temperature=float(setting("TEMPERATURE")),

@@ -84,7 +84,7 @@ class ChatAnswers:
             content = message["content"]
             if isinstance(content, list):
                 if any(part.get("type") != "text" for part in content):
-                    raise UsageError("this model sees no pictures: set policy.images: false")
+                    raise UsageError("the model is shown no pictures here: set policy.images: false, or serve its folder by vLLM")
                 content = "\n".join(part["text"] for part in content)
             ids += self._encode(CHATML.begin.format(role=message["role"]) + content + CHATML.end + CHATML.after)
         return [*ids, *self._encode(CHATML.begin.format(role="assistant"))]

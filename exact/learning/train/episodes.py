@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from exact.errors import UsageError
 from exact.learning.masks import CHATML, Encode
+from exact.learning.train.pictures import ShownPicture
 from exact.learning.train.sessions import SessionClient, asked
 from exact.views.labels import label_first
 
@@ -43,8 +44,8 @@ class Sampled(NamedTuple):
     """Whether the model ended its turn, so that the last id is that of the end."""
 
 
-Sample = Callable[[list[list[int]]], list[Sampled]]
-"""Draws one answer to each of several prompts, given as token ids."""
+Sample = Callable[[list[list[int]], list[list[ShownPicture]]], list[Sampled]]
+"""Draws one answer to each of several prompts, given as token ids, with the pictures that stand in each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +72,8 @@ class Episode:
     logprobs: list[float] = field(default_factory=list)
     """Log-probability of each sampled token; 0 for those of the environment."""
     steps: list[EpisodeStep] = field(default_factory=list)
+    pictures: list[ShownPicture] = field(default_factory=list)
+    """Screenshots that the row has placeholders of, in their order."""
     done: bool = False
 
     @property
@@ -87,10 +90,11 @@ class Episode:
         """Return an unfinished episode that shares the first `at` steps, and the page that they led to."""
         ends = self.steps[at].begins
         shared = (self.completion_ids[:ends], self.env_mask[:ends], self.logprobs[:ends])
-        return Episode(self.start, list(self.prompt_ids), *shared, self.steps[:at])
+        return Episode(self.start, list(self.prompt_ids), *shared, self.steps[:at], self.pictures[: at + 1])
 
-    def show(self, ids: Sequence[int]) -> None:
-        """Append tokens of the environment."""
+    def show(self, ids: Sequence[int], pictures: Sequence[ShownPicture] = ()) -> None:
+        """Append tokens of the environment, with the pictures that they have placeholders of."""
+        self.pictures += pictures
         if not self.completion_ids:
             self.prompt_ids += ids
             return
@@ -113,9 +117,11 @@ class EpisodePool:
     """ClientSessions of a server that play episodes side by side."""
 
     def __init__(
-        self, clients: Sequence[SessionClient], encode: Encode, *, max_steps: int, characters: int, system: str = "", history: int = 0
-    ) -> None:
-        self._clients, self._encode = list(clients), encode
+        self, clients: Sequence[SessionClient], encode: Encode, *, max_steps: int, characters: int, system: str = "", history: int = 0,
+        look: Callable[[Any], ShownPicture] | None = None,
+    ) -> None:  # fmt: skip
+        """Configure the pool. look: reads the screenshot of an observation; None: screenshots are not shown."""
+        self._clients, self._encode, self._look = list(clients), encode, look
         self._max_steps, self._characters, self._system, self._history = max_steps, characters, system, history
 
     async def play(self, starts: Sequence[EpisodeStart], sample: Sample) -> list[Episode]:
@@ -140,7 +146,8 @@ class EpisodePool:
             active = [(each, client) for each, client in pairs if not each.done and len(each.steps) < self._max_steps]
             if not active:
                 return episodes
-            answers = await asyncio.to_thread(sample, [episode.prompt_ids + episode.completion_ids for episode, _ in active])
+            prompts = [episode.prompt_ids + episode.completion_ids for episode, _ in active]
+            answers = await asyncio.to_thread(sample, prompts, [episode.pictures for episode, _ in active])
             await asyncio.gather(*(self._step(*each, answer) for each, answer in zip(active, answers, strict=True)))
 
     async def _begin(self, episode: Episode, client: SessionClient) -> Episode:
@@ -151,13 +158,13 @@ class EpisodePool:
                 result = await asked(client.step({"action_str": action}))
                 if result.done:
                     break
-            page = self._encode(self._turn(episode, result.observation))
+            page, _ = self._turn(episode, result.observation)  # pixels may differ, such as those of a cursor that blinks
             if not result.done and episode.completion_ids[-len(page) :] == page:
                 return episode
             return await self._begin(Episode(episode.start), client)
         if self._system:
             episode.show(self._encode(CHATML.begin.format(role="system") + self._system + CHATML.end + CHATML.after))
-        episode.show(self._encode(self._turn(episode, result.observation)))
+        episode.show(*self._turn(episode, result.observation))
         return episode
 
     async def _step(self, episode: Episode, client: SessionClient, answer: Sampled) -> None:
@@ -172,12 +179,15 @@ class EpisodePool:
         episode.done = bool(result.done)
         if not episode.done and len(episode.steps) < self._max_steps:
             between = ("" if answer.ended else CHATML.end) + CHATML.after
-            episode.show(self._encode(between + self._turn(episode, result.observation)))
+            episode.show(*self._turn(episode, result.observation, between))
 
-    def _turn(self, episode: Episode, observation: dict[str, Any]) -> str:
+    def _turn(self, episode: Episode, observation: dict[str, Any], before: str = "") -> tuple[Sequence[int], list[ShownPicture]]:
+        pictures = [self._look(observation.get("screenshot"))] if self._look else []
+        marks = "".join(each.mark for each in pictures)
         earlier = episode.actions[-self._history :] if self._history else []
         text = page_text(observation, self._characters, goal=not episode.steps, earlier=earlier)
-        return CHATML.begin.format(role="user") + text + CHATML.end + CHATML.after + CHATML.begin.format(role="assistant")
+        whole = CHATML.begin.format(role="user") + marks + text + CHATML.end + CHATML.after + CHATML.begin.format(role="assistant")
+        return self._encode(before + whole), pictures
 
 
 def first_action(text: str) -> str:
@@ -195,4 +205,4 @@ def page_text(observation: dict[str, Any], characters: int, *, goal: bool = Fals
     lines = [f"Goal: {observation.get('goal', '')}"] if goal else []
     lines += [f"Earlier actions: {'; '.join(' '.join(each.split()) for each in earlier)}"] if earlier else []
     lines += [f"Error: {observation['error']}"] if observation.get("error") else []
-    return "\n".join([*lines, f"Page:\n{text[:characters]}"])
+    return "\n".join([*lines, f"Page:\n{text[:characters]}"]).replace("<|", "< |")  # a page writes no token of turns or pictures

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from exact.learning.train.credit import credited_trainer
 from exact.learning.train.curves import PAGE, reported, reporter, training_page
 from exact.learning.train.episodes import Episode, EpisodePool, EpisodeStart, Sample
 from exact.learning.train.model import adapter, load_model
+from exact.learning.train.pictures import PictureReader, ShownPicture, pictured_trainer
 from exact.learning.train.sampler import Sampler, largest_gap
 from exact.learning.train.sessions import ClientSessions, SessionClient
 from exact.learning.train.settings import GRPOSettings, Reduction
@@ -62,12 +64,14 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
     loaded.tokenizer.padding_side = "left"
     if loaded.tokenizer.pad_token is None:
         loaded.tokenizer.pad_token = loaded.tokenizer.eos_token
+    reader = PictureReader(loaded, settings.model, settings.screenshot_tokens) if settings.screenshots else None
     starts = [EpisodeStart(task, seed) for seed in range(settings.seeds) for task in settings.tasks or ("",)]
     config = _config(settings)
     with ClientSessions(settings.server, settings.environments) as sessions:
-        pool = episode_pool(settings, sessions.clients, encoder(loaded.tokenizer))
-        rollouts = RolloutFunction(settings, loaded.tokenizer, lambda starts, sample: sessions.run(_played(settings, pool, starts, sample)))
-        trainer = credited_trainer(rollouts.credits if settings.credit == "step" else None)(
+        pool = episode_pool(settings, sessions.clients, encoder(loaded.tokenizer), reader)
+        played = partial(_played, settings, pool)
+        rollouts = RolloutFunction(settings, loaded.tokenizer, lambda starts, sample: sessions.run(played(starts, sample)), reader)
+        trainer = _trainer(settings, rollouts)(
             model=adapter(loaded.model, settings.lora, settings.model), args=config, processing_class=loaded.tokenizer,
             reward_funcs=[REWARDS[name] for name in settings.rewards], rollout_func=rollouts,
             callbacks=[reporter(rollouts.figures, report, Path(config.output_dir), Path(settings.out).name)],
@@ -76,18 +80,25 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
         resumed = sorted(Path(config.output_dir).glob("checkpoint-*"))
         trainer.train(resume_from_checkpoint=bool(resumed))
     history = [log for log in trainer.state.log_history if "reward" in log]
-    folder = save(trainer.model, loaded.tokenizer, Path(settings.out))
+    folder = save(trainer.model, loaded, Path(settings.out))
     (folder / "training.json").write_text(json.dumps({"exact": exact.__version__, **used(), "history": history}, indent=1))
     (folder / PAGE).write_text(training_page(folder.name, history), "utf-8")
     return TrainedModel(folder, history, len(history) * settings.generations * settings.groups * settings.accumulation, 0)
 
 
-def episode_pool(settings: GRPOSettings, clients: Sequence[SessionClient], encode: Encode) -> EpisodePool:
+def episode_pool(
+    settings: GRPOSettings, clients: Sequence[SessionClient], encode: Encode, look: Callable[[Any], ShownPicture] | None = None
+) -> EpisodePool:
     """Return the sessions as a pool that shows pages as the settings say."""
     return EpisodePool(
         clients, encode, max_steps=settings.max_steps, characters=settings.observation_characters, system=settings.system,
-        history=settings.history,
+        history=settings.history, look=look,
     )  # fmt: skip
+
+
+def _trainer(settings: GRPOSettings, rollouts: RolloutFunction) -> Any:
+    trainer = credited_trainer(rollouts.credits if settings.credit == "step" else None)
+    return pictured_trainer(trainer, rollouts.pictures, rollouts.reader.token) if rollouts.reader else trainer
 
 
 def _config(settings: GRPOSettings) -> Any:
@@ -119,24 +130,30 @@ async def _played(settings: GRPOSettings, pool: EpisodePool, starts: Sequence[Ep
 class RolloutFunction:
     """TRL's `rollout_func`: one row for each prompt, which names the start of an episode."""
 
-    def __init__(self, settings: GRPOSettings, tokenizer: Any, play: Callable[[list[EpisodeStart], Sample], list[Episode]]) -> None:
-        self._settings, self._tokenizer, self._play = settings, tokenizer, play
+    def __init__(
+        self, settings: GRPOSettings, tokenizer: Any, play: Callable[[list[EpisodeStart], Sample], list[Episode]],
+        reader: PictureReader | None = None,
+    ) -> None:  # fmt: skip
+        self._settings, self._tokenizer, self._play, self.reader = settings, tokenizer, play, reader
         self.figures = dict[str, float]()
         """What was measured of the last rows."""
         self.credits = list[list[float]]()
         """Advantage of each token of the last rows, with `credit: step`."""
+        self.pictures = list[list[ShownPicture]]()
+        """Screenshots in each of the last rows."""
 
     def __call__(self, prompts: Sequence[str], trainer: Any) -> dict[str, list[Any]]:
         """Play the episodes. Raises EnvironmentFailure, UsageError."""
         settings, model = self._settings, trainer.accelerator.unwrap_model(trainer.model)
-        sampler = Sampler(model, self._tokenizer, settings.temperature, settings.top_k, settings.max_new_tokens)
+        sampler = Sampler(model, self._tokenizer, settings.temperature, settings.top_k, settings.max_new_tokens, self.reader)
         began = time.perf_counter()
         episodes = self._play([EpisodeStart(**json.loads(prompt)) for prompt in prompts], sampler)
         others = time.perf_counter() - began - sampler.seconds
         self.figures.update(sampled_tokens=sampler.tokens, sampling_seconds=sampler.seconds, environment_seconds=others)
         self.figures["actions"] = sum(len(each.steps) for each in episodes)
         self.figures["shared_steps"] = self.figures["actions"] - len({step for each in episodes for step in each.steps})
-        self.figures["logprob_gap"] = largest_gap(model, episodes, settings.temperature)
+        self.figures["logprob_gap"] = largest_gap(model, episodes, settings.temperature, self.reader)
+        self.pictures[:] = [each.pictures for each in episodes]
         if settings.credit == "step":
             self.credits[:] = token_credits(episodes, returns(episodes, settings.rewards), settings.generations)
         return rows(episodes)

@@ -9,45 +9,65 @@ from typing import Any, NamedTuple
 from exact.errors import UsageError
 from exact.hints import set_up
 from exact.learning.train.settings import LoraSettings
+from exact.learning.train.tiny import tiny_text_model, tiny_tokenizer, tiny_vision_parts
 
-TINY_WORDS = "click fill press stop go Action: [ ] the a page button link text Reach exit on off Step of".split()  # noqa: SIM905
+_EYES = r".*\b(visual|vision_tower|vision_model)\b.*"
+"""Modules of vision models that read images."""
 
 
 class LoadedModel(NamedTuple):
-    """A causal language model with its tokenizer."""
+    """A causal language model with its tokenizer, and perhaps with its eyes."""
 
     model: Any
     tokenizer: Any
+    image_processor: Any = None
+    """What a vision model reads images by. None: it reads text alone."""
 
 
 def load_model(name: str, seed: int = 0) -> LoadedModel:
     """Return a model in 32-bit floats with its tokenizer. Raises UsageError.
 
-    name: `smollm2`, `tiny`, a folder of a model or of an adapter, or a name that transformers finds.
+    name: `smollm2`, `tiny`, `tiny-vision`, a folder of a model or of an adapter, or a name that transformers finds.
     """
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
     if name == "tiny":
-        return _tiny(seed)
+        tokenizer = tiny_tokenizer()
+        return LoadedModel(tiny_text_model(tokenizer, seed), tokenizer)
+    if name == "tiny-vision":
+        return LoadedModel(*tiny_vision_parts(seed))
     if name == "smollm2":
         return _smollm2()
     if (Path(name) / "adapter_config.json").exists():
         return _adapted(Path(name))
     try:
-        model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32)
-        return LoadedModel(model, AutoTokenizer.from_pretrained(name))
+        return _found(name)
     except (OSError, ValueError) as error:
         raise UsageError(f"no model {name!r}: {' '.join(str(error).split())[:200]}: give a folder, or smollm2") from error
 
 
+def _found(name: str) -> LoadedModel:
+    import torch
+    from transformers import AutoConfig, AutoImageProcessor, AutoModelForCausalLM, AutoModelForImageTextToText, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(name)
+    if not hasattr(AutoConfig.from_pretrained(name), "vision_config"):
+        return LoadedModel(AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32), tokenizer)
+    model = AutoModelForImageTextToText.from_pretrained(name, dtype=torch.float32)
+    return LoadedModel(model, tokenizer, AutoImageProcessor.from_pretrained(name))  # AutoProcessor would need torchvision, for videos
+
+
 def adapter(model: Any, lora: LoraSettings | None, name: str) -> Any:
-    """Return the model with a new adapter; as it is without settings for one. The adapter remembers the name of its model."""
+    """Return the model with a new adapter; as it is without settings for one. The adapter remembers the name of its model.
+
+    What reads images gets no adapter: some vision models name layers there as in the language model.
+    """
     if lora is None:
         return model
     from peft import LoraConfig, get_peft_model
 
-    config = LoraConfig(r=lora.r, lora_alpha=lora.alpha, target_modules=list(lora.targets), task_type="CAUSAL_LM")
+    sees = hasattr(model.config, "vision_config")
+    config = LoraConfig(
+        r=lora.r, lora_alpha=lora.alpha, target_modules=list(lora.targets), task_type="CAUSAL_LM", exclude_modules=_EYES if sees else None
+    )
     adapted = get_peft_model(model, config)
     adapted.peft_config["default"].base_model_name_or_path = name
     return adapted
@@ -58,7 +78,7 @@ def _adapted(folder: Path) -> LoadedModel:
 
     base = load_model(str(PeftConfig.from_pretrained(str(folder)).base_model_name_or_path))
     merged = PeftModel.from_pretrained(base.model, str(folder)).merge_and_unload()  # so that it can have another adapter
-    return LoadedModel(merged, base.tokenizer)
+    return base._replace(model=merged)
 
 
 def _smollm2() -> LoadedModel:
@@ -79,27 +99,3 @@ def _smollm2() -> LoadedModel:
     fresh.load_state_dict(model.state_dict())
     fresh.generation_config = model.generation_config
     return LoadedModel(fresh, AutoTokenizer.from_pretrained(str(folder), gguf_file=file))
-
-
-def _tiny(seed: int) -> LoadedModel:
-    """Return a new Qwen2 of 0.1 million parameters whose tokens are bytes and a few words."""
-    import torch
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
-
-    torch.manual_seed(seed)
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    base = Tokenizer(models.BPE(vocab={letter: id for id, letter in enumerate(alphabet)}, merges=[]))
-    base.pre_tokenizer, base.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    base.add_special_tokens([AddedToken(each, special=True) for each in ("<|im_start|>", "<|im_end|>", "<|pad|>")])
-    base.add_tokens(TINY_WORDS)
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=base, eos_token="<|im_end|>", pad_token="<|pad|>")
-    tokenizer.chat_template = (
-        "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
-        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-    )
-    config = Qwen2Config(
-        vocab_size=len(tokenizer), hidden_size=48, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-        max_position_embeddings=4096, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, tie_word_embeddings=True,
-    )  # fmt: skip
-    return LoadedModel(Qwen2ForCausalLM(config), tokenizer)

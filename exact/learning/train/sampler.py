@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from exact.learning.train.episodes import Episode, Sampled
+from exact.learning.train.pictures import PictureReader, ShownPicture, picture_inputs
 
 _ROWS_ON_GPU = 16
 """Rows that are scored at once on a GPU. On a CPU it is one: the memory of more is worth nothing there."""
@@ -16,30 +17,32 @@ _ROWS_ON_GPU = 16
 class Sampler:
     """Draws answers by transformers, with the log-probabilities of the model at the temperature."""
 
-    def __init__(self, model: Any, tokenizer: Any, temperature: float, top_k: int, most: int) -> None:
-        self._model, self._tokenizer = model, tokenizer
+    def __init__(self, model: Any, tokenizer: Any, temperature: float, top_k: int, most: int, reader: PictureReader | None = None) -> None:
+        self._model, self._tokenizer, self._reader = model, tokenizer, reader
         self._temperature, self._top_k, self._most = temperature, top_k, most
         self._end = tokenizer.convert_tokens_to_ids("<|im_end|>")
         self.tokens, self.seconds = 0, 0.0
 
-    def __call__(self, prompts: list[list[int]]) -> list[Sampled]:
+    def __call__(self, prompts: list[list[int]], pictures: list[list[ShownPicture]]) -> list[Sampled]:
         """Return one answer to each prompt. Tokens and seconds are added up."""
         began = time.perf_counter()
-        drawn, chances = self._drawn(prompts)
+        drawn, chances = self._drawn(prompts, pictures)
         found = [self._one(*each) for each in zip(drawn, chances, strict=True)]
         self.tokens += sum(len(each.ids) for each in found)
         self.seconds += time.perf_counter() - began
         return found
 
-    def _drawn(self, prompts: list[list[int]]) -> tuple[list[list[int]], list[list[float]]]:
+    def _drawn(self, prompts: list[list[int]], pictures: list[list[ShownPicture]]) -> tuple[list[list[int]], list[list[float]]]:
         import torch
 
         ids, mask = padded(prompts, self._tokenizer.pad_token_id, self._model.device, left=True)
+        seen = seen_by(self._reader, pictures, ids)
+        unsaid = {"suppress_tokens": self._reader.unsaid} if self._reader else {}
         with evaluating(self._model):
             made = self._model.generate(
                 input_ids=ids, attention_mask=mask, do_sample=True, temperature=self._temperature, top_k=self._top_k, top_p=1.0,
                 max_new_tokens=self._most, eos_token_id=self._end, pad_token_id=self._tokenizer.pad_token_id, return_dict_in_generate=True,
-                output_logits=True,
+                output_logits=True, **seen, **unsaid,
             )  # fmt: skip
             chances = torch.stack(made.logits, 1).float().div(self._temperature).log_softmax(-1)
         drawn = made.sequences[:, ids.shape[1] :]
@@ -52,18 +55,23 @@ class Sampler:
         return Sampled(ids[:count], logprobs[:count], text, ended)
 
 
-def largest_gap(model: Any, episodes: Sequence[Episode], temperature: float) -> float:
+def seen_by(reader: PictureReader | None, pictures: Sequence[Sequence[ShownPicture]], ids: Any) -> dict[str, Any]:
+    """Return what a model takes beside the ids: nothing without a reader of pictures."""
+    return picture_inputs(pictures, ids, reader.token) if reader else {}
+
+
+def largest_gap(model: Any, episodes: Sequence[Episode], temperature: float, reader: PictureReader | None = None) -> float:
     """Return the largest difference between a sampled token's log-probability and the one that its row gives it now."""
     count = _ROWS_ON_GPU if model.device.type == "cuda" else 1
-    return max(_gap(model, episodes[at : at + count], temperature) for at in range(0, len(episodes), count))
+    return max(_gap(model, episodes[at : at + count], temperature, reader) for at in range(0, len(episodes), count))
 
 
-def _gap(model: Any, episodes: Sequence[Episode], temperature: float) -> float:
+def _gap(model: Any, episodes: Sequence[Episode], temperature: float, reader: PictureReader | None) -> float:
     import torch
 
     ids, mask = padded([each.prompt_ids + each.completion_ids for each in episodes], 0, model.device)
     with evaluating(model):
-        logits = model(input_ids=ids, attention_mask=mask).logits
+        logits = model(input_ids=ids, attention_mask=mask, **seen_by(reader, [each.pictures for each in episodes], ids)).logits
     largest = 0.0
     for row, each in enumerate(episodes):
         begins, ends = len(each.prompt_ids), len(each.prompt_ids) + len(each.completion_ids)

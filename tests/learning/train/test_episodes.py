@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from exact.errors import EnvironmentFailure, UsageError
 from exact.learning.train.episodes import EpisodePool, EpisodeStart, Sampled, first_action
 from exact.learning.train.grpo import REWARDS, episode_pool, rows
+from exact.learning.train.pictures import ShownPicture
 from exact.learning.train.settings import GRPOSettings, read_settings
 from exact.learning.train.sft import encoder
 
@@ -54,7 +55,7 @@ async def test_a_row_is_what_was_shown_and_sampled_in_its_order(
 ) -> None:
     drawn, prompts = list[Sampled](), list[list[int]]()
 
-    def sample(given: list[list[int]]) -> list[Sampled]:
+    def sample(given: list[list[int]], pictures: list[list[ShownPicture]]) -> list[Sampled]:
         prompts.extend(given)
         found = []
         for _ in given:
@@ -87,7 +88,7 @@ async def test_a_row_is_what_was_shown_and_sampled_in_its_order(
 async def test_each_turn_lists_the_latest_actions_oldest_first(history: int, listed: list[str]) -> None:
     said = iter(["go [1]", "click('2')", "???", "go [4]"])
 
-    def sample(given: list[list[int]]) -> list[Sampled]:
+    def sample(given: list[list[int]], pictures: list[list[ShownPicture]]) -> list[Sampled]:
         text = next(said)
         return [Sampled(letters(text), [-1.0] * len(text), text, False)]
 
@@ -101,14 +102,14 @@ async def test_each_turn_lists_the_latest_actions_oldest_first(history: int, lis
 async def test_a_reward_that_is_no_number_is_an_error(reward: float) -> None:
     pool = EpisodePool([Counting(1, reward)], letters, max_steps=2, characters=50)
     with pytest.raises(UsageError, match="a reward is a finite number"):
-        await pool.play([EpisodeStart("", 0)], lambda given: [Sampled([1], [-1.0], "x", True) for _ in given])
+        await pool.play([EpisodeStart("", 0)], lambda given, pictures: [Sampled([1], [-1.0], "x", True) for _ in given])
 
 
 @pytest.mark.parametrize("answer", [Sampled([], [], "", False), Sampled([1, 2], [-1.0], "x", True)])
 async def test_an_answer_without_tokens_or_with_other_lengths_is_an_error(answer: Sampled) -> None:
     with pytest.raises(UsageError, match="the sampler is at fault"):
         await EpisodePool([Counting()], letters, max_steps=2, characters=50).play(
-            [EpisodeStart("", 0)], lambda given: [answer for _ in given]
+            [EpisodeStart("", 0)], lambda given, pictures: [answer for _ in given]
         )
 
 
@@ -119,7 +120,7 @@ async def test_a_server_that_is_gone_is_an_infrastructure_failure() -> None:
 
     with pytest.raises(EnvironmentFailure, match="is `exact serve` running"):
         await EpisodePool([Gone()], letters, max_steps=2, characters=50).play(
-            [EpisodeStart("", 0)], lambda given: [Sampled([1], [-1.0], "x", True)]
+            [EpisodeStart("", 0)], lambda given, pictures: [Sampled([1], [-1.0], "x", True)]
         )
 
 

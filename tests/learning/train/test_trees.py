@@ -45,7 +45,7 @@ def letters(text: str) -> list[int]:
 
 
 def sampler(chance: random.Random) -> Any:
-    def sample(prompts: list[list[int]]) -> list[Sampled]:
+    def sample(prompts: list[list[int]], pictures: list[list[Any]]) -> list[Sampled]:
         said = [chance.choice(("press one", "press two")) for _ in prompts]
         return [Sampled([*letters(text), 0], [-0.5] * (len(text) + 1), text, True) for text in said]
 

@@ -22,6 +22,7 @@ from exact.learning.train.settings import GRPOSettings, LoraSettings
 
 SETTINGS = {
     "MODEL_ID": "smollm2",
+    "VLLM_ENDPOINT": "",
     "BROWSERGYM_BASE_URL": "",
     "BROWSERGYM_TASK_NAME": "click-test",
     "OUTPUT_DIR": "adapters/browsergym",
@@ -86,6 +87,7 @@ def main() -> None:
                 model=setting("MODEL_ID"),
                 out=setting("OUTPUT_DIR"),
                 server=url,
+                vllm=setting("VLLM_ENDPOINT") or None,
                 tasks=(setting("BROWSERGYM_TASK_NAME"),),
                 seeds=int(setting("DATASET_SIZE")),
                 lora=LoraSettings(r=rank, alpha=2 * rank) if rank else None,

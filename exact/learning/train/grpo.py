@@ -20,11 +20,12 @@ from exact.learning.train.curves import PAGE, reported, reporter, training_page
 from exact.learning.train.episodes import Episode, EpisodePool, EpisodeStart, Sample
 from exact.learning.train.model import adapter, load_model
 from exact.learning.train.pictures import PictureReader, ShownPicture, pictured_trainer
-from exact.learning.train.sampler import Sampler, largest_gap
+from exact.learning.train.sampler import AnswerSampler, Sampler, largest_gap
 from exact.learning.train.sessions import ClientSessions, SessionClient
 from exact.learning.train.settings import GRPOSettings, Reduction
 from exact.learning.train.sft import TrainedModel, encoder, save, unused
 from exact.learning.train.trees import play_trees, token_credits
+from exact.learning.train.vllm import VLLMSampler, reached, vllm_options, vllm_usable
 
 
 def reward_sum(completions: Sequence[Any], step_rewards: Sequence[Sequence[float]], **_: Any) -> list[float]:
@@ -55,6 +56,7 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
         raise UsageError("credit: step needs branches, which the values before and after a step are known by: set branches, such as 4")
     if settings.branches >= settings.generations:
         raise UsageError(f"{settings.branches} branches of {settings.generations} generations: at least one episode begins at the start")
+    vllm_usable(settings)
     reported(settings.report_to)
     unused(settings.out)
     if settings.threads:
@@ -66,17 +68,18 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
         loaded.tokenizer.pad_token = loaded.tokenizer.eos_token
     reader = PictureReader(loaded, settings.model, settings.screenshot_tokens) if settings.screenshots else None
     starts = [EpisodeStart(task, seed) for seed in range(settings.seeds) for task in settings.tasks or ("",)]
-    config = _config(settings)
+    config = _config(settings, vllm_options(settings, loaded.tokenizer, reader))
     with ClientSessions(settings.server, settings.environments) as sessions:
         pool = episode_pool(settings, sessions.clients, encoder(loaded.tokenizer), reader)
         played = partial(_played, settings, pool)
         rollouts = RolloutFunction(settings, loaded.tokenizer, lambda starts, sample: sessions.run(played(starts, sample)), reader)
-        trainer = _trainer(settings, rollouts)(
-            model=adapter(loaded.model, settings.lora, settings.model), args=config, processing_class=loaded.tokenizer,
-            reward_funcs=[REWARDS[name] for name in settings.rewards], rollout_func=rollouts,
-            callbacks=[reporter(rollouts.figures, report, Path(config.output_dir), Path(settings.out).name)],
-            train_dataset=Dataset.from_list([{"prompt": json.dumps(start._asdict())} for start in starts]),
-        )  # fmt: skip
+        with reached(settings):
+            trainer = _trainer(settings, rollouts)(
+                model=adapter(loaded.model, settings.lora, settings.model), args=config, processing_class=loaded.tokenizer,
+                reward_funcs=[REWARDS[name] for name in settings.rewards], rollout_func=rollouts,
+                callbacks=[reporter(rollouts.figures, report, Path(config.output_dir), Path(settings.out).name)],
+                train_dataset=Dataset.from_list([{"prompt": json.dumps(start._asdict())} for start in starts]),
+            )  # fmt: skip
         resumed = sorted(Path(config.output_dir).glob("checkpoint-*"))
         trainer.train(resume_from_checkpoint=bool(resumed))
     history = [log for log in trainer.state.log_history if "reward" in log]
@@ -101,7 +104,7 @@ def _trainer(settings: GRPOSettings, rollouts: RolloutFunction) -> Any:
     return pictured_trainer(trainer, rollouts.pictures, rollouts.reader.token) if rollouts.reader else trainer
 
 
-def _config(settings: GRPOSettings) -> Any:
+def _config(settings: GRPOSettings, vllm: Mapping[str, Any]) -> Any:
     import torch
     from trl import GRPOConfig
 
@@ -116,7 +119,7 @@ def _config(settings: GRPOSettings) -> Any:
         warmup_steps=settings.warmup, gradient_accumulation_steps=episodes // batch, save_steps=settings.save_every, beta=settings.beta,
         max_completion_length=settings.max_new_tokens * settings.max_steps, reward_weights=list(settings.rewards.values()),
         use_cpu=not torch.cuda.is_available(), bf16=False, report_to=list(settings.report_to) or "none", run_name=settings.run_name,
-        logging_steps=1, disable_tqdm=True, seed=settings.seed, gradient_checkpointing=False,
+        logging_steps=1, disable_tqdm=True, seed=settings.seed, gradient_checkpointing=False, **vllm,
     )  # fmt: skip
 
 
@@ -145,7 +148,7 @@ class RolloutFunction:
     def __call__(self, prompts: Sequence[str], trainer: Any) -> dict[str, list[Any]]:
         """Play the episodes. Raises EnvironmentFailure, UsageError."""
         settings, model = self._settings, trainer.accelerator.unwrap_model(trainer.model)
-        sampler = Sampler(model, self._tokenizer, settings.temperature, settings.top_k, settings.max_new_tokens, self.reader)
+        sampler = self._sampler(model, trainer)
         began = time.perf_counter()
         episodes = self._play([EpisodeStart(**json.loads(prompt)) for prompt in prompts], sampler)
         others = time.perf_counter() - began - sampler.seconds
@@ -157,6 +160,12 @@ class RolloutFunction:
         if settings.credit == "step":
             self.credits[:] = token_credits(episodes, returns(episodes, settings.rewards), settings.generations)
         return rows(episodes)
+
+    def _sampler(self, model: Any, trainer: Any) -> AnswerSampler:
+        settings = self._settings
+        if settings.vllm is not None:
+            return VLLMSampler(trainer.vllm_generation, self._tokenizer, settings.max_new_tokens, self.reader)
+        return Sampler(model, self._tokenizer, settings.temperature, settings.top_k, settings.max_new_tokens, self.reader)
 
 
 def returns(episodes: Sequence[Episode], weights: Mapping[Reduction, float]) -> list[float]:

@@ -11,6 +11,8 @@ from exact.hints import set_up
 from exact.learning.train.settings import LoraSettings
 from exact.learning.train.tiny import tiny_text_model, tiny_tokenizer, tiny_vision_parts
 
+IN_MEMORY = ("smollm2", "tiny", "tiny-vision")
+"""Names of models that no folder has as they are."""
 _EYES = r".*\b(visual|vision_tower|vision_model)\b.*"
 """Modules of vision models that read images."""
 

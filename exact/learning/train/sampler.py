@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -14,12 +15,12 @@ _ROWS_ON_GPU = 16
 """Rows that are scored at once on a GPU. On a CPU it is one: the memory of more is worth nothing there."""
 
 
-class Sampler:
-    """Draws answers by transformers, with the log-probabilities of the model at the temperature."""
+class AnswerSampler(ABC):
+    """Draws answers, and measures how long that takes."""
 
-    def __init__(self, model: Any, tokenizer: Any, temperature: float, top_k: int, most: int, reader: PictureReader | None = None) -> None:
-        self._model, self._tokenizer, self._reader = model, tokenizer, reader
-        self._temperature, self._top_k, self._most = temperature, top_k, most
+    def __init__(self, tokenizer: Any, reader: PictureReader | None) -> None:
+        """Configure the sampler. reader: what read the pictures in prompts; None: there are none."""
+        self._tokenizer, self._reader = tokenizer, reader
         self._end = tokenizer.convert_tokens_to_ids("<|im_end|>")
         self.tokens, self.seconds = 0, 0.0
 
@@ -31,6 +32,24 @@ class Sampler:
         self.tokens += sum(len(each.ids) for each in found)
         self.seconds += time.perf_counter() - began
         return found
+
+    @abstractmethod
+    def _drawn(self, prompts: list[list[int]], pictures: list[list[ShownPicture]]) -> tuple[list[list[int]], list[list[float]]]:
+        """Return the token ids of one answer to each prompt, and their log-probabilities. Tokens after an end of the turn do not count."""
+
+    def _one(self, ids: list[int], logprobs: list[float]) -> Sampled:
+        ended = self._end in ids
+        count = ids.index(self._end) + 1 if ended else len(ids)
+        text = self._tokenizer.decode(ids[: count - ended], skip_special_tokens=True)
+        return Sampled(ids[:count], logprobs[:count], text, ended)
+
+
+class Sampler(AnswerSampler):
+    """Draws answers by transformers, with the log-probabilities of the model at the temperature."""
+
+    def __init__(self, model: Any, tokenizer: Any, temperature: float, top_k: int, most: int, reader: PictureReader | None = None) -> None:
+        super().__init__(tokenizer, reader)
+        self._model, self._temperature, self._top_k, self._most = model, temperature, top_k, most
 
     def _drawn(self, prompts: list[list[int]], pictures: list[list[ShownPicture]]) -> tuple[list[list[int]], list[list[float]]]:
         import torch
@@ -47,12 +66,6 @@ class Sampler:
             chances = torch.stack(made.logits, 1).float().div(self._temperature).log_softmax(-1)
         drawn = made.sequences[:, ids.shape[1] :]
         return drawn.tolist(), chances.gather(-1, drawn.unsqueeze(-1)).squeeze(-1).tolist()
-
-    def _one(self, ids: list[int], logprobs: list[float]) -> Sampled:
-        ended = self._end in ids
-        count = ids.index(self._end) + 1 if ended else len(ids)
-        text = self._tokenizer.decode(ids[: count - ended], skip_special_tokens=True)
-        return Sampled(ids[:count], logprobs[:count], text, ended)
 
 
 def seen_by(reader: PictureReader | None, pictures: Sequence[Sequence[ShownPicture]], ids: Any) -> dict[str, Any]:

@@ -84,6 +84,11 @@ class GRPOSettings(Strict, frozen=True, kw_only=True):
     temperature: Rate = 0.5
     top_k: int = 10
     """Likeliest tokens that are drawn from; 0: all. The log-probabilities that are compared are those of the model before this cut."""
+    vllm: Annotated[str, msgspec.Meta(pattern="^(colocate|https?://.+)$")] | None = None
+    """Draw answers by vLLM: `colocate` in this process, or the address of a `vllm serve`. None: by transformers.
+
+    vLLM's log-probabilities are those after the cut to `top_k`: set it to 0 there.
+    """
     system: str = 'Answer with one action, such as: click "OK" button [3]'
     """First turn of each conversation."""
     observation_characters: Positive = 2000

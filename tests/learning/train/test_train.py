@@ -33,7 +33,7 @@ def served(*args: str) -> Iterator[str]:
             yield server.stdout.readline().partition(": ")[0]
         finally:
             server.send_signal(signal.SIGINT)
-            server.wait(20)
+            server.wait(60)
 
 
 def asked(url: str, **body: Any) -> Any:

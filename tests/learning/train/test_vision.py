@@ -24,9 +24,11 @@ def test_a_tiny_vision_model_is_trained_on_the_screenshots_of_a_live_server(tmp_
     found = json.loads(done.stdout.splitlines()[-1])
     assert len(found["losses"]) == 4 and all(map(math.isfinite, found["losses"])) and all(found["grad_norm"])
     assert max(found["gaps"]) < 1e-3, "a row with its screenshots gives the log-probabilities that were sampled"
-    assert len(found["in_loss"]) == 8 and max(found["in_loss"]) < 1e-3, "and so it does in TRL's loss"
+    assert len(found["in_loss"]) == 12 and max(found["in_loss"]) < 1e-3, "and so it does in TRL's loss"
     assert min(found["swapped"]) > 5e-3, "other screenshots, other log-probabilities"
     assert found["kl"][0] < 1e-9 < found["kl"][1], "the first model sees the screenshots too"
+    assert found["synced"] == [2] and max(found["vllm"]) < 1e-3, "TRL's correction of vLLM's log-probabilities sees the screenshots"
+    assert found["ratios"] == pytest.approx([1.0, 1.0], abs=1e-3)
     assert found["tokens"][1] < found["tokens"][0], "a limit of a screenshot's tokens is kept"
     assert "tiny reads text alone" in found["refused"] and "name a vision model" in found["refused"]
     assert all(own < 1e-3 < 5e-3 < other for own, other in found["kinds"]), "Qwen2-VL and Qwen3-VL see as Qwen2.5-VL does"

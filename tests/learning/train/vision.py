@@ -16,9 +16,10 @@ from peft import PeftModel
 from PIL import Image
 from transformers import Qwen2VLConfig, Qwen2VLForConditionalGeneration, Qwen3VLConfig, Qwen3VLForConditionalGeneration
 from trl import GRPOTrainer
+from trl.trainer import grpo_trainer
 
 from exact.errors import UsageError
-from exact.learning.train import grpo
+from exact.learning.train import grpo, vllm
 from exact.learning.train.episodes import Episode, EpisodeStart
 from exact.learning.train.model import load_model
 from exact.learning.train.pictures import PictureReader
@@ -66,10 +67,41 @@ def settings(model: str, out: str, **more: Any) -> GRPOSettings:
     )  # fmt: skip
 
 
+class Generation:
+    """A stand-in for TRL's vLLM, which needs a GPU: it draws from the model that is trained, and finds pictures by itself."""
+
+    made = list[Any]()
+
+    def __init__(self, model: Any, accelerator: Any, processing_class: Any, **options: Any) -> None:
+        self.model, self.tokenizer, self.options, self.synced = model, processing_class, options, 0
+        self.made.append(self)
+
+    def sync_weights(self) -> None:
+        """Count the calls."""
+        self.synced += 1
+
+    def generate(self, prompts: list[list[int]], images: list[list[Any]], num_generations: int) -> Any:
+        """Return what vLLM returns: each token's own log-probability first."""
+        reader = PictureReader(load_model("tiny-vision"), "tiny-vision", None)
+        pictures = [[reader(png(image)) for image in row] for row in images]
+        drawn = Sampler(self.model, self.tokenizer, self.options["temperature"], self.options["top_k"], self.max_completion_length, reader)
+        answers = drawn(prompts, pictures)
+        return prompts, [each.ids for each in answers], [[[one] for one in each.logprobs] for each in answers], None
+
+
+def png(image: Any) -> bytes:
+    """Return an image as the server gives it."""
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return base64.b64encode(file.getvalue())
+
+
 first = grpo.train(settings("tiny-vision", "first", lora=None))
 second = grpo.train(settings(str(folder / "first"), "second", branches=2, credit="step", beta=0.1, screenshot_tokens=6))
+vllm._installed, grpo_trainer.VLLMGeneration = lambda: True, Generation
+third = grpo.train(settings(str(folder / "first"), "third", vllm="colocate", screenshot_tokens=6))
 try:
-    refused = str(grpo.train(settings("tiny", "third")))
+    refused = str(grpo.train(settings("tiny", "fourth")))
 except UsageError as error:
     refused = str(error)
 start, loaded = load_model(str(folder / "first")), load_model(str(folder / "second"))
@@ -80,9 +112,7 @@ adapted = PeftModel.from_pretrained(start.model, str(folder / "second"))
 def kinds() -> list[list[float]]:
     """Return the gap of rows of other kinds of vision models, and that with other pixels."""
     parts, found = load_model("tiny-vision"), list[list[float]]()
-    file, encode = io.BytesIO(), encoder(parts.tokenizer)
-    Image.effect_noise((90, 60), 60).save(file, "PNG")
-    shot = base64.b64encode(file.getvalue())
+    encode, shot = encoder(parts.tokenizer), png(Image.effect_noise((90, 60), 60))
     given = parts.model.config.to_dict()
     named = {name: value for name, value in given.items() if name.endswith("token_id")} | {"tie_word_embeddings": True}
     eyes = {"depth": 2, "num_heads": 2, "patch_size": 14}
@@ -127,6 +157,9 @@ sys.stdout.write(
         "changed": changed,
         "adapters": [name for name, _ in adapted.named_parameters() if "lora_" in name],
         "said": [len({id for each in drawn for id in each.ids}), [id for each in drawn for id in each.ids if id in eyes.unsaid]],
+        "vllm": [each["sampling/sampling_logp_difference/max"] for each in third.history],
+        "ratios": [each["sampling/importance_sampling_ratio/mean"] for each in third.history],
+        "synced": [each.synced for each in Generation.made],
         "kinds": kinds(),
         "eyes": type(loaded.image_processor).__name__,
     })

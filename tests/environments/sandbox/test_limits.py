@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import msgspec
 
 from exact.environments.sandbox import GuestSpec, Sandboxes
 from exact.environments.sandbox.host import masked_folders, private_files
-from exact.environments.sandbox.limits import memory_of
+from exact.environments.sandbox.limits import MemoryGauge, seconds_to_next_look
 
 from .conftest import ask
 
@@ -55,11 +56,26 @@ async def test_a_guest_that_takes_too_much_memory_is_killed_and_says_so(sandboxe
     sandbox = await sandboxes.start(msgspec.structs.replace(counter, memory=400 << 20))
     other = await sandboxes.start(counter)
     assert await ask(sandbox, "len(bytes(1 << 20))") == str(1 << 20)
-    assert 0 < (memory_of(sandbox.pid) or 0) < 400 << 20
+    assert 0 < (MemoryGauge(sandbox.pid).read() or 0) < 400 << 20
     async with asyncio.timeout(60):
         assert await ask(sandbox, "seen.append([bytearray(b'x' * (1 << 20)) for _ in range(4000)])") == ""
         assert "MiB of memory and was killed: raise sandbox.memory_bytes" in await sandbox.why()
     assert await ask(other, "1 + 1") == "2"
+
+
+def test_memory_is_looked_at_seldom_far_from_the_limit_and_often_near_it() -> None:
+    pauses = [seconds_to_next_look(used, 8 << 30) for used in (0, 100 << 20, 7 << 30, 8 << 30)]
+    assert pauses == [2.0, 2.0, 1.0, 0.25]
+
+
+def test_files_in_memory_that_come_later_are_found() -> None:
+    gauge = MemoryGauge(os.getpid())
+    before = gauge.read() or 0
+    with os.fdopen(os.memfd_create("later"), "wb") as file:
+        file.write(b"x" * (64 << 20))
+        file.flush()
+        later = max(gauge.read() or 0 for _ in range(10))
+    assert later - before > 60 << 20
 
 
 async def test_a_fork_has_the_limits_of_its_origin(sandboxes: Sandboxes, counter: GuestSpec) -> None:

@@ -134,7 +134,7 @@ async def measure(idle: int, working: int, seconds: float, most: int, noise: _co
 
 def main() -> None:
     options = _common.parser(__doc__ or "")
-    options.add_argument("--most", type=int, default=128, metavar="N", help="environments at most")
+    options.add_argument("--most", type=int, default=64, metavar="N", help="environments at most")
     given = options.parse_args()
     idle, working = (QUICK_IDLE, QUICK_WORKING) if given.quick else (IDLE, WORKING)
     noise = _common.Noise()

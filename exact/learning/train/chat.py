@@ -15,6 +15,8 @@ from fastapi.responses import JSONResponse
 from exact.errors import UsageError
 from exact.learning.masks import CHATML
 from exact.learning.train.model import LoadedModel
+from exact.learning.train.pictures import PictureReader, ShownPicture
+from exact.learning.train.sampler import seen_by
 from exact.learning.train.sft import encoder
 
 _MOST = 4096
@@ -46,6 +48,7 @@ class ChatAnswers:
     """Answers requests of the Chat Completions API, with token ids and log-probabilities where they are asked for."""
 
     def __init__(self, loaded: LoadedModel) -> None:
+        self._reader = None if loaded.image_processor is None else PictureReader(loaded, "the model", None)
         self._model, self._tokenizer, self._encode = loaded.model.eval(), loaded.tokenizer, encoder(loaded.tokenizer)
         self._end = loaded.tokenizer.convert_tokens_to_ids("<|im_end|>")
 
@@ -55,7 +58,7 @@ class ChatAnswers:
 
         if body.get("stream"):
             raise UsageError("streaming is not supported: leave `stream` out")
-        prompt = self._prompt(body["messages"])
+        prompt, pictures = self._prompt(body["messages"])
         count, temperature = int(body.get("n") or 1), float(body.get("temperature", 1.0))
         most = min(_MOST, int(body.get("max_completion_tokens") or body.get("max_tokens") or 512))
         if body.get("seed") is not None:
@@ -66,10 +69,11 @@ class ChatAnswers:
             else {"do_sample": False}
         )
         ids = torch.tensor([prompt] * count, device=self._model.device)
+        unsaid = {"suppress_tokens": self._reader.unsaid} if self._reader else {}
         with torch.no_grad():
             made = self._model.generate(
                 input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=most, eos_token_id=self._end, pad_token_id=self._end,
-                return_dict_in_generate=True, output_logits=True, **drawn,
+                return_dict_in_generate=True, output_logits=True, **drawn, **seen_by(self._reader, [pictures] * count, ids), **unsaid,
             )  # fmt: skip
             chances = torch.stack(made.logits, 1).float().log_softmax(-1)
         answers, listed = made.sequences[:, len(prompt) :].tolist(), int(body.get("top_logprobs") or 0) if body.get("logprobs") else None
@@ -78,16 +82,32 @@ class ChatAnswers:
         usage = {"prompt_tokens": len(prompt), "completion_tokens": written, "total_tokens": len(prompt) + written}
         return {"choices": choices, "usage": usage, "prompt_token_ids": prompt}
 
-    def _prompt(self, messages: list[dict[str, Any]]) -> list[int]:
-        ids = list[int]()
+    def _prompt(self, messages: list[dict[str, Any]]) -> tuple[list[int], list[ShownPicture]]:
+        ids, pictures = list[int](), list[ShownPicture]()
         for message in messages:
             content = message["content"]
             if isinstance(content, list):
-                if any(part.get("type") != "text" for part in content):
-                    raise UsageError("the model is shown no pictures here: set policy.images: false, or serve its folder by vLLM")
-                content = "\n".join(part["text"] for part in content)
+                content = self._written(content, pictures)
             ids += self._encode(CHATML.begin.format(role=message["role"]) + content + CHATML.end + CHATML.after)
-        return [*ids, *self._encode(CHATML.begin.format(role="assistant"))]
+        if self._reader and ids.count(self._reader.token) != sum(each.tokens for each in pictures):
+            raise UsageError("a message writes a token that stands for a picture: leave it out")
+        return [*ids, *self._encode(CHATML.begin.format(role="assistant"))], pictures
+
+    def _written(self, parts: list[dict[str, Any]], pictures: list[ShownPicture]) -> str:
+        """Return the parts of a turn as one text: pictures by their marks, with a line between two texts."""
+        written, after_text = "", False
+        for part in parts:
+            if part.get("type") == "text":
+                written, after_text = written + ("\n" if after_text else "") + part["text"], True
+                continue
+            if self._reader is None:
+                raise UsageError("this model sees no pictures: set policy.images: false")
+            head, _, data = part["image_url"]["url"].partition(";base64,")
+            if not head.startswith("data:image/"):
+                raise UsageError("a picture is no data URL: send data:image/png;base64,...")
+            pictures.append(self._reader(data))
+            written, after_text = written + pictures[-1].mark, False
+        return written
 
     def _choice(self, number: int, ids: list[int], chances: Any, listed: int | None) -> dict[str, Any]:
         ended = self._end in ids

@@ -29,6 +29,11 @@ class ShownPicture(NamedTuple):
     mark: str
     """Its placeholder: each of its tokens is written out."""
 
+    @property
+    def tokens(self) -> int:
+        """Number of tokens that stand for its patches."""
+        return self.mark.count(_PAD)
+
 
 class PictureReader:
     """Reads screenshots with the image processor of a vision model."""
@@ -66,7 +71,7 @@ class PictureReader:
         try:
             image = self._shrunk(Image.open(io.BytesIO(base64.b64decode(screenshot))).convert("RGB"))
         except (TypeError, OSError, binascii.Error) as error:
-            raise UsageError(f"the server's screenshot does not read: {error}: it has to be a picture in base64") from error
+            raise UsageError(f"a screenshot does not read: {error}: it has to be a picture in base64") from error
         made = self._processor(images=[image], return_tensors="pt")
         time, height, width = made["image_grid_thw"][0].tolist()
         count = time * height * width // self._processor.merge_size**2

@@ -33,5 +33,8 @@ def test_a_tiny_vision_model_is_trained_on_the_screenshots_of_a_live_server(tmp_
     assert "tiny reads text alone" in found["refused"] and "name a vision model" in found["refused"]
     assert all(own < 1e-3 < 5e-3 < other for own, other in found["kinds"]), "Qwen2-VL and Qwen3-VL see as Qwen2.5-VL does"
     assert found["said"][0] > 200 and not found["said"][1], "no answer has a placeholder"
+    small, large = found["answered"]
+    assert large[0] - small[0] == 12 and small[1] != large[1] and max(small[2], large[2]) < 1e-3, "it is served with pictures"
+    assert "no data URL" in found["unanswered"][0] and "stands for a picture" in found["unanswered"][1]
     assert found["eyes"] == "Qwen2VLImageProcessorPil" and found["adapters"] and found["changed"]
     assert not any("visual" in name for name in found["adapters"] + found["changed"]), "the adapter is in the language model"

@@ -20,6 +20,7 @@ from trl.trainer import grpo_trainer
 
 from exact.errors import UsageError
 from exact.learning.train import grpo, vllm
+from exact.learning.train.chat import ChatAnswers
 from exact.learning.train.episodes import Episode, EpisodeStart
 from exact.learning.train.model import load_model
 from exact.learning.train.pictures import PictureReader
@@ -144,6 +145,28 @@ def kinds() -> list[list[float]]:
 
 eyes = PictureReader(start, "first", None)
 drawn = Sampler(start.model, start.tokenizer, 1e3, 0, 200, eyes)([[1, 2]] * 8, [[]] * 8)  # all tokens are about as likely
+
+
+def answered(image: Any) -> list[Any]:
+    """Return the tokens of a prompt that holds a picture, the log-probability of the answer's first token, and the gap of its row."""
+    url = {"url": f"data:image/png;base64,{png(image).decode()}"}
+    turn = {"role": "user", "content": [{"type": "image_url", "image_url": url}, {"type": "text", "text": "Page:"}]}
+    found = ChatAnswers(loaded)({"messages": [turn], "temperature": 0, "max_tokens": 3, "logprobs": True, "n": 2})
+    choice, ids = found["choices"][1], found["prompt_token_ids"]
+    chances = [each["logprob"] for each in choice["logprobs"]["content"]]
+    reader = PictureReader(loaded, "second", None)
+    row = Episode(EpisodeStart("", 0), ids, choice["token_ids"], [1] * len(chances), chances, pictures=[reader(png(image))])
+    return [found["usage"]["prompt_tokens"], chances[0], largest_gap(loaded.model, [row], 1.0, reader)]
+
+
+def refused_to_answer(*parts: dict[str, Any]) -> str:
+    """Return why a request is refused."""
+    try:
+        return str(ChatAnswers(loaded)({"messages": [{"role": "user", "content": list(parts)}]}))
+    except UsageError as error:
+        return str(error)
+
+
 sys.stdout.write(
     json.dumps({
         "losses": [each["loss"] for each in [*first.history, *second.history]],
@@ -161,6 +184,11 @@ sys.stdout.write(
         "ratios": [each["sampling/importance_sampling_ratio/mean"] for each in third.history],
         "synced": [each.synced for each in Generation.made],
         "kinds": kinds(),
+        "answered": [answered(Image.new("RGB", size, "red")) for size in ((56, 56), (112, 112))],
+        "unanswered": [
+            refused_to_answer({"type": "image_url", "image_url": {"url": "http://other/picture.png"}}),
+            refused_to_answer({"type": "text", "text": "<|image_pad|>"}),
+        ],
         "eyes": type(loaded.image_processor).__name__,
     })
 )  # fmt: skip

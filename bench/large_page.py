@@ -109,7 +109,7 @@ def main() -> None:
     )
     print(f"{found['elements']} elements; memory in MiB after each fifth: {', '.join(f'{each:.1f}' for each in found['resident_mib'])}")
     figures = [
-        Figure("observe_vs_cdp", middle(found["ratios"]), 1.5, at_least=False),
+        Figure("observe_vs_cdp", middle(found["ratios"]), 1.2, at_least=False),
         Figure("memory_growth_mib", found["resident_mib"][-1] - found["resident_mib"][0], 8.0, at_least=False),
     ]
     finish(options, figures, noise, versions("exact-agent", "playwright"), {"large_page": found})

@@ -196,7 +196,7 @@ class Node:
     @property
     def leaf(self) -> bool:
         """Leaf: a state that cannot be expanded because the episode ended or the state is unseen."""
-        return self.terminated or self.unseen
+        return self.terminated or self.blocked or self.unreached  # `unseen`, without another call: this is asked at each step down
 
     @property
     def unseen(self) -> bool:

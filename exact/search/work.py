@@ -180,7 +180,7 @@ class Work:
         stepping = work.selection.edge is not None
         reserve(work.path, None if stepping else work.target, -1)
         if work.target is not None:
-            work.target.pending = any(other.target is work.target for other in tree.open.values())
+            work.target.pending = bool(tree.open) and any(other.target is work.target for other in tree.open.values())
 
     def _stepped(self, tree: Tree, work: Open, result: Stepped) -> None:
         """Add the new state to the tree. It needs an evaluation unless it merges with a known state."""

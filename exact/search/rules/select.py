@@ -94,7 +94,7 @@ def rule(
             visits = edge.visits
             if not visits:
                 score = unseen + weight * edge.prior
-            elif explores or edge.child is None or not edge.child.terminated:
+            elif explores or (child := edge.child) is None or not child.terminated:
                 score = edge.q + weight * edge.prior / (1 + visits)
             else:
                 score = edge.q

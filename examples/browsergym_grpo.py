@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from exact.errors import ExactError
 from exact.learning.train.grpo import train
 from exact.learning.train.settings import GRPOSettings, LoraSettings
 
@@ -116,4 +117,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except ExactError as error:
+        sys.exit(f"browsergym_grpo: {error}")

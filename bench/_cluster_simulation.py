@@ -19,6 +19,8 @@ class Cluster:
     """Durations of attempts, as measured; those of the simulation are drawn from them."""
     start: float = 0.0
     """Before the first attempt of each process: it starts, with its browser."""
+    together: int | None = None
+    """Processes that start at the same time, as many as one machine has processors; None: all, each on a machine of its own."""
     gap: float = 0.0
     """Between two attempts of a process."""
     driver: float = 0.0
@@ -43,7 +45,8 @@ def ends(cluster: Cluster, tasks: int, seed: int = 0) -> list[float]:
     after the other.
     """
     rng = random.Random(seed)
-    free = [cluster.start] * min(cluster.workers, tasks)
+    together = cluster.together or cluster.workers
+    free = [cluster.start * (1 + worker // together) for worker in range(min(cluster.workers, tasks))]
     heapq.heapify(free)
     served = rate = 0.0
     found = list[float]()

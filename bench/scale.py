@@ -69,6 +69,7 @@ async def measured(
             each(done)
 
     async with open_engine(folder, engine, parallel, ResourceLimits(hang=300), address=None, needs={}) as (made, _):
+        began = time.monotonic()
         results = await Schedule(folder=folder, engine=made, parallel=parallel, pause=pause, finished=finished).run()
     seconds = ends[-1] - ends[parallel - 1]
     durations = [result.seconds for result in results[parallel:]]
@@ -76,6 +77,7 @@ async def measured(
         "engine": engine, "parallel": parallel, "tasks": tasks, "seconds": seconds, "per_minute": 60 * tasks / seconds,
         "mib": max(memory) / parallel / 2**20, "durations": durations, "solved": sum(result.score == 1.0 for result in results),
         "gap": max(0.0, seconds * parallel / tasks - statistics.mean(durations)),
+        "start": max(0.0, ends[0] - began - results[0].seconds),
     }  # fmt: skip
 
 
@@ -122,13 +124,15 @@ async def overhead(home: Path, quick: bool, noise: _common.Noise) -> dict[str, A
 def simulation(measured: list[dict[str, Any]]) -> dict[str, Any]:
     """Predict the measured makespans, and simulate larger benchmarks with the durations on Ray.
 
-    Durations are those of each run; the time between two attempts of a process is that of the run with one process.
+    Durations are those of each run. The time between two attempts of a process, and the time that its start takes, are those of the run
+    with one process. Processes start as many at once as there are processors.
     """
     rows, errors = [], []
-    alone = {run["engine"]: run["gap"] for run in measured if run["parallel"] == 1}
+    alone = {run["engine"]: run for run in measured if run["parallel"] == 1}
     for run in measured:
         workers, tasks = run["parallel"], run["tasks"] + run["parallel"]
-        cluster = Cluster(workers=workers, durations=run["durations"], gap=alone[run["engine"]])
+        one = alone[run["engine"]]
+        cluster = Cluster(workers=workers, durations=run["durations"], gap=one["gap"], start=one["start"], together=os.cpu_count() or 1)
         windows = [found[-1] - found[workers - 1] for found in (ends(cluster, tasks, seed) for seed in range(50))]
         predicted = statistics.mean(windows)
         errors.append(abs(predicted / run["seconds"] - 1))

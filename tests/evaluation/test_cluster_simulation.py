@@ -43,3 +43,8 @@ def test_lost_attempts_go_on_and_each_ends_once() -> None:
 def test_scaling_stops_where_the_provider_says() -> None:
     useful, spans = simulated.largest_useful(cluster(calls=10, calls_per_minute=600.0), 1000, (1, 2, 4, 8, 16, 32, 64))
     assert useful in (8, 16) and spans[64] == pytest.approx(1000.0, rel=0.05)
+
+
+def test_processes_of_one_machine_start_as_many_at_once_as_it_has_processors() -> None:
+    assert simulated.ends(cluster(start=5.0, together=2), 4) == [15.0, 15.0, 20.0, 20.0]
+    assert simulated.ends(cluster(start=5.0), 4) == [15.0] * 4

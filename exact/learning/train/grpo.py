@@ -80,13 +80,18 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
                 callbacks=[reporter(rollouts.figures, report, Path(config.output_dir), Path(settings.out).name)],
                 train_dataset=Dataset.from_list([{"prompt": json.dumps(start._asdict())} for start in starts]),
             )  # fmt: skip
-        resumed = sorted(Path(config.output_dir).glob("checkpoint-*"))
-        trainer.train(resume_from_checkpoint=bool(resumed))
+        trainer.train(resume_from_checkpoint=last_checkpoint(Path(config.output_dir)))
     history = [log for log in trainer.state.log_history if "reward" in log]
     folder = save(trainer.model, loaded, Path(settings.out))
     (folder / "training.json").write_text(json.dumps({"exact": exact.__version__, **used(), "history": history}, indent=1))
     (folder / PAGE).write_text(training_page(folder.name, history), "utf-8")
     return TrainedModel(folder, history, len(history) * settings.generations * settings.groups * settings.accumulation, 0)
+
+
+def last_checkpoint(folder: Path) -> str | None:
+    """Return the newest checkpoint that is whole; None where there is none. Its state is the file that is written last."""
+    whole = [path for path in folder.glob("checkpoint-*") if (path / "trainer_state.json").exists()]
+    return str(max(whole, key=lambda path: int(path.name.rpartition("-")[2]))) if whole else None
 
 
 def episode_pool(

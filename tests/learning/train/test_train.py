@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -99,3 +100,23 @@ def test_the_example_records_trains_and_evaluates(tmp_path: Path) -> None:
     assert head.split() == ["solved,", "without", "a", "search", "before", "after", "search", "on", "its", "own", "seeds"]
     assert row.split()[0] == "click-button" and row.split()[1][1:] == row.split()[2][1:] == "/1" and row.split()[3] == "2/2"
     assert (tmp_path / "new" / "adapter" / "training.html").exists()
+
+
+def test_a_killed_training_goes_on_from_its_last_whole_checkpoint(tmp_path: Path) -> None:
+    with served("toy/chain", "--max-steps", "2") as url:
+        settings = {"model": "tiny", "server": url, "out": "adapter", "steps": 5, "generations": 2, "environments": 2, "max_steps": 2}
+        (tmp_path / "grpo.yaml").write_text(json.dumps(settings | {"save_every": 1, "max_new_tokens": 4}))
+        command = [str(PYTHON), "-P", "-m", "exact.cli", "train", "grpo", "--config", "grpo.yaml", "--json"]
+        run = tmp_path / "adapter.run"
+        with subprocess.Popen(command, env=ENVIRON, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            ended = time.monotonic() + 240
+            while not (run / "checkpoint-2" / "trainer_state.json").exists() and time.monotonic() < ended:
+                time.sleep(0.05)
+            process.kill()
+        assert not (tmp_path / "adapter").exists(), "the adapter appears when the training has ended"
+        kept = {path.name for path in run.glob("checkpoint-*") if (path / "trainer_state.json").exists()}
+        (run / "checkpoint-99").mkdir()  # as a kill leaves it while it is written
+        done = subprocess.run(command, env=ENVIRON, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0 and "checkpoint-2" in kept, done.stderr[-3000:]
+    history = json.loads((tmp_path / "adapter" / "training.json").read_text())["history"]
+    assert [step["step"] for step in history] == [1, 2, 3, 4, 5]

@@ -53,12 +53,13 @@ def config(url: str, **more: Any) -> Config:
 
 
 async def measured(
-    path: Path, engine: str, parallel: int, tasks: int, agent: Config, *, pause: float = 0.0, each: Callable[[int], None] | None = None
+    path: Path, engine: str, parallel: int, tasks: int, agent: Config, *, pause: float = 0.0, warm: int = 1,
+    each: Callable[[int], None] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Run tasks, after one for each process that is not counted, and return what was measured."""
+    """Run tasks, after `warm` for each process that are not counted, and return what was measured. Processes start one after the other."""
     from exact.benchmarks import registry
 
-    ids = registry.expand([f"{TASK}?seed=1..{tasks + parallel}"])
+    ids = registry.expand([f"{TASK}?seed=1..{tasks + warm * parallel}"])
     plan = Plan(suite=TASK, agents=(agent.name,), tasks=tuple(ids))
     folder, ends, memory = BenchFolder.create(path, plan, {agent.name: agent}), list[float](), list[int]()
 
@@ -71,10 +72,10 @@ async def measured(
     async with open_engine(folder, engine, parallel, ResourceLimits(hang=300), address=None, needs={}) as (made, _):
         began = time.monotonic()
         results = await Schedule(folder=folder, engine=made, parallel=parallel, pause=pause, finished=finished).run()
-    seconds = ends[-1] - ends[parallel - 1]
-    durations = [result.seconds for result in results[parallel:]]
+    seconds = ends[-1] - ends[warm * parallel - 1]
+    durations = [result.seconds for result in results[warm * parallel :]]
     return {
-        "engine": engine, "parallel": parallel, "tasks": tasks, "seconds": seconds, "per_minute": 60 * tasks / seconds,
+        "engine": engine, "parallel": parallel, "tasks": tasks, "warm": warm, "seconds": seconds, "per_minute": 60 * tasks / seconds,
         "mib": max(memory) / parallel / 2**20, "durations": durations, "solved": sum(result.score == 1.0 for result in results),
         "gap": max(0.0, seconds * parallel / tasks - statistics.mean(durations)),
         "start": max(0.0, ends[0] - began - results[0].seconds),
@@ -95,7 +96,9 @@ async def rates(home: Path, quick: bool, noise: _common.Noise) -> dict[str, Any]
             for engine in ("local", "ray"):
                 noise.probe()
                 tasks = 3 * parallel if quick else max(8, 3 * parallel)
-                runs.append(await measured(home / f"{engine}-{parallel}", engine, parallel, tasks, config(server.base_url)))
+                runs.append(
+                    await measured(home / f"{engine}-{parallel}", engine, parallel, tasks, config(server.base_url), warm=1 if quick else 3)
+                )
                 print(f"{engine} {parallel}: {runs[-1]['seconds']:.1f} s", file=sys.stderr, flush=True)
     _common.table(HEADER, [_row(run) for run in runs])
     return {"runs": runs}
@@ -130,10 +133,11 @@ def simulation(measured: list[dict[str, Any]]) -> dict[str, Any]:
     rows, errors = [], []
     alone = {run["engine"]: run for run in measured if run["parallel"] == 1}
     for run in measured:
-        workers, tasks = run["parallel"], run["tasks"] + run["parallel"]
+        workers, warm = run["parallel"], run["warm"] * run["parallel"]
+        tasks = run["tasks"] + warm
         one = alone[run["engine"]]
         cluster = Cluster(workers=workers, durations=run["durations"], gap=one["gap"], start=one["start"], together=os.cpu_count() or 1)
-        windows = [found[-1] - found[workers - 1] for found in (ends(cluster, tasks, seed) for seed in range(50))]
+        windows = [found[-1] - found[warm - 1] for found in (ends(cluster, tasks, seed) for seed in range(50))]
         predicted = statistics.mean(windows)
         errors.append(abs(predicted / run["seconds"] - 1))
         rows.append([run["engine"], str(workers), f"{run['seconds']:.1f}", f"{predicted:.1f}", f"{errors[-1]:.1%}"])

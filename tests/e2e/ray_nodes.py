@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 from tests.processes import left, marked
@@ -30,8 +31,8 @@ def possible() -> str:
         return "network namespaces need root"
     if missing := [each for each in ("ip", "unshare", "mount") if not shutil.which(each)]:
         return f"{missing[0]} is not installed"
-    if not RAY.exists():
-        return "Ray is not installed: shells/setup.sh --extras"
+    if not RAY.exists() or find_spec("grpc") is None:
+        return "Ray or its client is not installed: shells/setup.sh --extras"
     tried = subprocess.run(["unshare", "--net", "--mount", "true"], capture_output=True, check=False)
     return "" if tried.returncode == 0 else "namespaces are not allowed here"
 

@@ -223,12 +223,14 @@ async def main() -> int:
         ],
     )  # fmt: skip
     by_name = {row.name: row for row in rows}
-    figures = [
-        _common.Figure("tokens_vs_exact", by_name["default"].total / by_name["ExACT"].total, goal=0.4, at_least=False),
-        _common.Figure("tokens_vs_exact_text", by_name["default"].total / by_name["ExACT, text"].total),
-        _common.Figure("debate_tokens_vs_exact", by_name["debate"].total / by_name["ExACT"].total),
-        _common.Figure("cacheable_share", by_name["default"].cacheable or 0.0, goal=0.7),
-    ]
+    figures = [_common.Figure("states", len(asked))]
+    if not options.quick:  # the three tasks of the quick form are small pages, whose shares are others
+        figures += [
+            _common.Figure("tokens_vs_exact", by_name["default"].total / by_name["ExACT"].total, goal=0.4, at_least=False),
+            _common.Figure("tokens_vs_exact_text", by_name["default"].total / by_name["ExACT, text"].total),
+            _common.Figure("debate_tokens_vs_exact", by_name["debate"].total / by_name["ExACT"].total),
+            _common.Figure("cacheable_share", by_name["default"].cacheable or 0.0, goal=0.7),
+        ]
     details = {"tasks": [task.id for task, _ in source.attempts], "states": len(asked), "rows": [row._asdict() for row in rows]}
     _common.finish(options, figures, noise, _common.versions("exact-agent"), details)
     return 0

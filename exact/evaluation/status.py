@@ -13,6 +13,7 @@ from exact.evaluation.summary import SOLVED
 from exact.runs.journal.costs import CallCost, cost_by_group, total_cost
 from exact.runs.journal.file import is_being_written, read_journal
 from exact.runs.journal.store import ResultLine, RunFolder
+from exact.runs.storage_owner import is_written_elsewhere
 from exact.task import Task
 
 
@@ -95,7 +96,8 @@ def _status(agent: str, folder: RunFolder, tasks: Iterable[Task]) -> AgentStatus
     tasks = list(tasks)
     journals = {task.id: folder.task_folder(task) / "journal.jsonl" for task in tasks}
     ended = {line.task: line for line in folder.results() if not is_being_written(journals.get(line.task, folder.path / "none"))}
-    begun = [_attempt(id, journal) for id, journal in journals.items() if id not in ended and journal.exists()]
+    elsewhere = any(is_written_elsewhere(each) for each in (folder.path, *folder.path.parents[:2]))  # a copy of a folder on storage
+    begun = [_attempt(id, journal, elsewhere) for id, journal in journals.items() if id not in ended and journal.exists()]
     lines, spent = list(ended.values()), total_cost(each.spent for each in begun)
     cost = sum(line.cost or 0.0 for line in lines) + spent.cost
     seconds = sum(line.seconds for line in lines) + sum(each.seconds for each in begun)
@@ -118,9 +120,9 @@ def _solved(line: ResultLine) -> bool:
     return line.score is not None and line.score >= SOLVED
 
 
-def _attempt(id: str, journal: Path) -> OpenAttempt:
-    """Read the journal of an attempt up to where it is whole."""
-    running, seconds, spent = is_being_written(journal), 0.0, CallCost()
+def _attempt(id: str, journal: Path, elsewhere: bool) -> OpenAttempt:
+    """Read the journal of an attempt up to where it is whole. `elsewhere`: another machine writes the folder that this is a copy of."""
+    running, seconds, spent = elsewhere or is_being_written(journal), 0.0, CallCost()
     events = read_journal(journal)
     try:
         for event in events:

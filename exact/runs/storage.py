@@ -41,6 +41,8 @@ def stored_folder(url: str, *, write: bool, interval: float = INTERVAL) -> Itera
         with tempfile.TemporaryDirectory(prefix="exact-stored-") as folder:
             copy = Path(folder) / storage.name
             storage.fetch(copy)
+            if (owner := storage.get(OWNER)) is not None:  # `exact status` asks who writes
+                (copy / OWNER).write_bytes(owner)
             yield copy
         return
     home = _home(url)

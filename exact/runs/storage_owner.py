@@ -6,6 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 
@@ -74,3 +75,12 @@ class Owner:
     def _write(self, *, ended: bool = False) -> None:
         entry = _Entry(self._token, self._place, os.getpid(), time.time(), ended)
         self._put(OWNER, msgspec.json.encode(entry))
+
+
+def is_written_elsewhere(copy: Path) -> bool:
+    """Return whether a process writes the folder on storage that this is a copy of, by the clock of this machine."""
+    try:
+        entry = msgspec.json.decode((copy / OWNER).read_bytes(), type=_Entry)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return not entry.ended and time.time() - entry.renewed < STALE

@@ -1,6 +1,8 @@
 """What a benchmark has done so far is read from its folder, also while it runs."""
 
 import asyncio
+import shutil
+import time
 from pathlib import Path
 
 import msgspec
@@ -13,6 +15,7 @@ from exact.errors import JournalError, UsageError
 from exact.evaluation.status import AgentStatus, OpenAttempt, money_an_hour, seconds_left, status_of
 from exact.runs.journal.costs import CallCost
 from exact.runs.journal.store import ResultLine
+from exact.runs.storage import stored_folder
 from tests.evaluation.toys import WORLD, run, toy_bench, toy_engine
 
 
@@ -42,6 +45,26 @@ async def test_a_running_attempt_is_told_from_an_interrupted_one(tmp_path: Path)
     assert [each.open[0].running for each in status_of(tmp_path) if each.open] == [False]
     said = CliRunner().invoke(status, [str(tmp_path)]).output
     assert f"interrupted: mcts {task.id}" in said and f"exact bench --resume --out {tmp_path}" in said
+
+
+def test_attempts_that_another_machine_writes_to_storage_are_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsspec = pytest.importorskip("fsspec", reason="the extra storage is not installed")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder, system, url = toy_bench(tmp_path / "bench"), fsspec.filesystem("memory"), "memory://status/bench"
+    asyncio.run(run(folder))
+    (folder.agent("mcts")[0].path / "results.jsonl").unlink()  # as before the attempts had ended
+    try:
+        with stored_folder(url, write=True, interval=0.02) as copy:
+            shutil.copytree(tmp_path / "bench", copy, dirs_exist_ok=True)
+            files = sum(path.is_file() for path in copy.rglob("*"))
+            while len(system.find("/status/bench")) < files:
+                time.sleep(0.02)
+            said = CliRunner().invoke(status, [url]).output
+            assert said.count("running: mcts") == 3 and "interrupted" not in said
+        assert CliRunner().invoke(status, [url]).output.count("interrupted: mcts") == 3
+    finally:
+        system.store.clear()
+        system.pseudo_dirs[:] = [""]
 
 
 def test_a_damaged_line_hides_only_what_follows_it(tmp_path: Path) -> None:

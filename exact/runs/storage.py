@@ -41,8 +41,8 @@ def stored_folder(url: str, *, write: bool, interval: float = INTERVAL) -> Itera
         with tempfile.TemporaryDirectory(prefix="exact-stored-") as folder:
             copy = Path(folder) / storage.name
             storage.fetch(copy)
-            if (owner := storage.get(OWNER)) is not None:  # `exact status` asks who writes
-                (copy / OWNER).write_bytes(owner)
+            if (written := storage.get(OWNER)) is not None:  # `exact status` asks who writes
+                (copy / OWNER).write_bytes(written)
             yield copy
         return
     home = _home(url)

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,9 +42,9 @@ class Pair(NamedTuple):
     """The recorded answer."""
 
 
-def exported(python: Path, first: int, seeds: int, folder: Path) -> list[Path]:
-    """Solve seeds of all tasks, and return the two exports."""
-    patterns = [f"miniwob/{task}?seed={first}..{first + seeds - 1}" for task in TASKS]
+def exported(python: Path, first: int, seeds: int, folder: Path, tasks: Sequence[str] = TASKS) -> list[Path]:
+    """Solve seeds of tasks, and return the two exports."""
+    patterns = [f"miniwob/{task}?seed={first}..{first + seeds - 1}" for task in tasks]
     exact(python, "bench", *patterns, "--agent", REACT, "--own-budgets", "--no-reports", "--out", folder / "runs")
     files = []
     for view in VIEWS:
@@ -83,9 +83,10 @@ def action(answer: str) -> str:
 def measure(options: argparse.Namespace, folder: Path, noise: Noise) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Train, ask, and return a row for each state."""
     adapter, details = options.adapter, dict[str, Any]()
+    tasks = TASKS[:1] if options.quick else TASKS
     if adapter is None:
         (folder / "train").mkdir()
-        files, adapter = exported(options.python, TRAINED_SEED, options.seeds, folder / "train"), folder / "adapter"
+        files, adapter = exported(options.python, TRAINED_SEED, options.seeds, folder / "train", tasks), folder / "adapter"
         given = {
             "model": "smollm2",
             "data": [*map(str, files)],
@@ -99,7 +100,7 @@ def measure(options: argparse.Namespace, folder: Path, noise: Noise) -> tuple[li
         details |= {"conversations": found["rows"], "left_out": found["left_out"]}
     noise.probe()
     (folder / "test").mkdir()
-    asked = list(pairs(exported(options.python, NEW_SEED, options.new, folder / "test")))
+    asked = list(pairs(exported(options.python, NEW_SEED, options.new, folder / "test", tasks)))
     asked = asked[:: max(1, len(asked) // options.states)][: options.states]
     rows = []
     with served(options.python, str(adapter)) as url:
@@ -124,7 +125,7 @@ def main() -> None:
     if not given.python.exists():
         sys.exit("no torch and TRL: shells/setup.sh --train")
     if given.quick:
-        given.steps, given.seeds, given.new, given.states = 1, 1, 1, 2
+        given.adapter, given.new, given.states = given.adapter or Path("smollm2"), 1, 2  # without a training
     noise = Noise()
     noise.probe()
     with tempfile.TemporaryDirectory() as name:

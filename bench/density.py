@@ -154,14 +154,12 @@ def main() -> None:
     print(f"\n{working} working environments: {rate:.1f} steps a second together, {median * 1000:.0f} ms a step at the median")
     print(f"where it ends: {found['end']} ({found['count']} environments; all closed in {found['close_s']:.1f} s)")
     alone, at_rest, at_work = (max(found[name]["machine_mib"], found[name]["process_mib"]) for name in ("alone", "at_rest", "at_work"))
-    figures = [
-        _common.Figure("idle_fork_mib", (at_rest - alone) / idle),
-        _common.Figure("working_fork_mib", (at_work - at_rest) / working),
-        _common.Figure("forks_per_second", len(found["first"]) / sum(found["first"])),
-        _common.Figure("steps_per_second", rate),
-    ]
-    if not given.quick:
+    figures = [_common.Figure("idle_fork_mib", (at_rest - alone) / idle)]
+    if not given.quick:  # the others depend on how many there are
         figures += [
+            _common.Figure("working_fork_mib", (at_work - at_rest) / working),
+            _common.Figure("forks_per_second", len(found["first"]) / sum(found["first"])),
+            _common.Figure("steps_per_second", rate),
             _common.Figure("environments_at_end", found["count"], idle + working),
             _common.Figure("density_gib", at_work / 1024, 8, at_least=False),
         ]

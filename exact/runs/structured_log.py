@@ -82,7 +82,7 @@ def _append(data: bytes) -> None:
         sys.stderr.write(data.decode())
         sys.stderr.flush()
         return
-    file = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    file = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o600)  # no wait for a pipe's reader
     try:
         os.write(file, data)
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +81,11 @@ async def test_a_dash_logs_to_standard_error(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv(LOG, "-")
     await toy_runner(tmp_path / "run", ToyFactory(GRAPH)).run()
     assert [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()][-1] == "finished"
+
+
+async def test_a_pipe_that_nobody_reads_is_said_and_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setenv(LOG, str(tmp_path / "pipe"))
+    with pytest.raises(UsageError, match=r"EXACT_LOG=.*pipe: .*: name a file"):
+        await toy_runner(tmp_path / "run", ToyFactory(GRAPH)).run()
+    assert not journals(tmp_path)

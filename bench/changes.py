@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from _common import Figure, Noise, finish, parser, table
 from grpo import PYTHON, SHOWN, VERSIONS
-from sft import REACT, VIEW, environ, exact, served
+from sft import REACT, VIEW, environ, exact, served, trained
 
 TASKS = (
     "click-checkboxes", "click-checkboxes-large", "login-user", "click-collapsible-2", "use-autocomplete", "enter-date", "click-tab-2",
@@ -87,16 +87,7 @@ def measure(options: argparse.Namespace, folder: Path, noise: Noise) -> tuple[li
     if adapter is None:
         (folder / "train").mkdir()
         files, adapter = exported(options.python, TRAINED_SEED, options.seeds, folder / "train", tasks), folder / "adapter"
-        given = {
-            "model": "smollm2",
-            "data": [*map(str, files)],
-            "out": str(adapter),
-            "max_length": 2048,
-            "batch": 1,
-            "steps": options.steps,
-        }
-        (folder / "sft.yaml").write_text(json.dumps(given))
-        found = json.loads(exact(options.python, "train", "sft", "--config", folder / "sft.yaml", "--json").splitlines()[-1])
+        found = trained(options, files, adapter)
         details |= {"conversations": found["rows"], "left_out": found["left_out"]}
     noise.probe()
     (folder / "test").mkdir()
@@ -121,6 +112,7 @@ def main() -> None:
     options.add_argument("--states", type=int, default=200, metavar="N", help="states at most")
     options.add_argument("--adapter", type=Path, metavar="FOLDER", help="measure this adapter, without a training")
     options.add_argument("--python", type=Path, default=PYTHON)
+    options.set_defaults(batch=1)
     given = options.parse_args()
     if not given.python.exists():
         sys.exit("no torch and TRL: shells/setup.sh --train")

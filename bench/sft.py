@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -80,13 +80,13 @@ def collected(python: Path, seeds: int, folder: Path) -> Path:
     return folder / "imitation.jsonl"
 
 
-def trained(options: argparse.Namespace, data: Path, out: Path) -> dict[str, Any]:
+def trained(options: argparse.Namespace, data: Sequence[Path], out: Path) -> dict[str, Any]:
     """What `exact train sft` reports, with its seconds."""
     settings = out.with_suffix(".yaml")
-    given = {"model": "smollm2", "data": [str(data)], "out": str(out), "max_length": 2048}
+    given = {"model": "smollm2", "data": [*map(str, data)], "out": str(out), "max_length": 2048}
     settings.write_text(json.dumps(given | {"steps": options.steps, "batch": options.batch}))
     began = time.perf_counter()
-    found = json.loads(exact(options.python, "train", "sft", "--config", settings, "--json").splitlines()[-1])
+    found: dict[str, Any] = json.loads(exact(options.python, "train", "sft", "--config", settings, "--json").splitlines()[-1])
     return found | {"seconds": round(time.perf_counter() - began, 1)}
 
 
@@ -111,7 +111,7 @@ def main() -> None:
         adapter = given.adapter or folder / "adapter"
         if given.adapter is None:
             data = collected(given.python, given.seeds, folder)
-            found = trained(given, data, adapter)
+            found = trained(given, [data], adapter)
             if given.keep:
                 shutil.copytree(adapter, given.keep)
             parts = fifths(found["history"])

@@ -36,7 +36,7 @@ compile "$work/alone" --no-deps constraints/webarena-alone.in "$@" # their depen
 cat "$work/alone" >>constraints/webarena.txt
 compile constraints/docs.txt constraints/docs.in "$@"
 compile constraints/types.txt constraints/types.in "$@"
-compile constraints/openenv.txt pyproject.toml constraints/build.in --extra miniwob --extra openenv "$@"
+compile constraints/openenv.txt pyproject.toml constraints/build.in --extra miniwob --extra desktop --extra openenv "$@"
 # Without torch, whose builds differ by accelerator: shells/setup.sh installs the one that the index offers.
 compile constraints/train.txt pyproject.toml constraints/build.in --extra miniwob --extra train --overrides constraints/train-without.in "$@"
 compile constraints/llamacpp.txt --no-deps constraints/llamacpp.in "$@"

@@ -1,6 +1,6 @@
 """What a user of OpenEnv does, run by the interpreter that has its package. Prints one JSON object.
 
-Usage: client.py URL errors|latency|search|envclient
+Usage: client.py URL errors|latency|search|played|idle
 """
 
 from __future__ import annotations
@@ -84,5 +84,37 @@ async def search(url: str) -> dict[str, Any]:
     return found
 
 
+async def played(url: str) -> dict[str, Any]:
+    """Begin an episode and do nothing once."""
+    async with GenericEnvClient(base_url=url, message_timeout_s=200) as client:
+        start = (await client.reset(seed=0)).observation
+        step = await client.step({"action_str": "noop()"})
+    return {"goal": start["goal"], "text": start["text"], "error": step.observation["error"], "done": step.done}
+
+
+async def idle(url: str) -> dict[str, Any]:
+    """Take the only session and leave it idle until another client gets its place; then ask for a step in it."""
+    async with GenericEnvClient(base_url=url) as first:
+        await first.reset()
+        refused, end = 0, time.monotonic() + 60
+        while True:
+            try:
+                async with GenericEnvClient(base_url=url) as second:
+                    await second.reset()
+                break
+            except RuntimeError:
+                refused += 1
+                if time.monotonic() > end:
+                    raise
+                await asyncio.sleep(0.05)
+        try:
+            await first.step({"action_str": "noop()"})
+            said = ""
+        except (RuntimeError, ConnectionError) as error:
+            said = str(error) or type(error).__name__
+    return {"refused": refused, "said": said}
+
+
+WAYS = {"errors": errors, "latency": latency, "search": search, "played": played, "idle": idle}
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(asyncio.run({"errors": errors, "latency": latency, "search": search}[sys.argv[2]](sys.argv[1]))))
+    sys.stdout.write(json.dumps(asyncio.run(WAYS[sys.argv[2]](sys.argv[1]))))

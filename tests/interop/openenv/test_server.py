@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +28,27 @@ def environ() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    command = [str(PYTHON), "-m", "exact.cli", "serve", "toy", "--port", "0", "--sessions", "3"]
+@contextmanager
+def served(*args: str) -> Iterator[str]:
+    """The address of an `exact serve`."""
+    command = [str(PYTHON), "-m", "exact.cli", "serve", *args, "--port", "0"]
     with subprocess.Popen(command, env=environ(), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith("http://127.0.0.1:"), line
         yield line.partition(": ")[0]
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) in (0, 130)
+        assert process.wait(60) in (0, 130)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with served("toy", "--sessions", "3") as address:
+        yield address
 
 
 def run(url: str, what: str) -> dict[str, Any]:
-    done = subprocess.run([str(PYTHON), str(CLIENT), url, what], env=environ(), capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([str(PYTHON), str(CLIENT), url, what], env=environ(), capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -54,6 +63,32 @@ def test_openenvs_client_gets_observations_and_typed_errors(url: str) -> None:
     error, refused, reward, done = found["refused"]
     assert "leads nowhere" in error and refused and reward == 0 and not done
     assert found["state"]["task_name"] == "chain" and found["state"]["session"]
+
+
+def test_an_idle_session_gives_its_place_to_another_client() -> None:
+    with served("toy", "--sessions", "1", "--idle", "1") as address:
+        found = run(address, "idle")
+    assert found["refused"] > 0 and found["said"], "the place was taken at first, and the session that was idle is gone"
+
+
+@pytest.mark.parametrize(
+    ("env", "goal"), [("trac/1", "ticket 9"), ("desktop/write-note", "Save"), ("browsergym/miniwob.click-test", "Click the button")]
+)
+def test_sites_desktops_and_browsergyms_tasks_are_served(env: str, goal: str) -> None:
+    if why := missing(env.partition("/")[0]):
+        pytest.skip(why)
+    with served(env) as address:
+        found = run(address, "played")
+    assert goal.lower() in found["goal"].lower() and found["text"] and not found["error"] and not found["done"]
+
+
+def missing(suite: str) -> str:
+    """Return why the environments of a suite cannot be opened here; empty where they can."""
+    if suite == "trac" and not (ROOT / ".bench/venvs/sites/bin/python").exists():
+        return "no Trac: shells/setup.sh --sites"
+    if suite == "desktop" and not all(map(shutil.which, ("Xvfb", "openbox", "mousepad"))):
+        return "no desktop: shells/setup.sh --desktop"
+    return ""
 
 
 def test_openenvs_own_validation_passes(url: str) -> None:

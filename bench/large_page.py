@@ -2,10 +2,13 @@
 
 CDP's own time is that of the two commands of an observation, `DOMSnapshot.captureSnapshot` and `Accessibility.getFullAXTree`, sent
 together over the same session and awaited, as an observation sends them. An observation adds the join of both, boxes and visibility, ids,
-text, and the fingerprint. Both are measured in turn on the same page. Then the page is observed 1,000 times while one of its rows changes
-each time, and the memory after the first 200 observations is compared with that at the end.
+text, and the fingerprint. Both are measured in turn on the same page. After them one row in a hundred changes and the page is observed
+again, where only the change is asked of the accessibility tree. Then the page is observed 1,000 times while one of its rows changes each
+time, and the memory after the first 200 observations is compared with that at the end. A page of 20,000 nodes is observed last.
 
-  observe_vs_cdp        seconds of an observation over seconds of CDP's part: median of the rounds' ratios
+  observe_vs_cdp        seconds of an observation of the whole over seconds of CDP's part: median of the rounds' ratios
+  change_vs_whole       seconds of an observation after a change of one percent over those of the whole, likewise
+  observe_20000_s       seconds of an observation of the whole of 20,000 nodes, median
   memory_growth_mib     resident memory after the last observation, less that after the first fifth
 """
 
@@ -21,6 +24,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from _common import Figure, Noise, finish, parser, table, versions
 
 from exact.benchmarks.miniwob.pages import serve
@@ -35,7 +39,12 @@ NODES = 10_000
 ROW = "<li><a href=/{0}>Row {0}</a><button>Open {0}</button>"
 """Five nodes: an item, a link, a button, and their texts."""
 CONFIG = BrowserConfig(screenshots=False, width=1280, height=720)
-PAGE = f"<!doctype html><title>Large</title><ul>{''.join(ROW.format(i) for i in range(NODES // 5))}</ul>"
+CHANGE = "n => { for (let i = 0; i < document.links.length; i += 100) document.links[i].textContent = `Row ${i} ${n}` }"
+
+
+def page(nodes: int) -> str:
+    """HTML of a page with so many nodes."""
+    return f"<!doctype html><title>Large</title><ul>{''.join(ROW.format(i) for i in range(nodes // 5))}</ul>"
 
 
 async def by_cdp(environment: BrowserEnvironment) -> float:
@@ -47,19 +56,21 @@ async def by_cdp(environment: BrowserEnvironment) -> float:
     return time.perf_counter() - start
 
 
-async def by_us(environment: BrowserEnvironment) -> tuple[float, int]:
-    """Seconds that an observation takes, and how many elements it has."""
+async def by_us(environment: BrowserEnvironment, *, whole: bool) -> tuple[float, int]:
+    """Seconds that an observation takes, and how many elements it has. `whole`: nothing is known of the page."""
+    if whole:
+        environment.tabs.present.accessible.forget()
     start = time.perf_counter()
-    page = capture.build_capture(
+    seen = capture.build_capture(
         environment.tabs.present,
         environment.observer.ids,
         CONFIG,
         str,
         await asyncio.gather(*capture.capture_commands(environment.tabs.present, environment.tabs.config)),
     )
-    describe.elements_text(page.elements)
-    describe.fingerprint(page.url, page.elements)
-    return time.perf_counter() - start, len(page.elements)
+    describe.elements_text(seen.elements)
+    describe.fingerprint(seen.url, seen.elements)
+    return time.perf_counter() - start, len(seen.elements)
 
 
 def resident() -> float:
@@ -69,19 +80,25 @@ def resident() -> float:
 
 
 async def measure(rounds: int, observations: int) -> dict[str, Any]:
-    noise, ratios, theirs, ours, elements = Noise(), list[float](), list[float](), list[float](), 0
+    noise, elements = Noise(), 0
+    ratios, theirs, ours, changed, double = list[float](), list[float](), list[float](), list[float](), list[float]()
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        (folder / "large.html").write_text(PAGE)
+        (folder / "large.html").write_text(page(NODES))
+        (folder / "double.html").write_text(page(2 * NODES))
         address = await stack.enter_async_context(serve(folder))
         environments = BrowserFactory(await stack.enter_async_context(launch(CONFIG)), PageSetup(), CONFIG, isolated=True)
         environment = await stack.enter_async_context(environments.open(simulation=False))
-        await environment.reset(Task(id="bench/large", instruction="Look.", start=f"http://{address}/large.html"))
+        task = Task(id="bench/large", instruction="Look.", start=f"http://{address}/large.html")
+        await environment.reset(task)
         for number in range(-2, rounds):  # the first two warm up
             noise.probe()
             one = await by_cdp(environment)
-            other, elements = await by_us(environment)
+            other, elements = await by_us(environment, whole=True)
+            await environment.page.evaluate(CHANGE, number)
+            again, _ = await by_us(environment, whole=False)
             if number >= 0:
+                changed.append(again / other)
                 theirs.append(one)
                 ours.append(other)
                 ratios.append(other / one)
@@ -92,7 +109,10 @@ async def measure(rounds: int, observations: int) -> dict[str, Any]:
             if number % (observations // 5) == observations // 5 - 1:
                 memory.append(resident())
                 print(f"{number + 1} of {observations} observations", file=sys.stderr, flush=True)
+        await environment.reset(msgspec.structs.replace(task, start=f"http://{address}/double.html"))
+        double = [(await by_us(environment, whole=True))[0] for _ in range(5)]
     return {
+        "changed": changed, "seconds_20000": double,
         "nodes": NODES, "elements": elements, "cdp_seconds": theirs, "observe_seconds": ours, "ratios": ratios,
         "resident_mib": memory, "noise": noise,
     }  # fmt: skip
@@ -110,6 +130,8 @@ def main() -> None:
     print(f"{found['elements']} elements; memory in MiB after each fifth: {', '.join(f'{each:.1f}' for each in found['resident_mib'])}")
     figures = [
         Figure("observe_vs_cdp", middle(found["ratios"]), 1.2, at_least=False),
+        Figure("change_vs_whole", middle(found["changed"])),
+        Figure("observe_20000_s", middle(found["seconds_20000"]), 2.0, at_least=False),
         Figure("memory_growth_mib", found["resident_mib"][-1] - found["resident_mib"][0], 8.0, at_least=False),
     ]
     finish(options, figures, noise, versions("exact-agent", "playwright"), {"large_page": found})

@@ -38,11 +38,8 @@ def capture_commands(tab: Tab, config: BrowserConfig) -> list[Awaitable[Any]]:
     if is_too_large(tab, config):
         beginning = asyncio.ensure_future(read_beginning(tab, config))
         return [_part(beginning, 0), _part(beginning, 1)]
-    send = raw_send(tab.cdp)
-    return [
-        send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)}),
-        *(send("Accessibility.getFullAXTree", {"frameId": frame}) for frame in list(tab.frames)),
-    ]
+    snapshot = asyncio.ensure_future(raw_send(tab.cdp)("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)}))
+    return [snapshot, *tab.accessible.read(snapshot)]
 
 
 async def _part(answers: Awaitable[tuple[Any, Any]], index: int) -> Any:
@@ -62,6 +59,8 @@ def build_capture(
     nodes = [node for tree in trees for node in tree["nodes"]]
     redaction = Redaction.for_page(documents, nodes) if config.mask else None
     elements = build_elements(documents, nodes, ids, tab.index, tab.traffic.documents, redaction, media or {})
+    if not is_too_large(tab, config):
+        tab.accessible.learn(snapshot, nodes)
     if sum(len(each.name) + len(each.value or "") for each in elements) > config.page_characters and not is_too_large(tab, config):
         raise PageTooLarge
     title = replace_surrogates(documents[0].title)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from exact.environments.browser.page.accessible import AccessibleTree
 from exact.environments.browser.page.background import BackgroundRequests
 from exact.environments.browser.page.cdp import move_mouse
 from exact.environments.browser.page.script import script_call
@@ -71,6 +72,7 @@ class Tab:
         """
         self.page, self.cdp, self.index = page, cdp, index
         self.traffic = Traffic(cdp, background)
+        self.accessible = AccessibleTree(self)
         self.frames: dict[str, str] = {}
         """The parent of each frame by the frame's CDP id; empty for the main frame."""
         self.size = (0, 0)

@@ -1,0 +1,6 @@
+// Returns the element with the focus, in open shadow roots too, as a list of at most one.
+function focused() {
+  let at = document.activeElement;
+  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  return at ? [at] : [];
+}

@@ -177,7 +177,7 @@ def _lines(nodes: list[AccessibleNode], boxes: dict[Ref, Box]) -> Iterator[_Line
     inside, known = grouped(nodes), {node.ref for node in nodes}
     tops = [node for parent, group in inside.items() if parent not in known for node in group]
 
-    def below(node: AccessibleNode, depth: int, window: str, top: bool) -> Iterator[_Line]:
+    def below(node: AccessibleNode, depth: int, window: str, top: bool, around: str = "") -> Iterator[_Line]:
         if node.role != roles.APPLICATION:
             if not node.states & roles.SHOWING or node.role in (roles.TOOLTIP, roles.SEPARATOR):
                 return
@@ -185,11 +185,13 @@ def _lines(nodes: list[AccessibleNode], boxes: dict[Ref, Box]) -> Iterator[_Line
             role = "dialog" if top and role not in roles.WINDOWS else role
             window = node.name if top else window
             if role and not _empty(node, role, inside):
+                if role == around == "cell":  # GTK says of its parts at random that they have the focus
+                    node = node._replace(states=node.states & ~roles.FOCUSED)
                 yield _Line(node, role, depth, window, boxes.get(node.ref))
-                depth += 1
+                depth, around = depth + 1, role
         children = inside.get(node.ref, [])
         for child in children if node.role == roles.APPLICATION else _in_reading_order(children, boxes):
-            yield from below(child, depth, window, node.role == roles.APPLICATION)
+            yield from below(child, depth, window, node.role == roles.APPLICATION, around)
 
     for top in tops:
         yield from below(top, 0, "", False)

@@ -18,6 +18,7 @@ expansion, and the planner's choices on the MiniWoB++ page are listed.
 
     python bench/restore.py --json bench/results/restore.json
     python bench/restore.py --ballast --json bench/results/restore_ballast.json
+    python bench/restore.py --profile --json bench/results/restore_profile.json
     python bench/restore.py --quick
 """
 
@@ -33,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import _common
+import _phases
 from _environments import CONFIG, Site, boxes, form, forms, plain_forms, service, walk
 
 from exact.benchmarks.miniwob import MiniWob
@@ -315,6 +317,22 @@ async def weigh(mib: int, rounds: int) -> dict[str, float]:
     return {"mib": mib, "snapshot_s": statistics.median(snapshots), "restore_s": statistics.median(restores), "image_mb": size / 1e6}
 
 
+async def profile(rounds: int, noise: _common.Noise) -> dict[str, Any]:
+    """Time the steps of forks of the form application at depth 5."""
+    site = form(0.0)
+    async with forms() as environments, environments.open(simulation=True) as inside:
+        _, kept = await walk(site, inside, 5, (5,))
+        with _phases.timed_steps() as found:
+            seconds = []
+            for _ in range(rounds):
+                noise.probe()
+                seconds.append(await _fork(environments, kept[5]))
+    _common.table(
+        ["step of a fork", "ms, median"], [*_phases.rows(found), ["all, with closing", f"{1000 * statistics.median(seconds):.0f}"]]
+    )
+    return {"steps": dict(found), "seconds": seconds, "empty_restore_s": [(await probe_forking()).restore for _ in range(5)]}
+
+
 def report(found: dict[str, Any], noise: _common.Noise) -> tuple[list[_common.Figure], dict[str, Any]]:
     """Print the tables; the figures and the details."""
     contests: list[Contest] = found["contests"]
@@ -369,8 +387,18 @@ def report(found: dict[str, Any], noise: _common.Noise) -> tuple[list[_common.Fi
 def main() -> None:
     options = _common.parser(__doc__ or "")
     options.add_argument("--ballast", action="store_true", help="how both grow with the environment's memory, instead of everything else")
+    options.add_argument("--profile", action="store_true", help="what the time of a restore is made of, instead of everything else")
     chosen = options.parse_args()
     noise = _common.Noise()
+    if chosen.profile:
+        told = asyncio.run(profile(3 if chosen.quick else 20, noise))
+        middle = statistics.median(told["steps"]["settle and observe"])
+        figures = [
+            _common.Figure("settle_and_observe_s", middle),
+            _common.Figure("empty_restore_s", statistics.median(told["empty_restore_s"])),
+        ]
+        _common.finish(chosen, figures, noise, _common.versions("exact-agent", "playwright"), told)
+        return
     if chosen.ballast:
         rows = []
         for mib in BALLAST[:2] if chosen.quick else BALLAST:

@@ -41,6 +41,8 @@ from exact.models.scripted import Fault, LateAnswer, Question, ScriptedServer, S
 
 PARTS = ("rates", "overhead", "simulation", "outage", "soak", "nodes")
 TASK = "miniwob/click-test-2"
+ANSWER = 1.0
+"""Seconds that the model takes for an answer."""
 HEADER = ["engine", "at once", "tasks", "seconds", "tasks a minute", "MiB a search"]
 
 
@@ -91,11 +93,11 @@ async def rates(home: Path, quick: bool, noise: _common.Noise) -> dict[str, Any]
     from tests.e2e.ray_runs import answers
 
     runs = []
-    async with ScriptedServer(answers, faults=late(1.0)) as server:
+    async with ScriptedServer(answers, faults=late(ANSWER)) as server:
         for parallel in (1, 2) if quick else (1, 2, 4, 8):
             for engine in ("local", "ray"):
                 noise.probe()
-                tasks = 3 * parallel if quick else max(8, 3 * parallel)
+                tasks = 3 * parallel if quick else max(8, 6 * parallel)
                 runs.append(
                     await measured(home / f"{engine}-{parallel}", engine, parallel, tasks, config(server.base_url), warm=1 if quick else 3)
                 )
@@ -128,7 +130,8 @@ def simulation(measured: list[dict[str, Any]]) -> dict[str, Any]:
     """Predict the measured makespans, and simulate larger benchmarks with the durations on Ray.
 
     Durations are those of each run. The time between two attempts of a process, and the time that its start takes, are those of the run
-    with one process. Processes start as many at once as there are processors.
+    with one process. The former is work of a processor: it is slowed as much as an attempt's own work, its duration but for the model's
+    answer, was slowed against the run with one process. Processes start as many at once as there are processors.
     """
     rows, errors = [], []
     alone = {run["engine"]: run for run in measured if run["parallel"] == 1}
@@ -136,7 +139,10 @@ def simulation(measured: list[dict[str, Any]]) -> dict[str, Any]:
         workers, warm = run["parallel"], run["warm"] * run["parallel"]
         tasks = run["tasks"] + warm
         one = alone[run["engine"]]
-        cluster = Cluster(workers=workers, durations=run["durations"], gap=one["gap"], start=one["start"], together=os.cpu_count() or 1)
+        slowed = (statistics.mean(run["durations"]) - ANSWER) / (statistics.mean(one["durations"]) - ANSWER)
+        cluster = Cluster(
+            workers=workers, durations=run["durations"], gap=one["gap"] * slowed, start=one["start"], together=os.cpu_count() or 1
+        )
         windows = [found[-1] - found[warm - 1] for found in (ends(cluster, tasks, seed) for seed in range(50))]
         predicted = statistics.mean(windows)
         errors.append(abs(predicted / run["seconds"] - 1))
@@ -230,7 +236,7 @@ async def nodes(home: Path, quick: bool, tasks: int) -> dict[str, Any]:
         return {}
     suite, whole, lost, killed = f"{TASK}?seed=1..{tasks}", home / "whole", home / "lost", home / "killed"
     with ray_nodes({"one": {"browser": 2}, "two": {"browser": 2}}, KEY) as cluster:
-        async with ScriptedServer(answers, faults=late(1.0), host=cluster.here) as server:
+        async with ScriptedServer(answers, faults=late(ANSWER), host=cluster.here) as server:
             file = home / "scripted.yaml"
             file.write_text(CONFIG % server.base_url)
             codes = [(await bench(killed, suite, file, cluster, parallel=4, kill_at=lambda: ended(killed) >= tasks // 2))[0]]

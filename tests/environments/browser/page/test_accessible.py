@@ -18,7 +18,7 @@ from tests.conftest import CONFIG, Visit
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ROWS = "".join(
     f"<li id=row{i}><a href=/{i}>Row {i}</a> <button aria-label='Open {i}'>o</button> <span class=note>note {i}</span></li>"
-    for i in range(60)
+    for i in range(40)
 )
 PAGE = f"""<style>body {{ font-family: monospace }} .off {{ display: none }} .veil {{ visibility: hidden }}
 .loud {{ text-transform: uppercase }} .before::before {{ content: 'new ' }}
@@ -105,17 +105,17 @@ async def test_each_change_alone_gives_the_elements_of_the_whole_page(visit: Vis
         parts = env.tabs.present.accessible = AccessibleTree(env.tabs.present, least=1)
         await seen(env)
         for change in MUTATIONS:
-            for number in (7, 8, 8):
+            for number in (7, 8):
                 await check(env, parts, change.format(n=number))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 async def test_changes_in_any_order_give_the_elements_of_the_whole_page(visit: Visit, seed: int) -> None:
     rng = random.Random(seed)
     async with visit(PAGE, config=CONFIG) as (env, _):
         parts = env.tabs.present.accessible = AccessibleTree(env.tabs.present, least=1)
         await seen(env)
-        for _ in range(20):
+        for _ in range(15):
             changes = (rng.choice(MUTATIONS).format(n=rng.randrange(1000)) for _ in range(rng.choice((1, 1, 2, 4))))
             await check(env, parts, "; ".join(changes))
 

@@ -53,6 +53,7 @@ def cli() -> str:
     """Return the page of the commands, as click knows them."""
     lines = ["# Command line", "", "`exact COMMAND --help` prints the same. `python -m exact` is the same command.", ""]
     codes = "0 done, 1 an infrastructure failure, 2 wrong usage, 3 unsolved with `--fail-unsolved`, 4 a person is needed, 130 interrupted"
+    codes += ", 143 and 129 ended by SIGTERM and SIGHUP"
     lines += [f"Exit codes: {codes}.", ""]
     for name, (place, help) in COMMANDS.items():
         module, _, function = place.partition(":")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import shlex
-import signal
 from functools import partial
 from pathlib import Path
 
 from exact.benchmarks.open import environment_kind, open_environments
 from exact.cli.person import terminal_person
 from exact.cli.progress import RunProgress
+from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 from exact.config import Config
 from exact.errors import EvaluatorError, ExactError
@@ -44,8 +42,8 @@ def attempt(
     if lacks := system_lacks():
         echo(f"exact: {lacks}", err=True)
     try:
-        lines = asyncio.run(_attempt(folder, config, as_json=as_json, repeat_uncertain=repeat_uncertain))
-    except (KeyboardInterrupt, asyncio.CancelledError):
+        lines = run_async(_attempt(folder, config, as_json=as_json, repeat_uncertain=repeat_uncertain))
+    except KeyboardInterrupt:
         echo(f"exact: {_interrupted(folder, config)}", err=True)
         return 130
     except EvaluatorError as error:
@@ -88,10 +86,6 @@ def _is_resumable(journal: Path, config: Config) -> bool:
 
 
 async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_uncertain: bool) -> list[ResultLine]:
-    task, loop = asyncio.current_task(), asyncio.get_running_loop()
-    assert task is not None
-    with contextlib.suppress(NotImplementedError):
-        loop.add_signal_handler(signal.SIGTERM, task.cancel)
     benchmark = folder.manifest.benchmark
     with RunProgress(folder, config, as_json=as_json) as progress:
         notified = set[str]()

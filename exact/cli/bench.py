@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shlex
-import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -20,6 +19,7 @@ from exact.cli.bench_engine import ResourceLimits, fitting, memory_limit, needs_
 from exact.cli.bench_plan import add_session, check_fixed, check_same, create, planned
 from exact.cli.completion import complete_tasks
 from exact.cli.run_folder import RunFolderPath, on_storage
+from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 from exact.counted import counted
 from exact.errors import InfrastructureError, UsageError
@@ -172,8 +172,8 @@ def bench(
         add_session(folder)
     try:
         opening = partial(open_engine, folder, engine, parallel, bounds, address=address, needs=resources)
-        results = asyncio.run(_run(folder, opening, bounds, as_json=as_json, money=money))
-    except (KeyboardInterrupt, asyncio.CancelledError):
+        results = run_async(_run(folder, opening, bounds, as_json=as_json, money=money))
+    except KeyboardInterrupt:
         echo(f"exact: interrupted; resume with: exact bench --resume --out {folder.path}", err=True)
         return 130
     else:
@@ -228,10 +228,6 @@ async def _run(
     from exact.evaluation.schedule import Schedule
 
     cap = None if money is None else MoneyCap(folder, money)
-    task, loop = asyncio.current_task(), asyncio.get_running_loop()
-    assert task is not None
-    with contextlib.suppress(NotImplementedError):
-        loop.add_signal_handler(signal.SIGTERM, task.cancel)
 
     def finished(result: Result, done: int, of: int) -> None:
         if as_json:
@@ -247,7 +243,7 @@ async def _run(
 
     learned = {agent: folder.agent(agent)[1].reflection for agent in folder.plan.agents}
     rounds = {agent: max(1, each.round) for agent, each in learned.items() if each.kind != "none"}
-    capacity = Capacity(PoolLimits(memory=memory_limit(bounds.memory)), measure_usage, loop.time)
+    capacity = Capacity(PoolLimits(memory=memory_limit(bounds.memory)), measure_usage, asyncio.get_running_loop().time)
     async with opening() as (made, parallel), _written(folder):
         return await Schedule(
             folder=folder, engine=made, parallel=parallel, capacity=capacity, money=cap, rounds=rounds, pause=bounds.pause,
@@ -290,7 +286,7 @@ def _outputs(folder: BenchFolder, *, png: bool, quiet: bool) -> None:
     paths = write_outputs(folder, rewards_of(folder))
     if png:
         for path in [path for path in paths if path.suffix == ".svg"]:
-            asyncio.run(as_png(path))
+            run_async(as_png(path))
     if not quiet:
         echo((folder.path / "table.md").read_text("utf-8"))
         echo(f"{folder.path / 'index.html'}")

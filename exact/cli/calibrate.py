@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 
 from exact.cli.newfile import NewFile
 from exact.cli.run_folder import RunFolderPath, on_storage
+from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, a
         _refuse_calibrated(sources)
     groups: dict[tuple[str, str], list[Prediction]] = {}
     for source in sources:
-        labels = asyncio.run(_labels(source, count, seed, quiet=as_json))
+        labels = run_async(_labels(source, count, seed, quiet=as_json))
         groups.setdefault((source.judge, "committed"), []).extend(committed(source))
         groups.setdefault((source.judge, "drawn"), []).extend(each.prediction() for each in labels if not each.reason)
     predictions = {key: group for key, group in groups.items() if group}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from exact.cli.completion import complete_tasks
+from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 from exact.errors import UsageError
 from exact.plugins import plugin_in
@@ -78,7 +78,7 @@ def check(
         )
     written = _read_actions(actions_file) if actions_file else ()
     with _current_folder():
-        findings = asyncio.run(_check(open_factory, task, quick, limit, written))
+        findings = run_async(_check(open_factory, task, quick, limit, written))
     if as_json:
         import msgspec
 

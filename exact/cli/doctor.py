@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shlex
 from typing import TYPE_CHECKING
 
 import click
 
+from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def doctor(model: str | None, provider: str, base_url: str | None, cdp_url: str,
         from exact.cli.model_check import check_model
 
         config = ModelConfig(model=model, provider=provider, timeout=60.0, retries=1)
-        report = asyncio.run(check_model(_at(config, base_url)))
+        report = run_async(check_model(_at(config, base_url)))
     well = all(check.ok or not check.required for check in checks) and (report is None or not report.error)
     echo(_json(well, checks, report) if as_json else _text(well, checks, report))
     return 0 if well else 1

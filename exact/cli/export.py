@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 
 from exact.cli.newfile import NewFile
 from exact.cli.run_folder import RunFolderPath, on_storage
+from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _attempts(kind: str, runs: tuple[Path, ...], pattern: str | None, out: Path 
     for folder, task in tasks:
         reading = Reading(folder.task_folder(task) / "journal.jsonl", load_recorded(folder.path), folder.blobs)
         folder.protect(known_secrets(folder.manifest.tasks, reading.config))  # a run of an earlier version may hold some
-        content = folder.scrubber.data(asyncio.run(_content(kind, task, reading, out)))
+        content = folder.scrubber.data(run_async(_content(kind, task, reading, out)))
         if out == Path("-"):
             sys.stdout.buffer.write(content)
             continue

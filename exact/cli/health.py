@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import platform
 import shutil
@@ -15,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 import exact
+from exact.cli.signals import run_async
 from exact.errors import ExactError
 from exact.hints import FIX, set_up, system_lacks, with_apt
 
@@ -112,7 +112,7 @@ def running_browser(address: str) -> HealthCheck:
             return browser.version
 
     try:
-        return HealthCheck(name="running browser", ok=True, found=f"{asyncio.run(version())}; {NO_WALL.partition(': ')[2]}")
+        return HealthCheck(name="running browser", ok=True, found=f"{run_async(version())}; {NO_WALL.partition(': ')[2]}")
     except ExactError as error:
         return HealthCheck(name="running browser", ok=False, found=str(error), fix="start it with --remote-debugging-port=9222")
 
@@ -139,7 +139,7 @@ def _sandbox() -> HealthCheck:
         return HealthCheck(name="runsc", ok=False, found=str(error), fix=install_hint(), required=False)
     where = f"{runsc.version} in {runsc.path}"
     try:
-        proof = asyncio.run(probe_forking())
+        proof = run_async(probe_forking())
     except (ExactError, TimeoutError) as error:
         found = f"{where}: environments do not fork here: {error or 'no answer'}"
         return HealthCheck(name="runsc", ok=False, found=found, fix=suggest_fix(runsc), required=False)

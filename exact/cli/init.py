@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shlex
 from pathlib import Path
@@ -11,6 +10,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 from exact.counted import counted
 from exact.errors import UsageError
@@ -174,7 +174,7 @@ def _check(folder: Path) -> int:
         return 0
     [task] = read(folder / "tasks.yaml")
     config = load(folder / "agent.yaml")
-    findings, fidelity, isolated = asyncio.run(_findings(task, config))
+    findings, fidelity, isolated = run_async(_findings(task, config))
     from exact.cli.check import print_findings
 
     print_findings(findings)

@@ -14,6 +14,8 @@ from urllib.parse import urljoin, urlsplit
 import click
 import msgspec
 
+from exact.cli.person import next_line
+from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 from exact.config import LoginConfig
 from exact.errors import EnvironmentFailure, UsageError
@@ -59,7 +61,7 @@ def login(
     sign = LoginSign(proof or ("" if pattern else config.proof), pattern, _compiled(config.expired or None), seconds)
     if not sign.waits and not sys.stdin.isatty():
         raise UsageError("no terminal to press Enter in: give what a logged-in page shows with --proof, or its address with --until")
-    asyncio.run(_login(urljoin(url, config.url), path, sign, hosts=hosts, headless=headless, quiet=as_json))
+    run_async(_login(urljoin(url, config.url), path, sign, hosts=hosts, headless=headless, quiet=as_json))
     if as_json:
         echo(json.dumps({"state": str(path)}))
         return 0
@@ -169,7 +171,7 @@ async def _state_after(browser: Browser, context: BrowserContext, sign: LoginSig
     if sign.waits:
         return await _wait_for(sign, browser, context, quiet)
     echo("Log in in the window, then press Enter here.", err=quiet)
-    await asyncio.to_thread(sys.stdin.readline)
+    await next_line()
     pages = context.pages
     if not pages:
         raise EnvironmentFailure("the window was closed before the log-in: nothing was saved")

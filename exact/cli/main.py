@@ -1,6 +1,7 @@
 """The command `exact`: finds the subcommand, runs it, and turns errors into one line and an exit code.
 
-Exit codes: 0 done, 1 infrastructure failure, 2 wrong usage, 3 not solved (with `--fail-unsolved`), 4 a person is needed, 130 interrupted.
+Exit codes: 0 done, 1 infrastructure failure, 2 wrong usage, 3 not solved (with `--fail-unsolved`), 4 a person is needed, 130 interrupted,
+143 and 129 ended by SIGTERM and SIGHUP.
 The module of a subcommand is imported when the subcommand is called.
 """
 
@@ -16,6 +17,7 @@ import click
 from click.shell_completion import CompletionItem
 
 import exact
+from exact.cli.signals import ending_signals
 from exact.cli.terminal import echo
 from exact.errors import ExactError, unknown
 
@@ -49,7 +51,8 @@ COMMANDS = {
 }
 """`module:function` and short help of each subcommand."""
 
-INTERRUPTED = 130
+INTERRUPTED, ENDED = 130, 128
+"""Exit code after Ctrl-C, and that after another signal less its number."""
 CLOSED_PIPE = 141
 """Exit code where the reader of a pipe has closed it, as shells report SIGPIPE."""
 
@@ -108,6 +111,12 @@ def cli() -> None:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command line, by default that of this process, and return its exit code."""
+    with ending_signals() as signals:
+        code = _main(args)
+    return ENDED + signals.came if signals.came is not None and code == INTERRUPTED else code
+
+
+def _main(args: Sequence[str] | None) -> int:
     try:
         result = cli.main(args, prog_name="exact", standalone_mode=False)
     except ExactError as error:

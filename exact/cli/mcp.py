@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import click
 
+from exact.cli.signals import run_async
 from exact.errors import UsageError
 
 
@@ -51,8 +51,5 @@ def mcp(path: Path | None, overrides: tuple[str, ...], runs: Path, origins: tupl
     config = load(path, overrides)
     algorithm(config.search)
     server = build_server(Operations(config, runs, origins=origins))
-    try:
-        asyncio.run(serve(server))
-    except asyncio.CancelledError:  # SIGTERM
-        return 0
+    run_async(serve(server))
     return 0

@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from exact.cli.newfile import NewFile
+from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 from exact.errors import UsageError
 from exact.scratch import scratch
@@ -252,7 +253,7 @@ def _worked(where: str, path: Path | None, work: Callable[[StoredMemory], dict[s
 
     config = load(path)
     reflection = msgspec.structs.replace(config.reflection, memory=_location(where), kind="builtin")
-    return asyncio.run(_worked_by_model(msgspec.structs.replace(config, reflection=reflection), work))
+    return run_async(_worked_by_model(msgspec.structs.replace(config, reflection=reflection), work))
 
 
 async def _worked_by_model(config: Config, work: Callable[[StoredMemory], dict[str, int]]) -> dict[str, int]:

@@ -44,7 +44,7 @@ async def ask_at_terminal(question: PersonQuestion, seconds: float) -> str | Non
     for line in shown(question, seconds):
         echo(inert(line, _LONGEST), err=True)
     try:
-        return await _line()
+        return await next_line()
     except asyncio.CancelledError:
         echo("No answer is taken any more.", err=True)
         raise
@@ -60,8 +60,10 @@ def shown(question: PersonQuestion, seconds: float) -> list[str]:
     return [*lines, f"Do it? [y/N] (anything but y or yes refuses, and so does no answer within {seconds:g} s)"]
 
 
-async def _line() -> str | None:
-    """Return the next line of standard input; None at its end. A cancelled call reads nothing more."""
+async def next_line() -> str | None:
+    """Return the next line of standard input; None at its end. A cancelled call reads nothing more, and waits for no thread."""
+    if sys.platform == "win32":
+        return await asyncio.to_thread(sys.stdin.readline) or None
     loop, came = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
     file = sys.stdin.fileno()
 

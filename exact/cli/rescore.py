@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from exact.cli.run_folder import RunFolderPath, on_storage
+from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def rescore(run: Path, pattern: str | None, adopt: bool, as_json: bool) -> int:
     runs = {agent: bench.agent(agent) for agent in bench.plan.agents} if bench else {run.name: reopen(run)}
     (require_trusted_bench if bench else require_trust)(run)
     try:
-        rescored = asyncio.run(_rescored(runs, pattern, adopt, as_json))
+        rescored = run_async(_rescored(runs, pattern, adopt, as_json))
     finally:
         if bench and adopt:
             from exact.cli.bench import rewards_of

@@ -169,7 +169,7 @@ def test_a_server_that_is_stopped_in_a_solve_leaves_nothing_and_wrote_only_messa
             process.stdin.close()
         else:
             process.send_signal(signal.SIGINT if how == "interrupt" else signal.SIGTERM)
-        assert process.wait(90) == (130 if how == "interrupt" else 0)
+        assert process.wait(90) == {"interrupt": 130, "terminate": 143, "close": 0}[how]
         written += process.stdout.read().splitlines()
         assert b"Traceback" not in process.stderr.read()
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in written)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from mcp.server import MCPServer
@@ -125,11 +124,7 @@ def build_server(operations: Operations) -> MCPServer[Any]:
 
 
 async def serve(server: MCPServer[Any]) -> None:
-    """Serve one client over standard input and output, until it closes them or the process is told to end."""
-    main = asyncio.current_task()
-    assert main is not None
-    with suppress(NotImplementedError):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, main.cancel)
+    """Serve one client over standard input and output, until it closes them."""
     low = server._lowlevel_server
     async with standard_streams() as (read, write):
         await low.run(read, write, low.create_initialization_options())

@@ -6,8 +6,10 @@ import asyncio
 import json
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from exact.agents.learned.agent import LearnedAgent
@@ -46,16 +48,23 @@ def collect(
         return
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for the processes: products this small are slower on several threads
     shares = [left[n::processes] for n in range(processes) if left[n::processes]]
+    others = {process.pid for process in multiprocessing.active_children()}
     with ProcessPoolExecutor(len(shares), multiprocessing.get_context("spawn")) as pool:
         running = [pool.submit(collect_share, folder, weights, share, settings, seed) for share in shares]
         done = len(tasks) - len(left)
-        for future in running:
-            done += future.result()
-            progress(f"{done} of {len(tasks)} tasks explored")
+        try:
+            for future in running:
+                done += future.result()
+                progress(f"{done} of {len(tasks)} tasks explored")
+        except BaseException:  # the pool would wait for all that is left
+            for process in multiprocessing.active_children():
+                if process.pid not in others:
+                    process.terminate()
+            raise
 
 
 def collect_share(folder: Path, weights: Path, tasks: Sequence[str], settings: ExploreSettings, seed: int) -> int:
-    """Explore tasks in one browser. Return how many."""
+    """Explore tasks in one browser. Return how many. SIGTERM closes the browser."""
     asyncio.run(_collect(folder, weights, tasks, settings, seed))
     return len(tasks)
 
@@ -63,6 +72,10 @@ def collect_share(folder: Path, weights: Path, tasks: Sequence[str], settings: E
 async def _collect(folder: Path, weights: Path, tasks: Sequence[str], settings: ExploreSettings, seed: int) -> None:
     explorer = Explorer(LearnedAgent(load(weights)), load_split(), settings, seed)
     left = list(reversed(tasks))
+    task = asyncio.current_task()
+    assert task is not None
+    with suppress(NotImplementedError):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with practice(BrowserConfig(screenshots=False)) as environments, asyncio.TaskGroup() as group:
         for _ in range(ENVIRONMENTS):
             group.create_task(_work(explorer, environments, left, folder))

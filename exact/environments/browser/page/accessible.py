@@ -47,7 +47,7 @@ class _Node(NamedTuple):
     rest: tuple[object, ...]
 
 
-class _Page(NamedTuple):
+class _Documents(NamedTuple):
     """The documents of a snapshot."""
 
     frames: tuple[tuple[str, str], ...]
@@ -65,7 +65,7 @@ class AccessibleTree:
         """Make a reader. `least`: nodes of a tree from which changes are read alone."""
         self._tab, self._least = tab, least
         self._snapshot: dict[str, Any] = {}
-        self._compared: tuple[dict[str, Any], _Page | None] = ({}, None)
+        self._compared: tuple[dict[str, Any], _Documents | None] = ({}, None)
         """The snapshot that was compared last, and what it tells."""
         self._known: dict[int, Accessible] = {}
         """Nodes that were read, by backend id, with the snapshot of the same moment."""
@@ -127,7 +127,7 @@ def _has_focus(node: Accessible) -> bool:
     return any(each["name"] == "focused" for each in node.get("properties", ()))
 
 
-def _to_read(before: _Page, now: _Page) -> set[int] | None:
+def _to_read(before: _Documents, now: _Documents) -> set[int] | None:
     """Return the backend ids of the nodes to read again; None where that may be all of them."""
     if before.frames != now.frames or now.closed or not _same_order(before.nodes, now.nodes):
         return None
@@ -195,13 +195,13 @@ def _is_always_read(node: _Node) -> bool:
     return node.name in _ALWAYS or "-" in node.name or any(name in _RELATIONS or name == "contenteditable" for name in node.attributes[::2])
 
 
-def _page(snapshot: dict[str, Any]) -> _Page:
+def _page(snapshot: dict[str, Any]) -> _Documents:
     strings = snapshot["strings"]
     frames, nodes, closed = list[tuple[str, str]](), dict[int, _Node](), False
     for document in snapshot["documents"]:
         frames.append((strings[document["frameId"]], _at(strings, document["documentURL"])))
         closed = _add(document, strings, nodes) or closed
-    return _Page(tuple(frames), nodes, closed)
+    return _Documents(tuple(frames), nodes, closed)
 
 
 def _add(document: dict[str, Any], strings: list[str], nodes: dict[int, _Node]) -> bool:

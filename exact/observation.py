@@ -7,7 +7,7 @@ import hashlib
 import msgspec
 
 
-class Box(msgspec.Struct, frozen=True, array_like=True):
+class Box(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A rectangle in CSS pixels of the viewport; (0, 0) is the top left corner."""
 
     x: float
@@ -16,7 +16,7 @@ class Box(msgspec.Struct, frozen=True, array_like=True):
     height: float
 
 
-class Element(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Element(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """One node of the accessibility tree that an action can name or an agent can read."""
 
     id: str

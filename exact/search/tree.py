@@ -7,8 +7,8 @@ values lie in [0, 1].
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -36,6 +36,7 @@ class Fate:
     distance: int = 0
     failures: int = 0
     policy: int = 0
+    writes: bool = False
 
 
 _ORDINARY = Fate()
@@ -68,8 +69,6 @@ class Edge:
     prior: float
     """P(s, a), in [0, 1]. The priors of a node sum to 1."""
     rationale: str = ""
-    writes: bool = False
-    """Whether the policy presumes that the action changes something outside."""
     visits: int = 0
     """N(s, a): number of values backed up through this edge."""
     total: float = 0.0
@@ -99,6 +98,8 @@ class Edge:
     """Number of failed attempts."""
     policy = _Seldom[int]()
     """Index of the agent's policy that drew the action first, where actions are sampled one by one."""
+    writes = _Seldom[bool]()
+    """Whether the policy presumes that the action changes something outside."""
 
     def __repr__(self) -> str:
         from exact.search.inspect.text import label
@@ -159,7 +160,8 @@ class Node:
     """N(s): own backups plus the visits of the edges."""
     backups: int = 0
     """Number of backups of this state's own value."""
-    edges: list[Edge] = field(default_factory=list)
+    edges: Sequence[Edge] = ()
+    """Actions proposed in this state. The empty default is shared: most states of a tree have none."""
     expansions: int = 0
     """Number of times proposals arrived."""
     refused: bool = False

@@ -227,7 +227,9 @@ class Work:
             if key in known:
                 known[key].prior += proposal.prior
             else:
-                known[key] = Edge(proposal.action, proposal.prior, proposal.rationale, proposal.writes)
+                known[key] = edge = Edge(proposal.action, proposal.prior, proposal.rationale)
+                if proposal.writes:
+                    edge.writes = True
         node.edges = list(known.values())  # by first arrival; a list of exact size, without the spare room of append
         normalise_priors(node.edges)
 
@@ -402,7 +404,7 @@ def fill(node: Node, result: Stepped) -> None:
 def normalise_priors(edges: Sequence[Edge]) -> None:
     """Scale the priors of a node's edges to sum to 1."""
     total = sum([edge.prior for edge in edges])
-    if total != 1.0:
+    if abs(total - 1.0) > _ROUNDING:  # a number that is divided is another object, of 24 bytes
         for edge in edges:
             edge.prior /= total
 
@@ -417,7 +419,13 @@ def _warm_start(child: Node, foreseen: Node, observed: Stepped) -> None:
     if foreseen.terminated and observed.terminated:
         child.evaluation, child.evaluations, child.value_sum = foreseen.evaluation, foreseen.evaluations, foreseen.value_sum
     if not child.leaf:
-        child.edges = [Edge(edge.action, edge.prior, edge.rationale, edge.writes) for edge in foreseen.edges if not edge.futile]
+        child.edges = [Edge(edge.action, edge.prior, edge.rationale) for edge in foreseen.edges if not edge.futile]
+        for fresh, old in zip(child.edges, (edge for edge in foreseen.edges if not edge.futile), strict=True):
+            fresh.writes = old.writes
+
+
+_ROUNDING = 1e-12
+"""Difference from 1 of a sum of priors that is due to rounding."""
 
 
 def _not_open(selection: Selection) -> SearchError:

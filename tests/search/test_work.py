@@ -111,7 +111,7 @@ def test_priors_that_are_no_distribution_are_refused_with_the_node_named(result:
     run.meet(run.select())
     with pytest.raises(SearchError, match="node 0: "):
         run.tell(run.select(), result)
-    assert run.tree.root.edges == [] and run.tree.root.expansions == 0
+    assert not run.tree.root.edges and run.tree.root.expansions == 0
 
 
 def test_a_result_of_the_wrong_kind_is_refused() -> None:

@@ -383,11 +383,11 @@ class AttemptState:
     def _order(self, event: ev.Commanded) -> None:
         """Note the action that a viewer wants committed next. It becomes one of the root's, if it is none yet."""
         assert event.action is not None
-        edges = self.tree.root.edges
+        root, edges = self.tree.root, self.tree.root.edges
         known = (index for index, edge in enumerate(edges) if edge.action.key == event.action.key)
         self.ordered, self.plan = next(known, len(edges)), ()
         if self.ordered == len(edges):
-            edges.append(Edge(event.action, 0.0, "a person wants it"))
+            root.edges = [*edges, Edge(event.action, 0.0, "a person wants it")]
         self.paused = self.paused or event.command == "take"
 
     def _selection(self, id: int) -> Selection:

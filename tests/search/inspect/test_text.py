@@ -6,13 +6,13 @@ from exact.search.tree import Edge
 
 def tree():
     made = Tree()
-    made.root.edges += [
+    made.root.edges = [
         Edge(Action(name="click", args=(), key="click <b>\x1b[31m"), prior=0.75),
         Edge(Action(name="stop", args=(), key="stop"), prior=0.25),
     ]
     child = made.add(made.root, 0)
     made.root.edges[0].visits, made.root.edges[0].q = 2, 0.5
-    child.edges.append(Edge(Action(name="back", args=(), key="back"), prior=1.0))
+    child.edges = [Edge(Action(name="back", args=(), key="back"), prior=1.0)]
     return made
 
 
@@ -42,6 +42,6 @@ def test_html_closes_what_it_opens():
 
 def test_a_large_tree_is_drawn_in_part_and_what_is_missing_is_counted():
     made = Tree()
-    made.root.edges += [Edge(Action(name="go", args=(), key=f"go {i}"), prior=0.001) for i in range(1000)]
+    made.root.edges = [Edge(Action(name="go", args=(), key=f"go {i}"), prior=0.001) for i in range(1000)]
     lines = str(made).splitlines()
     assert len(lines) == 501 and lines[-1] == "... not drawn: 501 further actions and what is below"

@@ -13,7 +13,7 @@ from tests.search.harness import valued
 
 def stopped(tree: Tree, answer: str, value: float) -> Node:
     """Return an evaluated end that gives an answer."""
-    tree.root.edges.append(Edge(Action(name="stop", args=(answer,), key=f'stop "{answer}"'), 0.1))
+    tree.root.edges = [*tree.root.edges, Edge(Action(name="stop", args=(answer,), key=f'stop "{answer}"'), 0.1)]
     end = tree.add(tree.root, len(tree.root.edges) - 1)
     end.terminated = True
     Greedy(k=1).record_evaluation(tree, [(tree.root, tree.root.edges[-1])], end, valued(value).evaluation)

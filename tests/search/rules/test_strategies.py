@@ -384,7 +384,7 @@ def test_the_final_choice_is_by_visits_or_by_value_or_by_both_or_by_a_bound() ->
 
     assert (first(final="visits"), first(final="value"), first(final="max_robust")) == (0, 1, 0)
     assert (first(final="lower_bound", z=1.0), first(final="lower_bound", z=5.0)) == (1, 0)
-    state.edges.append(edge(0.1, 10, 0.7))
+    state.edges = [*state.edges, edge(0.1, 10, 0.7)]
     assert first(final="visits") == 2, "of equal visits the higher value"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Mapping
@@ -122,13 +123,18 @@ class Provider(Strict, frozen=True, kw_only=True):
 
 def providers(path: str = "") -> dict[str, Provider]:
     """Return the package's providers, overridden by those of a file. Raises UsageError where the file does not read."""
-    found = _read((resources.files("exact.models") / "providers.yaml").read_text(encoding="utf-8"), "providers.yaml")
+    found = dict(_packaged())
     if path:
         try:
             found |= _read(Path(path).read_text("utf-8"), path)
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"cannot read models.providers {path}: {error}") from error
     return found
+
+
+@functools.cache
+def _packaged() -> Mapping[str, Provider]:
+    return _read((resources.files("exact.models") / "providers.yaml").read_text(encoding="utf-8"), "providers.yaml")
 
 
 def provider_name(config: ModelConfig) -> str:

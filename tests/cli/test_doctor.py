@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from exact.cli import health
@@ -17,6 +16,7 @@ from exact.config import ModelConfig, PriceConfig
 from exact.models.base import TokenChance
 from exact.models.script import completion, question
 from exact.models.scripted import Reply, ScriptedServer, Status
+from tests.http_server import BriefServer
 
 RED = '{"colour": "red"}'
 
@@ -25,7 +25,7 @@ class Refusing:
     """A server that refuses requests with a field, and has further pages."""
 
     def __init__(self, field: str, message: str, pages: Mapping[str, object] | None = None, status: int = 400) -> None:
-        self.field, self.refusal, self.status, self.http = field, message, status, HTTPServer(host="127.0.0.1")
+        self.field, self.refusal, self.status, self.http = field, message, status, BriefServer(host="127.0.0.1")
         for path, page in (pages or {}).items():
             self.http.expect_request(path).respond_with_json(page)
         self.http.expect_request("/v1/chat/completions").respond_with_handler(self.answer)

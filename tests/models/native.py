@@ -8,6 +8,8 @@ from typing import Any
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from tests.http_server import BriefServer
+
 Answer = dict[str, Any] | tuple[int, dict[str, Any]] | tuple[int, dict[str, Any], dict[str, str]]
 
 
@@ -38,7 +40,7 @@ def recorded(*answers: Answer | Callable[[dict[str, Any]], Answer]) -> Iterator[
         given = left.pop(0) if len(left) > 1 else left[0]
         return given(body) if callable(given) else given
 
-    http = HTTPServer(host="127.0.0.1")
+    http = BriefServer(host="127.0.0.1")
     http.start()
     try:
         yield RecordedServer(http, answer)

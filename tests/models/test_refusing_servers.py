@@ -10,6 +10,7 @@ from werkzeug import Response
 from exact.errors import ModelError, PromptRefused
 from exact.models.openai import OpenAIModel
 from exact.models.providers import ModelCapabilities, Provider
+from tests.http_server import BriefServer
 
 OPTIONS = {
     "top_k": 20, "min_p": 0.1, "presence_penalty": 0.1, "frequency_penalty": 0.1, "repetition_penalty": 1.1, "stop": ["x"], "user": "u",
@@ -46,7 +47,7 @@ class Server:
 
 @pytest.fixture
 def http():
-    server = HTTPServer(host="127.0.0.1")
+    server = BriefServer(host="127.0.0.1")
     server.start()
     yield server
     server.stop()

@@ -51,7 +51,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user-0123456789")
     monkeypatch.setenv("DEPLOY_TOKEN", "the user's token")
     monkeypatch.chdir(tmp_path)

@@ -22,6 +22,7 @@ from exact.errors import EnvironmentFailure, ExactError, UsageError
 from exact.evaluation.local import HANG
 from exact.task import Outcome, Task
 from tests.benchmarks.webarena.conftest import item
+from tests.http_server import BriefServer
 
 CONFIG = BrowserConfig(screenshots=False)
 NOTHING = Outcome(actions=())
@@ -123,7 +124,7 @@ async def test_the_storage_state_alone_decides_who_begins_logged_in(classifieds:
 async def test_each_of_two_sites_is_entered_with_its_own_newest_session(
     kept: str, classifieds: Classifieds, executable: str, tmp_path: Path
 ) -> None:
-    with HTTPServer(host="127.0.0.1") as server:
+    with BriefServer(host="127.0.0.1") as server:
         other = Classifieds(server)
         sites = {"classifieds": f"http://localhost:{classifieds.port}", "other": f"http://127.0.0.1:{server.port}"}
         environ = {site.upper(): address for site, address in sites.items()}

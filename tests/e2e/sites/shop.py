@@ -88,7 +88,7 @@ def serve(database: Path, port: int = 0) -> Iterator[tuple[Shop, str]]:
     """Run the shop in a thread. Yield it and its address."""
     shop = Shop(database)
     server = make_server("127.0.0.1", port, shop, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
         yield shop, f"http://127.0.0.1:{server.port}"

@@ -105,7 +105,7 @@ def serve() -> Iterator[tuple[Wiki, str]]:
     """Serve a fresh wiki on loopback. Yield it and its address."""
     wiki = Wiki()
     server = make_server("127.0.0.1", 0, wiki, threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
         yield wiki, f"http://127.0.0.1:{server.port}/"

@@ -19,6 +19,7 @@ from exact.environments.sites.site import Hook, Outside, Site
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.task import Outcome, Score, Task
 from tests.environments.browser.page.test_settle import gated
+from tests.http_server import BriefServer
 
 from ...conftest import CONFIG, Visit
 from ..leaps import Leaps
@@ -243,7 +244,7 @@ async def test_names_of_local_servers_are_what_pages_see(executable: str, httpse
 async def test_a_name_of_a_local_server_has_no_spelling_that_leads_elsewhere(executable: str, httpserver: HTTPServer, name: str) -> None:
     httpserver.expect_request("/").respond_with_data("<p>Mapped", content_type="text/html")
     hosts = {"Localhost": f"127.0.0.1:{httpserver.port}"}
-    with HTTPServer() as other:
+    with BriefServer() as other:
         other.expect_request("/").respond_with_data("<p>Elsewhere", content_type="text/html")
         start = f"http://{name}:{other.port}/"
         async with (

@@ -20,6 +20,7 @@ from exact.errors import EnvironmentFailure, EvaluatorError
 from exact.task import Outcome, Score
 from tests.conftest import Visit
 from tests.environments.browser.pages import do, find, look
+from tests.http_server import BriefServer
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -43,7 +44,7 @@ def judged(found: Found) -> Callable[[Page, Outcome], Awaitable[Score]]:
 @pytest.fixture
 def httpserver() -> Iterator[HTTPServer]:
     """A server that goes on answering while it holds a request."""
-    with HTTPServer(host="localhost", threaded=True) as server:
+    with BriefServer(host="localhost", threaded=True) as server:
         yield server
 
 

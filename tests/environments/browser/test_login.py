@@ -21,6 +21,7 @@ from exact.environments.browser.network.trust import pinned_keys
 from exact.environments.sites.site import Account, Outside
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.task import Task
+from tests.http_server import BriefServer
 
 from ..leaps import Leaps
 from .outside import serving
@@ -256,7 +257,7 @@ async def test_a_proxy_gets_all_requests_but_those_for_the_hosts_in_its_bypass(
     proxy = ProxyConfig(server=server, bypass="127.0.0.1", user="ann", password="$EXACT_TEST_PROXY")
     config = BrowserConfig(screenshots=False, proxy=proxy)
     async with AsyncExitStack() as stack:
-        beside = stack.enter_context(HTTPServer())
+        beside = stack.enter_context(BriefServer())
         beside.expect_request("/here").respond_with_data("<p>Directly", content_type="text/html")
         browser = await stack.enter_async_context(launch(config))
         environment = await stack.enter_async_context(opened(browser, config))

@@ -17,6 +17,7 @@ from exact.observation import Observation
 from exact.task import Task
 from tests.conftest import Visit
 from tests.environments.browser.pages import do, find, look
+from tests.http_server import BriefServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 BRIEF = BrowserConfig(screenshots=False, settle_seconds=1.0)
@@ -28,7 +29,7 @@ Answer = Callable[[Request], Response]
 @pytest.fixture
 def httpserver() -> Iterator[HTTPServer]:
     """A server that goes on answering while it holds a request."""
-    with HTTPServer(host="localhost", threaded=True) as server:
+    with BriefServer(host="localhost", threaded=True) as server:
         yield server
 
 

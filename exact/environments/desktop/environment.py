@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _WAIT = 1.0
 """Maximum seconds of the action `wait`."""
 _SIGN = 0.1
+_PASTE_SECONDS = 0.5
+"""Seconds that the application whose text was copied has to tell it."""
 _LARGE_SECONDS = 45.0
 """Seconds after which an application of a machine of OSWorld counts as hung: large ones are busy for longer than those of our tasks."""
 CALL_SECONDS = 90.0
@@ -233,7 +235,7 @@ class Desktop:
         return any(node.name in titles and node.states & SHOWING for nodes in found.values() for node in nodes)
 
     def _look(self) -> Seen:
-        return self._tree.look(self._bus.applications())
+        return self._tree.look(self._bus.applications())._replace(copied=self._mask(self._screen.copied(_PASTE_SECONDS)))
 
     def _rest(self) -> bool:
         return settle(self._bus, self._screen, self._bus.applications(), self._settle_seconds)

@@ -19,6 +19,10 @@ _UP, _DOWN, _LEFT, _RIGHT = 4, 5, 6, 7
 _QUICKLY = 1
 X_PROPERTY = 28
 """PropertyNotify of X.h."""
+_X_SELECTION = 31
+"""SelectionNotify of X.h."""
+_NO_TEXT = "no text"
+"""What was copied, where its owner has no text of it or does not answer."""
 
 
 class TopLevelWindow(NamedTuple):
@@ -56,6 +60,7 @@ class Screen:
             self._display.damage_query_version()
             self._damage = self._root.damage_create(damage.DamageReportNonEmpty)
             self._display.sync()
+            self._reader: Any = self._root.create_window(0, 0, 1, 1, 0, 0, window_class=X.InputOnly)
             self._bell: Any = self._root.create_window(0, 0, 1, 1, 0, 0, window_class=X.InputOnly, event_mask=X.PropertyChangeMask)
         self.keyboard = Keyboard(self._display)
         self._held = set[int]()
@@ -197,6 +202,37 @@ class Screen:
         with broken():
             child = self._root.translate_coords(self._root, int(x), int(y)).child
             return bool(child) and bool(child.get_attributes().override_redirect)
+
+    def copied(self, seconds: float) -> str:
+        """Return the text that was copied or cut last, which a later paste inserts; empty where nothing was.
+
+        seconds: time that the application which holds it has to answer.
+        """
+        from Xlib import X
+
+        end = time.monotonic() + seconds
+        with broken():
+            clipboard, place = self._atom("CLIPBOARD"), self._atom("EXACT_COPIED")
+            if not self._display.get_selection_owner(clipboard):
+                return ""
+            self._reader.convert_selection(clipboard, self._atom("UTF8_STRING"), place, X.CurrentTime)
+            self._display.flush()
+            while (left := end - time.monotonic()) > 0:
+                while self._display.pending_events():
+                    event = self._display.next_event()
+                    if event.type == _X_SELECTION:
+                        return self._told(place) if event.property else _NO_TEXT
+                    self._drawn |= event.type != X_PROPERTY
+                select.select([self], [], [], left)
+        return _NO_TEXT
+
+    def _told(self, place: int) -> str:
+        """Return the text that an application has put into a property of ours; of a long text its size alone."""
+        found = self._reader.get_full_property(place, 0)
+        self._reader.delete_property(place)
+        if found is None:
+            return _NO_TEXT
+        return found.value.decode("utf-8", "replace") if isinstance(found.value, bytes) else str(list(found.value))
 
     def picture(self) -> bytes:
         """Return the screen as PNG."""

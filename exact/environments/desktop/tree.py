@@ -36,6 +36,8 @@ class Seen(NamedTuple):
     """Window titles by element id."""
     caret: str
     """Position of the caret in the focused text, and its selection."""
+    copied: str = ""
+    """Text that was copied or cut last, which is not shown; empty where nothing was."""
 
     @property
     def text(self) -> str:
@@ -43,9 +45,12 @@ class Seen(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the state: depth, role, name, value and states of each element, and the caret. Boxes and ids are left out."""
+        """The fingerprint of the state: depth, role, name, value and states of each element, the caret, and what was copied.
+
+        Boxes and ids are left out. Without what was copied, to copy would change nothing, and a search would drop it.
+        """
         parts = [[each.depth, each.role, each.name, each.value, each.states] for each in self.elements]
-        identity = json.dumps([parts, self.caret], ensure_ascii=False)
+        identity = json.dumps([parts, self.caret, *([self.copied] if self.copied else [])], ensure_ascii=False)
         return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
 
     def element(self, id: str) -> Element | None:

@@ -44,6 +44,20 @@ async def test_equal_resets_look_alike_after_any_actions(desktop: Worker, do: Do
     assert (again.text, again.fingerprint) == (first.text, first.fingerprint)
 
 
+async def test_to_copy_leads_to_another_state_that_looks_the_same(desktop: Worker, do: Do) -> None:
+    seen = await desktop.reset(desktop_task(EDITOR))
+    await do(f"click [{id_of(seen, 'textbox')}]")
+    before = await do('press "Control+a"')
+    whole = await do('press "Control+c"')
+    assert whole.text == before.text and whole.fingerprint != before.fingerprint
+    assert (await do('press "Control+c"')).fingerprint == whole.fingerprint
+    await do('press "Control+Home"')
+    await do('press "Shift+Right"')
+    await do('press "Control+c"')
+    part = await do('press "Control+a"')
+    assert part.text == whole.text and part.fingerprint not in (whole.fingerprint, before.fingerprint)
+
+
 def home_of(pid: int) -> Path:
     """Return the home folder of a process."""
     told = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")

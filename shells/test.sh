@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Set up, then run lint, types, floors and tests, as CI does. Arguments go to pytest: shells/test.sh tests/search -x
+# Set up, then run lint, floors, and tests beside types, as CI does. Arguments go to pytest: shells/test.sh tests/search -x
 # Without arguments, tests that take seconds are left out where their file has a shorter one (tests/short.py).
 #   shells/test.sh --whole [PYTEST ARGUMENT]...      all tests: run it before a release (about an hour on two cores)
 #   shells/test.sh --parity-live [--parity-record]   compare with the peers themselves (JAX, OpenSpiel, TreeQuest, WebArena's evaluators),
@@ -23,7 +23,18 @@ step() {
 }
 step "ruff check" .venv/bin/python -m ruff check .
 step "ruff format" .venv/bin/python -m ruff format --check .
-step "types (mypy)" .venv/bin/python -m mypy
 step "floors (import-linter)" .venv/bin/lint-imports --no-logo
+# mypy needs a minute of one core. It gets it beside the tests, at the lowest priority, for tests wait half of their time.
+said=$(mktemp)
+nice -n 19 .venv/bin/python -m mypy >"$said" 2>&1 &
+mypy=$!
+trap 'kill "$mypy" 2>/dev/null || true; rm -f "$said"' EXIT
+
+# Where an image of Python switches bytecode off, each `exact` that a test starts would compile its modules again.
+unset PYTHONDONTWRITEBYTECODE
+tests=0 types=0
 # Tests of a file stay in one process because they share fixtures, some of which take a minute.
-step "tests" .venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder "${chosen[@]}"
+step "tests" .venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder "${chosen[@]}" || tests=$?
+wait "$mypy" || types=$?
+step "types (mypy)" cat "$said"
+exit $((tests ? tests : types))

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from exact.errors import JournalError
-from exact.runs.journal.file import Journal
+import msgspec
+
+from exact.errors import InfrastructureError, JournalError
+from exact.inert import inert
+from exact.runs.journal.events import Opened
+from exact.runs.journal.file import Journal, events_of
 from exact.runs.journal.store import RunFolder, write_whole
 from exact.task import Task
 
 Kind = Literal["begun", "blob", "journal", "file", "log"]
 BATCH = 4 << 20
 """Bytes that are sent at once, or one item more."""
-_PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+MOST_ITEM, MOST = 256 << 20, 4 << 30
+"""Most bytes of one item, and of all that one attempt sends."""
+_MOST_FILES = 1000
+"""Most files beside a journal."""
+_PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}")
 _NEVER = {"journal.jsonl", "report.html"}
 
 
@@ -70,14 +79,22 @@ class Incoming:
 
     def __init__(self, run: RunFolder, task: Task) -> None:
         """Open the journal. Raises JournalError where another process writes it."""
-        self._run, self._folder = run, run.task_folder(task)
+        self._run, self._task, self._folder = run, task, run.task_folder(task)
         self._journal = Journal(self._folder / "journal.jsonl")
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._bytes, self._files = 0, set[str]()
 
     def take(self, items: Iterable[DeliveryItem]) -> None:
-        """Write items in their order. Raises JournalError."""
-        for kind, name, data in items:
+        """Write items in their order.
+
+        Raises InfrastructureError for what no attempt sends, and writes nothing of that item; JournalError where nothing can be written.
+        """
+        for item in items:
+            self._bytes += len(item.data)
+            if len(item.data) > MOST_ITEM or self._bytes > MOST:
+                raise InfrastructureError(f"sent {self._bytes:,} bytes, more than any attempt")
             try:
-                self._write(kind, name, data)
+                self._write(item)
             except OSError as error:
                 raise JournalError(f"cannot write {self._folder}: {error.strerror}: free some space, then resume") from error
 
@@ -85,26 +102,46 @@ class Incoming:
         """Release the journal. May be called twice."""
         self._journal.close()
 
-    def _write(self, kind: Kind, name: str, data: bytes) -> None:
+    def _write(self, item: DeliveryItem) -> None:
+        kind, name, data = item
         match kind:
             case "journal":
+                self._check(data)
                 self._journal.append(data)
             case "blob":
-                path = self._run.blobs.folder / name[:2] / name
                 if hashlib.sha256(data).hexdigest() != name:
-                    raise JournalError(f"blob {name[:12]!r} of {self._folder.name} arrived with another content")
+                    raise InfrastructureError(f"sent a blob that is not {inert(name, 12)!r}")
+                path = self._run.blobs.folder / name[:2] / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 if not path.exists():
                     write_whole(path, data)
             case "file":
-                if not _PLAIN.fullmatch(name) or name in _NEVER:
-                    raise JournalError(f"{name!r} is no file of an attempt")
+                self._files.add(name)
+                if not _PLAIN.fullmatch(name) or name.casefold() in _NEVER or len(self._files) > _MOST_FILES:
+                    raise InfrastructureError(f"sent {inert(name, 80)!r}, which is no file of an attempt")
                 write_whole(self._folder / name, data)
             case "log":
-                with (self._run.path / "guest.log").open("ab") as file:
-                    file.write(data)
+                with (self._run.path / "guest.log").open("a", encoding="utf-8", newline="") as file:
+                    file.write(inert(self._decode(data)))
             case "begun":
                 pass
+
+    def _check(self, lines: bytes) -> None:
+        """Raise InfrastructureError where lines are no events of an attempt at the task."""
+        try:
+            for event in events_of(lines):
+                if isinstance(event, Opened) and event.task.id != self._task.id:
+                    raise InfrastructureError(f"sent the journal of {inert(event.task.id, 80)!r}")
+        except JournalError as error:
+            raise InfrastructureError(f"sent what is no journal: {inert(str(error), 200)}") from error
+
+
+def items_of(sent: object) -> list[DeliveryItem]:
+    """Return what was sent as items. Raises InfrastructureError where it is something else."""
+    try:
+        return msgspec.convert(sent, list[DeliveryItem], builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        raise InfrastructureError(f"sent something else than parts of an attempt: {error}") from error
 
 
 def batches(items: Iterable[DeliveryItem]) -> Iterator[list[DeliveryItem]]:

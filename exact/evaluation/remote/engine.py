@@ -7,8 +7,8 @@ lost goes on elsewhere from the last event that arrived.
 from __future__ import annotations
 
 import asyncio
-import itertools
-from collections.abc import Callable, Collection, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,17 +21,21 @@ from exact.evaluation.engine import Hung
 from exact.evaluation.folder import BenchFolder, Replay
 from exact.evaluation.local import set_aside
 from exact.evaluation.remote.cluster import ray_module
-from exact.evaluation.remote.delivery import DeliveryItem, Incoming
-from exact.evaluation.remote.mailbox import AttemptMailbox, RateCounter
+from exact.evaluation.remote.delivery import Incoming, items_of
+from exact.evaluation.remote.mailbox import AttemptMailbox, Batch, RateCounter
 from exact.evaluation.remote.memory import CarriedMemory, carried_memories
 from exact.evaluation.remote.parcel import Cargo, Parcel, What
 from exact.evaluation.remote.preflight import preflight
-from exact.evaluation.remote.worker import raised, work
+from exact.evaluation.remote.results import checked_line, checked_replay, decoded
+from exact.evaluation.remote.worker import Outcome, raised, work
+from exact.inert import inert
 from exact.runs.journal.store import ResultLine
 from exact.task import Task
 
 LOOK, GRACE = 1.0, 20.0
 """Seconds between two checks of whether an attempt is heard of; seconds in which what an ended attempt has sent must arrive."""
+MOST_OUTCOME = 64 << 20
+"""Most bytes of a result."""
 HEAD = {"node:__internal_head__": 0.001}
 """Resource of the head node only, where the mailbox is."""
 Needs = Callable[[Task], Mapping[str, float]]
@@ -44,19 +48,33 @@ class _Delivery:
 
     incoming: Incoming | None
     batches: int = 0
+    """Number of batches that were written."""
     heard: float | None = None
     """Time of the last batch; None while the attempt waits for a node."""
     node: str = ""
-    failed: JournalError | None = None
+    failed: InfrastructureError | None = None
     came: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def take(self, items: Sequence[DeliveryItem]) -> None:
+    def take(self, number: object, sent: object) -> None:
         """Write a batch, in another thread."""
+        if self.failed is not None:
+            return
         try:
-            if self.incoming is not None and self.failed is None:
+            if number != self.batches:
+                raise InfrastructureError(f"sent part {str(number)[:20]} of its journal where {self.batches} was expected")
+            items = items_of(sent)
+            self.node = next((inert(item.name, 100) for item in items if item.kind == "begun"), self.node)
+            if self.incoming is not None:
                 self.incoming.take(items)
+            self.batches += 1
         except JournalError as error:
             self.failed = error
+        except InfrastructureError as error:
+            self.failed = InfrastructureError(f"a process of Ray{self.where} {error}")
+
+    @property
+    def where(self) -> str:
+        return f" on {self.node}" if self.node else ""
 
 
 class RayEngine:
@@ -80,8 +98,9 @@ class RayEngine:
         self._folder, self._hang, self._key, self._needs = BenchFolder(folder.resolve()), hang, key, needs
         self._make, self._arguments = make, arguments
         self._persists: dict[tuple[str, str], bool] = {}
-        self._deliveries: dict[int, _Delivery] = {}
-        self._numbers = itertools.count()
+        self._deliveries: dict[str, _Delivery] = {}
+        """By tokens that no other attempt can guess."""
+        self._receiving: asyncio.Future[None] | None = None
         self._stack = AsyncExitStack()
         self._memories: Mapping[str, CarriedMemory] = {}
         self._cargo: Any = None
@@ -95,8 +114,9 @@ class RayEngine:
             cargo = Cargo.of(self._folder, make=self._make, arguments=self._arguments, carried=self._memories)
             self._cargo = self._ray.put(msgspec.msgpack.encode(cargo))
             self._mailbox, self._counter = (self._actor(program, stack) for program in (AttemptMailbox, RateCounter))
-            receiving = asyncio.ensure_future(self._receive())
-            stack.push_async_callback(_cancelled, receiving)
+            self._receiving = asyncio.ensure_future(self._receive())
+            self._receiving.add_done_callback(self._wake)
+            stack.push_async_callback(_cancelled, self._receiving)
             self._stack = stack.pop_all()
         return self
 
@@ -117,19 +137,19 @@ class RayEngine:
         """Implement Engine. A site that each process starts for itself counts like one that all share."""
         kind = agent, self._key(task)
         if kind not in self._persists:
-            self._persists[kind] = msgspec.json.decode(await self._call("persists", agent, task), type=bool)
+            self._persists[kind] = decoded(await self._call("persists", agent, task), bool)
         return self._persists[kind]
 
     async def attempt(self, agent: str, task: Task) -> ResultLine:
         """Implement Engine."""
-        line = msgspec.json.decode(await self._call("attempt", agent, task), type=ResultLine)
+        line = checked_line(await self._call("attempt", agent, task), task)
         if (memory := self._memories.get(agent)) is not None:
             await memory.learn(task)
         return line
 
     async def replay(self, agent: str, task: Task) -> Replay:
         """Implement Engine."""
-        return msgspec.json.decode(await self._call("replay", agent, task), type=Replay)
+        return checked_replay(await self._call("replay", agent, task), task)
 
     async def _call(self, what: What, agent: str, task: Task) -> bytes:
         """Make a call on a node. Raises Hung after ending it, InfrastructureError where it was lost, and the errors raised there."""
@@ -139,39 +159,38 @@ class RayEngine:
         memory = self._memories.get(agent) if what == "attempt" else None
         parcel = await asyncio.to_thread(Parcel.of, what, run, agent, task, memory=await memory.copy(task) if memory else b"")
         delivery = _Delivery(Incoming(run, task) if what == "attempt" else None)
-        number = next(self._numbers)
-        self._deliveries[number] = delivery
+        token = secrets.token_hex(16)
+        self._deliveries[token] = delivery
         wanted = dict(self._needs(task))
         options = {"num_cpus": wanted.pop("cpu", 0), "num_gpus": wanted.pop("gpu", 0), "resources": wanted, "max_retries": 0}
         sent = msgspec.msgpack.encode(parcel)
-        reference = self._ray.remote(work).options(**options).remote(self._cargo, sent, number, self._mailbox, self._counter)
+        reference = self._ray.remote(work).options(**options).remote(self._cargo, sent, token, self._mailbox, self._counter)
         answer = asyncio.ensure_future(_awaited(reference))
         try:
             await self._watched(answer, delivery)
-            kind, data, batches = answer.result()
+            kind, data, batches = _outcome(answer.result(), delivery)
             await self._arrived(delivery, batches)
         except self._ray.exceptions.RayError as error:
-            if isinstance(error, self._ray.exceptions.RayTaskError):
-                raise error.cause from error  # raised by a user's code, which would raise it again
-            where = f" on {delivery.node}" if delivery.node else ""
-            raise InfrastructureError(f"a process of Ray was lost{where}: {' '.join(str(error).split())[:200]}") from error
+            cause = error.cause if isinstance(error, self._ray.exceptions.RayTaskError) else None
+            if isinstance(cause, Exception):
+                raise cause from error  # raised by a user's code, which would raise it again
+            raise InfrastructureError(f"a process of Ray was lost{delivery.where}: {' '.join(str(error).split())[:200]}") from error
         finally:
             if not answer.done():
                 self._ray.cancel(reference, force=True)
                 await _cancelled(answer)
-            del self._deliveries[number]
+            del self._deliveries[token]
             if delivery.incoming is not None:
                 delivery.incoming.close()
         if kind != "done":
-            raise raised(kind, data.decode())
-        return bytes(data)
+            raise raised(kind, data)
+        return data
 
     async def _watched(self, answer: asyncio.Future[Any], delivery: _Delivery) -> None:
         """Wait for an answer while the attempt is heard of. Raises Hung where it is silent, JournalError where nothing can be written."""
         loop = asyncio.get_running_loop()
         while not (await asyncio.wait({answer}, timeout=LOOK))[0]:
-            if delivery.failed is not None:
-                raise delivery.failed
+            self._raise_failed(delivery)
             if self._hang is not None and delivery.heard is not None and loop.time() - delivery.heard > self._hang:
                 raise Hung(self._hang)
 
@@ -179,32 +198,50 @@ class RayEngine:
         """Wait until all that was sent is written. Raises InfrastructureError where it does not come."""
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):
-                while delivery.batches < batches and delivery.failed is None:
+                while delivery.batches < batches:
+                    self._raise_failed(delivery)
                     delivery.came.clear()
                     await delivery.came.wait()
+        self._raise_failed(delivery)
+        if delivery.batches != batches:
+            raise InfrastructureError(f"of {batches} parts of an attempt {delivery.batches} arrived: it is run again")
+
+    def _wake(self, receiving: asyncio.Future[None]) -> None:
+        """Let all who wait for parts of an attempt see that nothing is received any more."""
+        for delivery in self._deliveries.values():
+            delivery.came.set()
+
+    def _raise_failed(self, delivery: _Delivery) -> None:
+        """Raise what failed of an attempt, and JournalError where nothing is received any more."""
         if delivery.failed is not None:
             raise delivery.failed
-        if delivery.batches < batches:
-            raise InfrastructureError(f"of {batches} parts of an attempt {delivery.batches} arrived: it is run again")
+        if self._receiving is not None and self._receiving.done():
+            error = self._receiving.exception()
+            raise JournalError(f"what attempts on Ray write is not received any more: {inert(str(error), 200)}: resume") from error
 
     async def _receive(self) -> None:
         """Write what comes, the batches of each attempt in their order."""
         while True:
-            came = dict[int, list[Sequence[DeliveryItem]]]()
-            for number, items in await _awaited(self._mailbox.take.remote()):
-                came.setdefault(number, []).append(items)
-            await asyncio.gather(*(self._take(number, batches) for number, batches in came.items()))
+            came = dict[str, list[Batch]]()
+            for batch in await _awaited(self._mailbox.take.remote()):
+                if isinstance(batch[0], str) and batch[0] in self._deliveries:  # other attempts have ended, or never were
+                    came.setdefault(batch[0], []).append(batch)
+            await asyncio.gather(*(self._take(self._deliveries[token], batches) for token, batches in came.items()))
 
-    async def _take(self, number: int, batches: list[Sequence[DeliveryItem]]) -> None:
-        delivery = self._deliveries.get(number)
-        if delivery is None:  # it was ended
-            return
-        for items in batches:
-            delivery.node = next((item.name for item in items if item.kind == "begun"), delivery.node)
-            await asyncio.to_thread(delivery.take, items)
+    async def _take(self, delivery: _Delivery, batches: list[Batch]) -> None:
+        for _, number, items in batches:
+            await asyncio.to_thread(delivery.take, number, items)
         delivery.heard = asyncio.get_running_loop().time()
-        delivery.batches += len(batches)
         delivery.came.set()
+
+
+def _outcome(answer: object, delivery: _Delivery) -> Outcome:
+    """Return the outcome that a process answered. Raises InfrastructureError where it is none."""
+    with suppress(msgspec.ValidationError):
+        found: Outcome = msgspec.convert(answer, Outcome, builtin_types=(bytes,))
+        if len(found[1]) <= MOST_OUTCOME:
+            return found
+    raise InfrastructureError(f"a process of Ray{delivery.where} answered something else than the outcome of an attempt")
 
 
 async def _awaited(reference: Any) -> Any:

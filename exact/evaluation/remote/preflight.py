@@ -59,9 +59,14 @@ async def _asked(ray: Any, node: Mapping[str, Any], cargo: Any) -> NodeFaults:
     try:
         async with asyncio.timeout(LONGEST):
             found = await ray.remote(_installed()).options(num_cpus=0, scheduling_strategy=place, max_retries=0).remote()
+            found = msgspec.convert(found, dict[str, str])
             if not found.get("exact"):
-                return NodeFaults({}, False, [f"exact is not installed in {found['python']}: install the same version as here"])
-            return NodeFaults(*await ray.remote(look).options(num_cpus=0, scheduling_strategy=place, max_retries=0).remote(cargo))
+                return NodeFaults({}, False, [f"exact is not installed in {found.get('python')}: install the same version as here"])
+            return msgspec.convert(
+                await ray.remote(look).options(num_cpus=0, scheduling_strategy=place, max_retries=0).remote(cargo), NodeFaults
+            )
+    except msgspec.ValidationError as error:
+        return NodeFaults({}, False, [f"answered something else than what it has: {error}"])
     except TimeoutError:
         return NodeFaults({}, False, [f"did not answer in {LONGEST:g} s: end its Ray, or wait until it is less busy"])
     except ray.exceptions.RayError as error:

@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import hashlib
 import importlib
+import itertools
 import shutil
 import socket
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -23,7 +24,6 @@ from exact.errors import (
     EnvironmentFailure,
     ExactError,
     InfrastructureError,
-    JournalError,
     ModelError,
     UncertainCommit,
     UsageError,
@@ -33,6 +33,7 @@ from exact.evaluation.folder import Replay
 from exact.evaluation.remote.delivery import DeliveryItem, Outgoing, batches
 from exact.evaluation.remote.mailbox import RayRates
 from exact.evaluation.remote.parcel import Cargo, Parcel
+from exact.inert import inert
 from exact.models.shared_rates import use_shared_rates
 from exact.runs.journal.store import ResultLine, RunFolder
 from exact.scratch import ScratchFolder
@@ -41,10 +42,12 @@ from exact.task import Task
 LOOK = 0.5
 """Seconds between two looks at what an attempt has written."""
 _KINDS: dict[str, type[ExactError]] = {
-    kind.__name__: kind
-    for kind in (UsageError, UncertainCommit, InfrastructureError, EnvironmentFailure, ModelError, AnswerError, JournalError, Hung)
+    kind.__name__: kind for kind in (UsageError, UncertainCommit, InfrastructureError, EnvironmentFailure, ModelError, AnswerError, Hung)
 }
 """Errors that keep their type on the way back, by name."""
+
+_LONGEST = 2000
+"""Characters of an error's text."""
 
 Send = Callable[[Sequence[DeliveryItem]], Awaitable[object]]
 """Sends items to the process that runs the benchmark, and waits until they are in its mailbox."""
@@ -52,12 +55,13 @@ Outcome = tuple[str, bytes, int]
 """`done` and the result as JSON, or the name and the text of an error; and the number of batches that were sent."""
 
 
-def work(cargo: bytes, parcel: bytes, number: int, mailbox: Any, counter: Any) -> Outcome:
-    """Do what a parcel says in this process. `number` tells its batches from those of other attempts. `counter` counts used rates."""
+def work(cargo: bytes, parcel: bytes, token: str, mailbox: Any, counter: Any) -> Outcome:
+    """Do what a parcel says in this process. `token` tells its batches from those of other attempts. `counter` counts used rates."""
     use_shared_rates(RayRates(counter))
+    numbers = itertools.count()
 
     async def send(items: Sequence[DeliveryItem]) -> None:
-        await mailbox.put.remote(number, items)
+        await mailbox.put.remote(token, next(numbers), items)
 
     return opened(cargo).call(msgspec.msgpack.decode(parcel, type=Parcel), send)
 
@@ -172,6 +176,10 @@ _opened: OpenedBench | None = None
 """The benchmark that is open in this process."""
 
 
-def raised(kind: str, text: str) -> ExactError:
-    """Return the error that an outcome names, with its text but without its other attributes."""
-    return _KINDS[kind].__new__(_KINDS[kind], text)
+def raised(kind: str, text: bytes) -> ExactError:
+    """Return the error that an outcome names, with its text but without its other attributes.
+
+    One that is not known is an InfrastructureError, and so is a JournalError, which is about the journal there.
+    """
+    type = _KINDS.get(kind, InfrastructureError)
+    return type.__new__(type, inert(text.decode(errors="replace"), _LONGEST))

@@ -121,6 +121,21 @@ class Journal:
         self._file.truncate(self._end)
 
 
+def events_of(lines: bytes) -> Iterator[AnyEvent]:
+    """Yield the events in whole lines of this version, which another process has made. Raises JournalError for anything else."""
+    *whole, rest = lines.split(b"\n")
+    if rest:
+        raise JournalError("a line without an end")
+    for line in whole:
+        try:
+            event = _decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise JournalError(f"a line does not read: {error}") from error
+        if isinstance(event, Opened) and event.schema != SCHEMA:
+            raise JournalError(f"schema {event.schema}, here {SCHEMA}")
+        yield event
+
+
 class Tail:
     """Reads a journal as it grows."""
 

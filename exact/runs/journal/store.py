@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -261,7 +262,7 @@ def append_line(path: Path, line: msgspec.Struct) -> None:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that a crash leaves either the old content or the new. Raises OSError."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # two threads may write one blob
     try:
         with part.open("wb") as file:
             file.write(data)

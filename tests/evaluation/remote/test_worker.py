@@ -35,7 +35,7 @@ from exact.runs.journal.store import ResultLine
 from exact.task import Task
 from tests.evaluation.toys import settings, toy_bench
 
-KINDS = (UsageError, UncertainCommit, InfrastructureError, EnvironmentFailure, ModelError, AnswerError, JournalError)
+KINDS = (UsageError, UncertainCommit, InfrastructureError, EnvironmentFailure, ModelError, AnswerError)
 
 
 @pytest.fixture(autouse=True)
@@ -65,8 +65,14 @@ def test_an_error_there_is_raised_here_with_its_type(error: ExactError, tmp_path
     assert (type(here), str(here)) == (type(error), str(error))
 
 
-def test_a_further_kind_of_error_is_raised_as_the_nearest_that_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert type(said(tmp_path / "bench", Uncached("not in the cache"), monkeypatch)) is ModelError
+@pytest.mark.parametrize(
+    ("error", "kind"), [(Uncached("not in the cache"), ModelError), (JournalError("a full disk"), InfrastructureError)]
+)
+def test_a_further_kind_of_error_is_raised_as_the_nearest_that_is_known(
+    error: ExactError, kind: type[ExactError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A journal there is no journal of this machine, whose errors end a benchmark."""
+    assert type(said(tmp_path / "bench", error, monkeypatch)) is kind
 
 
 def said(path: Path, error: ExactError, monkeypatch: pytest.MonkeyPatch) -> ExactError:
@@ -77,7 +83,7 @@ def said(path: Path, error: ExactError, monkeypatch: pytest.MonkeyPatch) -> Exac
 
     monkeypatch.setattr(LocalEngine, "replay", broken)
     kind, text, _ = called(toy_bench(path, seeds=1), "replay")
-    return raised(kind, text.decode())
+    return raised(kind, text)
 
 
 def test_what_an_attempt_writes_there_is_written_here(tmp_path: Path) -> None:
@@ -167,9 +173,9 @@ def test_no_key_of_this_machine_is_sent(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_file_that_is_none_of_an_attempt_is_refused(name: str, tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", seeds=1)
     incoming = Incoming(folder.agent("mcts")[0], folder.plan.tasks[0])
-    with pytest.raises(JournalError, match="no file of an attempt"):
+    with pytest.raises(InfrastructureError, match="no file of an attempt"):
         incoming.take([DeliveryItem("file", name, b"x")])
-    with pytest.raises(JournalError, match="another content"):
+    with pytest.raises(InfrastructureError, match="a blob that is not"):
         incoming.take([DeliveryItem("blob", "ab" * 32, b"x")])
     incoming.close()
 

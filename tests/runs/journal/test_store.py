@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -178,3 +179,10 @@ def test_a_damaged_result_is_an_error_that_names_the_line(tmp_path: Path) -> Non
 def test_a_result_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="cannot write"):
         RunFolder(tmp_path / "none").add_result(line(0))
+
+
+def test_threads_that_write_one_file_at_once_leave_it_whole(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        for written in [pool.submit(write_whole, tmp_path / "blob", b"x" * 1000) for _ in range(200)]:
+            written.result()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"blob": b"x" * 1000}

@@ -97,6 +97,12 @@ ATTACKS: tuple[Attack, ...] = (
     *(plain(f"status_{status}", FOLLOW + "<script>fetch('page').catch(() => 0)</script>", files={"page": Answer(
         raw=f"HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi".encode())})
       for status in ("299", "420 ", "444", "499", "599", "999", "000", "-1")),
+    # what a page makes and sends
+    loaded("thirty_large_bodies", "const b = 'b'.repeat(1e7);"
+           "for (let n = 0; n < 30; n++) fetch('/NAME/' + n, {method: 'POST', body: b}).catch(() => 0)"),
+    loaded("huge_blob", "const b = new Blob([new Uint8Array(3e8).fill(98)]);"
+           "fetch(URL.createObjectURL(b)).then(r => r.arrayBuffer()).catch(() => 0);"
+           "fetch('/NAME/b', {method: 'POST', body: b}).catch(() => 0)"),
 )  # fmt: skip
 WHOLE = {
     "whole_packed": packed("text/html", bomb(b"<title>whole</title><button>Go</button><!--", b" ", 100, b"-->")),

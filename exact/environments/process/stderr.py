@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
+from exact.inert import inert
+
 _LINES, _LONGEST, _LOGGED, _ENDLESS = 200, 500, 16 << 20, 1 << 20
 """Lines retained for messages, and characters of each; bytes of a guest that are logged; bytes after which a line is cut."""
 
@@ -83,7 +85,7 @@ class StderrReader:
             return
         try:
             with open(self._path, "a", encoding="utf-8", errors="replace", opener=_private) as file:
-                file.write(f"{self._scrub(line)}\n")
+                file.write(f"{inert(self._scrub(line))}\n")
         except OSError as error:  # reading goes on, or the guest would block
             self._left = 0
             _logger.warning(f"[{self._pid}] {self._path} is no longer written: {error.strerror}")

@@ -3,9 +3,10 @@
 The built-in agent solves eight tasks of MiniWoB++ that take several steps. `exact export imitation` writes its conversations twice: with
 whole states, and with `policy.changes`. `exact train sft` trains one LoRA adapter on both. On other seeds, the model is asked at each state
 after the first one, greedily, in both ways: the conversation so far is the recorded one. The figure is the share of states at which both
-answers name the same action. States whose two prompts are equal, because the change is longer than the state, are left out.
+answers name the same action. States whose two prompts are equal, because the change is longer than the state, are left out. Where the
+model guesses, two answers agree by chance alone, so the share at the states that it answers right from whole states is printed too.
 
-    python bench/changes.py [--quick] [--steps N] [--states N] [--adapter FOLDER] [--python PYTHON] [--json FILE]
+    python bench/changes.py [--quick] [--steps N] [--states N] [--new N] [--tasks TASK,...] [--adapter FOLDER] [--json FILE]
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ def measure(options: argparse.Namespace, folder: Path, noise: Noise) -> tuple[li
         details |= {"conversations": found["rows"], "left_out": found["left_out"]}
     noise.probe()
     (folder / "test").mkdir()
-    asked = list(pairs(exported(options.python, NEW_SEED, options.new, folder / "test", tasks)))
+    chosen = options.tasks.split(",") if options.tasks else tasks
+    asked = list(pairs(exported(options.python, NEW_SEED, options.new, folder / "test", chosen)))
     asked = asked[:: max(1, len(asked) // options.states)][: options.states]
     rows = []
     with served(options.python, str(adapter)) as url:
@@ -109,6 +111,7 @@ def main() -> None:
     options.add_argument("--steps", type=int, default=120, metavar="N", help="steps of the training, one conversation each")
     options.add_argument("--seeds", type=int, default=10, metavar="N", help="seeds of each task that are trained on")
     options.add_argument("--new", type=int, default=15, metavar="N", help="other seeds of each task")
+    options.add_argument("--tasks", default="", metavar="TASK,...", help="ask about states of these (default: those trained on)")
     options.add_argument("--states", type=int, default=200, metavar="N", help="states at most")
     options.add_argument("--adapter", type=Path, metavar="FOLDER", help="measure this adapter, without a training")
     options.add_argument("--python", type=Path, default=PYTHON)
@@ -135,6 +138,8 @@ def main() -> None:
         Figure("right_changes", right["changes"]),
         Figure("characters_vs_whole", changes / whole),
     ]
+    known = [same for row, same in zip(rows, agree, strict=True) if action(row["whole"]) == action(row["right"])]
+    figures += [Figure("changes_agree_where_right", sum(known) / len(known))] if known else []
     figures += [] if given.quick else [Figure("changes_agree", sum(agree) / len(agree), 0.95)]
     shown = subprocess.run([str(given.python), "-c", VERSIONS, *SHOWN], env=environ(), check=True, stdout=subprocess.PIPE)
     finish(given, figures, noise, json.loads(shown.stdout), details | {"rows": rows})

@@ -56,8 +56,8 @@ def test_attempts_that_another_machine_writes_to_storage_are_running(tmp_path: P
     try:
         with stored_folder(url, write=True, interval=0.02) as copy:
             shutil.copytree(tmp_path / "bench", copy, dirs_exist_ok=True)
-            files = sum(path.is_file() for path in copy.rglob("*"))
-            while len(system.find("/status/bench")) < files:
+            files = {f"/status/bench/{path.relative_to(copy)}" for path in copy.rglob("*") if path.is_file()}
+            while not files <= set(system.find("/status/bench")):
                 time.sleep(0.02)
             said = CliRunner().invoke(status, [url]).output
             assert said.count("running: mcts") == 3 and "interrupted" not in said

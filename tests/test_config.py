@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.config import Config, Limits, ModelConfig, ModelsConfig, PriceConfig, SearchConfig, dump, load, parse
+from exact.config import Config, Limits, ModelConfig, ModelsConfig, PriceConfig, SearchConfig, dump, load, load_recorded, parse
 from exact.errors import UsageError
 
 SHIPPED = sorted(path for path in (Path(__file__).parents[1] / "shells" / "configs").glob("*.yaml") if path.name != "providers.yaml")
@@ -230,3 +230,11 @@ def test_shipped_configurations_exist() -> None:
 def test_the_built_in_defaults_do_not_bear_the_name_of_a_shipped_configuration() -> None:
     assert load(None).name == "default"
     assert "default" not in {path.stem for path in SHIPPED}
+
+
+def test_the_configuration_of_a_run_is_read_once_and_again_when_its_file_has_changed(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("name: one\n")
+    first = load_recorded(tmp_path)
+    assert first.name == "one" and load_recorded(tmp_path) is first
+    (tmp_path / "config.yaml").write_text("name: two\n")
+    assert load_recorded(tmp_path).name == "two"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -57,10 +58,17 @@ def _found(path: Path) -> Path:
 
 def load_recorded(folder: Path) -> Config:
     """Return the configuration of a run folder. Old names are read silently, and removed keys left out. Raises UsageError."""
-    config = parse(_yaml(folder / "config.yaml"), announce=False, recorded=True)
+    path = folder / "config.yaml"
+    config = _recorded(path, _text(path))
     if named := [name for name in config.own_parts if is_plugin(name)]:
         (trust if is_signed(folder) else distrust)(named)
     return config
+
+
+@functools.lru_cache(maxsize=64)
+def _recorded(path: Path, text: str) -> Config:
+    """Return the configuration in the text of a run's file. A benchmark opens the folder of an agent for each of its attempts."""
+    return parse(_plain(path, text), announce=False, recorded=True)
 
 
 def parse(data: Mapping[str, Any], *, announce: bool = True, recorded: bool = False) -> Config:
@@ -96,18 +104,28 @@ def dump(config: Config) -> str:
 
 
 def _yaml(path: Path) -> dict[str, Any]:
-    import yaml
+    return _plain(path, _text(path))
 
+
+def _text(path: Path) -> str:
     try:
-        text = path.read_text("utf-8")
-        if _depth(text) > _DEEPEST:
-            raise RecursionError
-        data: Any = yaml.safe_load(text) or {}
+        return path.read_text("utf-8")
     except OSError as error:
         raise UsageError(
             f"cannot read configuration {path}: {error.strerror}: name a YAML file, or a shipped configuration such as rmcts_builtin"
         ) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not YAML: {error}") from error
+
+
+def _plain(path: Path, text: str) -> dict[str, Any]:
+    import yaml
+
+    try:
+        if _depth(text) > _DEEPEST:
+            raise RecursionError
+        data: Any = yaml.safe_load(text) or {}
+    except yaml.YAMLError as error:
         raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
         raise UsageError(f"{path} is nested too deeply: write `section: {{key: value}}`") from error

@@ -12,6 +12,12 @@ from exact.errors import UsageError
 KINDS = ("browser", "desktop")
 """Resources that nodes declare: how many attempts with a browser, and with a desktop, they run at once."""
 
+KEPT, MOST_KEPT = "RAY_num_workers_soft_limit", 64
+"""Ray's variable for the idle processes that a node keeps for later attempts, and its value. By default it keeps one a processor.
+
+An attempt waits for models most of the time, so more of them run at once, and each new process takes seconds of a processor.
+"""
+
 
 def ray_module() -> Any:
     """Return Ray's module. Raises UsageError where it is not installed."""
@@ -35,7 +41,8 @@ def connected(address: str | None, here: Mapping[str, float]) -> Iterator[Any]:
         yield ray
         return
     if address is None:
-        ray.init(include_dashboard=False, log_to_driver=False, resources=dict(here))
+        kept = {KEPT[4:]: MOST_KEPT}
+        ray.init(include_dashboard=False, log_to_driver=False, resources=dict(here), _system_config=kept)
     else:
         try:
             ray.init(address=address, log_to_driver=False)

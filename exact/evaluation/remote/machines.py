@@ -15,6 +15,7 @@ import msgspec
 
 from exact.config import Strict
 from exact.errors import UsageError
+from exact.evaluation.remote.cluster import KEPT, MOST_KEPT
 
 _HOST = re.compile(r"(?:[A-Za-z0-9_][\w.-]*@)?[A-Za-z0-9_][\w.-]*")
 LOCAL = "localhost"
@@ -77,7 +78,7 @@ class Machines(Strict, frozen=True, kw_only=True):
 
     def _on(self, host: str, *words: str) -> MachineCommand:
         token = {"RAY_AUTH_TOKEN_PATH": self.token_path} if self.token_path else {}
-        variables = {"RAY_AUTH_MODE": "token", **token, **self.variables}
+        variables = {"RAY_AUTH_MODE": "token", **token, KEPT: str(MOST_KEPT), **self.variables}
         return MachineCommand(host, ("env", *(f"{name}={value}" for name, value in variables.items()), self.ray, *words))
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,6 +60,21 @@ async def test_a_memory_that_travels_holds_what_it_holds_after_a_run_in_this_pro
     assert {event.reflection.id for event in told if isinstance(event, ev.Reflected)} >= set(learned("there"))
     assert len(learned("there")) > 2
     assert sorted(learned("there")) == sorted(learned("here"))
+
+
+async def test_processes_that_were_idle_run_later_attempts() -> None:
+    """It waits for three seconds: Ray ends what is idle for one, where it has more than it keeps."""
+    import ray
+
+    @ray.remote(num_cpus=0)
+    def process() -> int:
+        time.sleep(2.0)
+        return os.getpid()
+
+    many = (os.cpu_count() or 1) + 3
+    first = {*await asyncio.gather(*(process.remote() for _ in range(many)))}
+    await asyncio.sleep(3.0)
+    assert {*await asyncio.gather(*(process.remote() for _ in range(many)))} <= first
 
 
 async def test_a_process_that_hangs_is_killed_and_its_attempt_rerun(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def test_a_dry_run_prints_what_runs_where_and_each_argument_stays_one(machines: 
     words = shlex.split(node)
     assert words[:5] == ["ssh", "-o", "BatchMode=yes", "user@host1", "--"]
     there = shlex.split(words[5])
+    assert "RAY_num_workers_soft_limit=64" in there, "Ray would end processes that the next attempt could use"
     assert "--address=localhost:6379" in there and "--num-gpus=1" in there
     assert json.loads(there[-1].removeprefix("--resources=")) == {"desktop": 2.0}
 

@@ -14,6 +14,7 @@ from exact.environments.browser.observe.media import MediaStates
 from exact.environments.browser.observe.redaction import Redaction
 from exact.environments.browser.observe.tree import build_elements, replace_surrogates
 from exact.environments.browser.page.cdp import PageTooLarge, raw_send
+from exact.environments.browser.page.garbage import no_collection
 from exact.environments.browser.page.ids import Ids
 from exact.environments.browser.page.tab import Tab
 from exact.observation import Box, Element
@@ -46,6 +47,7 @@ async def _part(answers: Awaitable[tuple[Any, Any]], index: int) -> Any:
     return (await answers)[index]
 
 
+@no_collection()
 def build_capture(
     tab: Tab, ids: Ids, config: BrowserConfig, hide: Callable[[str], str], answers: Sequence[Any], media: MediaStates | None = None
 ) -> Capture:

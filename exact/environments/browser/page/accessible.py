@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.environments.browser.page.cdp import raw_send
+from exact.environments.browser.page.garbage import no_collection
 from exact.environments.browser.page.script import script_call
 from exact.errors import EnvironmentFailure
 
@@ -103,9 +104,10 @@ class AccessibleTree:
     async def _changed(self, snapshot: asyncio.Future[dict[str, Any]]) -> dict[str, Any]:
         focused = asyncio.gather(*(self._focused(frame) for frame in list(self._tab.frames)))
         found, focus = await asyncio.gather(snapshot, focused)
-        before, now = self._compared[1] or _page(self._snapshot), _page(found)
+        with no_collection():
+            before, now = self._compared[1] or _page(self._snapshot), _page(found)
+            wanted = _to_read(before, now)
         self._compared = (found, now)
-        wanted = _to_read(before, now)
         if wanted is not None:
             held = (each["backendDOMNodeId"] for each in self._known.values() if _has_focus(each))
             wanted |= {*held, *(backend for each in focus for backend in each)} & now.nodes.keys()

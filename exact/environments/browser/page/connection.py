@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from exact.environments.browser.page.cdp import MOST_BYTES, NO_SESSION, TOO_LARGE, CdpSession
+from exact.environments.browser.page.garbage import no_collection
 from exact.errors import EnvironmentFailure
 
 KEPT = 4096
@@ -59,7 +60,8 @@ def _without_body(head: bytes, tail: bytes, session: re.Match[bytes] | None) -> 
 def decoded(message: bytes) -> dict[str, Any]:
     """Return a message of a browser. Raises ValueError or RecursionError."""
     try:
-        found = msgspec.json.decode(message)
+        with no_collection():
+            found = msgspec.json.decode(message)
     except msgspec.DecodeError:  # strings of scripts may hold halves of surrogate pairs
         found = json.loads(message)
     return dict(found)

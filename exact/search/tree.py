@@ -36,7 +36,6 @@ class Fate:
     distance: int = 0
     failures: int = 0
     policy: int = 0
-    writes: bool = False
 
 
 _ORDINARY = Fate()
@@ -69,6 +68,8 @@ class Edge:
     prior: float
     """P(s, a), in [0, 1]. The priors of a node sum to 1."""
     rationale: str = ""
+    writes: bool = False
+    """Whether the policy presumes that the action changes something outside."""
     visits: int = 0
     """N(s, a): number of values backed up through this edge."""
     total: float = 0.0
@@ -98,8 +99,6 @@ class Edge:
     """Number of failed attempts."""
     policy = _Seldom[int]()
     """Index of the agent's policy that drew the action first, where actions are sampled one by one."""
-    writes = _Seldom[bool]()
-    """Whether the policy presumes that the action changes something outside."""
 
     def __repr__(self) -> str:
         from exact.search.inspect.text import label

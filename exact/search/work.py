@@ -227,9 +227,7 @@ class Work:
             if key in known:
                 known[key].prior += proposal.prior
             else:
-                known[key] = edge = Edge(proposal.action, proposal.prior, proposal.rationale)
-                if proposal.writes:
-                    edge.writes = True
+                known[key] = Edge(proposal.action, proposal.prior, proposal.rationale, proposal.writes)
         node.edges = list(known.values())  # by first arrival; a list of exact size, without the spare room of append
         normalise_priors(node.edges)
 
@@ -419,9 +417,7 @@ def _warm_start(child: Node, foreseen: Node, observed: Stepped) -> None:
     if foreseen.terminated and observed.terminated:
         child.evaluation, child.evaluations, child.value_sum = foreseen.evaluation, foreseen.evaluations, foreseen.value_sum
     if not child.leaf:
-        child.edges = [Edge(edge.action, edge.prior, edge.rationale) for edge in foreseen.edges if not edge.futile]
-        for fresh, old in zip(child.edges, (edge for edge in foreseen.edges if not edge.futile), strict=True):
-            fresh.writes = old.writes
+        child.edges = [Edge(edge.action, edge.prior, edge.rationale, edge.writes) for edge in foreseen.edges if not edge.futile]
 
 
 _ROUNDING = 1e-12

@@ -44,15 +44,32 @@ def connected(address: str | None, here: Mapping[str, float]) -> Iterator[Any]:
         kept = {KEPT[4:]: MOST_KEPT}
         ray.init(include_dashboard=False, log_to_driver=False, resources=dict(here), _system_config=kept)
     else:
-        try:
-            ray.init(address=address, log_to_driver=False)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            text = " ".join(str(error).split())[:200]
-            raise UsageError(f"no cluster at {address} ({text}): start one with `exact cluster up`, or give another --address") from error
+        _join(ray, address)
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _join(ray: Any, address: str) -> None:
+    """Connect to a cluster. Raises UsageError where none is reached.
+
+    Ray's client has a server of its own started for it, which a busy head gives up after 30 s. Then it is asked again.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            ray.init(address=address, log_to_driver=False)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            ray.shutdown()
+            if left and isinstance(error, ConnectionAbortedError):
+                continue
+            text = " ".join(str(error).split())[:200]
+            raise UsageError(f"no cluster at {address} ({text}): start one with `exact cluster up`, or give another --address") from error
+        return
+
+
+_TRIES = 3
+"""Times that a busy head is asked for a connection."""
 
 
 def room(ray: Any, needs: Mapping[str, float]) -> int:

@@ -12,8 +12,8 @@ from exact.errors import UsageError
 KINDS = ("browser", "desktop")
 """Resources that nodes declare: how many attempts with a browser, and with a desktop, they run at once."""
 
-KEPT, MOST_KEPT = "RAY_num_workers_soft_limit", 64
-"""Ray's variable for the idle processes that a node keeps for later attempts, and its value. By default it keeps one a processor.
+KEPT, MOST_KEPT = "num_workers_soft_limit", 64
+"""Ray's setting for the idle processes that a node keeps for later attempts, and its value. By default it keeps one a processor.
 
 An attempt waits for models most of the time, so more of them run at once, and each new process takes seconds of a processor.
 """
@@ -41,8 +41,7 @@ def connected(address: str | None, here: Mapping[str, float]) -> Iterator[Any]:
         yield ray
         return
     if address is None:
-        kept = {KEPT[4:]: MOST_KEPT}
-        ray.init(include_dashboard=False, log_to_driver=False, resources=dict(here), _system_config=kept)
+        ray.init(include_dashboard=False, log_to_driver=False, resources=dict(here), _system_config={KEPT: MOST_KEPT})
     else:
         _join(ray, address)
     try:

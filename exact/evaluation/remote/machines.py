@@ -78,7 +78,7 @@ class Machines(Strict, frozen=True, kw_only=True):
 
     def _on(self, host: str, *words: str) -> MachineCommand:
         token = {"RAY_AUTH_TOKEN_PATH": self.token_path} if self.token_path else {}
-        variables = {"RAY_AUTH_MODE": "token", **token, KEPT: str(MOST_KEPT), **self.variables}
+        variables = {"RAY_AUTH_MODE": "token", **token, f"RAY_{KEPT}": str(MOST_KEPT), **self.variables}
         return MachineCommand(host, ("env", *(f"{name}={value}" for name, value in variables.items()), self.ray, *words))
 
 

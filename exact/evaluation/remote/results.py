@@ -16,6 +16,7 @@ T = TypeVar("T")
 
 _STATUSES = {"scored", "judged", "failed", "stopped", "needs_user"}
 _SIGNED = {"seed", "raw"}
+"""Numbers of a result that may be negative."""
 _MATCHES = {"same", "drifted", "refused", "failed"}
 
 
@@ -30,9 +31,7 @@ def decoded(data: bytes, type: type[T]) -> T:
 def checked_line(data: bytes, task: Task) -> ResultLine:
     """Return the result of an attempt at a task. Raises InfrastructureError where it is none."""
     line = decoded(data, ResultLine)
-    counts = [
-        value for name, value in msgspec.structs.asdict(line).items() if name not in ("seed", "raw") and isinstance(value, int | float)
-    ]
+    counts = [value for name, value in msgspec.structs.asdict(line).items() if name not in _SIGNED and isinstance(value, int | float)]
     if (
         (line.task, line.seed) != (task.id, task.seed)
         or line.status not in _STATUSES

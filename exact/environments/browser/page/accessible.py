@@ -111,12 +111,23 @@ class AccessibleTree:
         if wanted is not None:
             held = (each["backendDOMNodeId"] for each in self._known.values() if _has_focus(each))
             wanted |= {*held, *(backend for each in focus for backend in each)} & now.nodes.keys()
-        if wanted is None or len(wanted) > max(50, len(now.nodes) // _PART):
+        read = await self._read(wanted) if wanted is not None and len(wanted) <= max(50, len(now.nodes) // _PART) else None
+        if read is None:
             return {"nodes": [node for tree in await asyncio.gather(*self._whole()) for node in tree["nodes"]]}
+        return {"nodes": [node for backend in now.nodes if (node := read.get(backend) or self._known.get(backend))]}
+
+    async def _read(self, wanted: set[int]) -> dict[int, Accessible] | None:
+        """Return nodes by their backend ids; None where one has gone since the snapshot, as on a page that changes all the time."""
+        from playwright.async_api import Error
+
         send = raw_send(self._tab.cdp)
         asked = [send("Accessibility.getPartialAXTree", {"backendNodeId": each, "fetchRelatives": False}) for each in wanted]
-        read = {node["backendDOMNodeId"]: node for answer in await asyncio.gather(*asked) for node in answer["nodes"]}
-        return {"nodes": [node for backend in now.nodes if (node := read.get(backend) or self._known.get(backend))]}
+        answers = await asyncio.gather(*asked, return_exceptions=True)  # all of them: the page may fail more than one
+        failed = [each for each in answers if isinstance(each, BaseException)]
+        if other := [each for each in failed if not isinstance(each, Error)]:
+            raise other[0]
+        told = (each for each in answers if not isinstance(each, BaseException))
+        return None if failed else {node["backendDOMNodeId"]: node for answer in told for node in answer["nodes"]}
 
     async def _focused(self, frame: str) -> list[int]:
         try:

@@ -136,3 +136,20 @@ async def test_of_a_small_change_of_a_large_page_only_that_is_asked(visit: Visit
         asked.clear()
         assert next(each for each in await seen(env) if each.name == "Other").role == "link"
     assert "Accessibility.getFullAXTree" not in asked and 1 <= asked.count("Accessibility.getPartialAXTree") < 20
+
+
+async def test_a_node_that_goes_away_while_it_is_read_has_the_whole_page_read(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with visit(PAGE, config=CONFIG) as (env, _):
+        tab = env.tabs.present
+        tab.accessible, inner = AccessibleTree(tab, least=1), tab.cdp.send
+
+        async def send(method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+            if method == "Accessibility.getPartialAXTree":
+                await tab.evaluate("document.querySelector('ul')?.remove()", in_page=True)
+                await inner("HeapProfiler.collectGarbage")
+            return await inner(method, params)
+
+        await seen(env)
+        await tab.evaluate(ROW.format(n=3) + ".querySelector('a').textContent = 'gone soon'", in_page=True)
+        monkeypatch.setattr(tab.cdp, "send", send)
+        assert any(each.name == "Name" for each in await seen(env))

@@ -131,7 +131,7 @@ class AccessibleTree:
 
     async def _focused(self, frame: str) -> list[int]:
         try:
-            return await self._tab.backends(frame, script_call("page/focused"))
+            return await self._tab.backends(frame, script_call("page/active_element"))
         except EnvironmentFailure:  # a document without a root
             return []
 

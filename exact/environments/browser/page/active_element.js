@@ -1,5 +1,5 @@
 // Returns the element with the focus, in open shadow roots too, as a list of at most one.
-function focused() {
+function active_element() {
   let at = document.activeElement;
   while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
   return at ? [at] : [];

@@ -72,7 +72,7 @@ class Traffic:
         self._most: Counter[str] = Counter()
         """Most requests of a kind without an answer at once, in the same time."""
         self._repeats: dict[str, float] = {}
-        """When a kind of request was last begun of which one had been answered in the same time."""
+        """When a kind of request was last begun of which one had been answered in the same time, or had waited for its answer for long."""
         self._fresh = True
         """Whether the document came after the mark."""
         self._leaving = False
@@ -107,7 +107,7 @@ class Traffic:
     def give_up(self, seconds: float) -> None:
         """Wait no more for what is in flight, which took longer than `seconds`.
 
-        Learn the kinds of requests that the document made by itself: while it loaded, or one after the other up to now.
+        Learn the kinds of requests that the document made by itself: while it loaded, or again and again up to now.
         """
         recent = asyncio.get_running_loop().time() - _RECENT
         for key, begun in self._repeats.items():
@@ -208,6 +208,11 @@ class Traffic:
     def _is_main_document(self, id: str, request: _Request) -> bool:
         return id == request.loader and request.frame == self.main_frame
 
+    def _is_asked_again(self, request: _Request) -> bool:
+        """Return whether one of the same kind is waited for that began a while before, and has no answer yet."""
+        waited = (each for each in self._requests.values() if each.key == request.key and not (each.answered or each.background))
+        return any(request.begun - each.begun > _GRACE for each in waited)
+
     def _unanswered(self, key: str) -> int:
         return sum(each.key == key and not each.answered for each in self._requests.values())
 
@@ -233,9 +238,8 @@ class Traffic:
         """Do not wait for a request of a known kind, unless more of them are in flight than the page makes by itself."""
         known, unanswered = self._known.at_once(request.key), self._unanswered(request.key)
         self._most[request.key] = max(self._most[request.key], unanswered)
-        known, unanswered = self._known.at_once(request.key), self._unanswered(request.key)
-        self._most[request.key] = max(self._most[request.key], unanswered)
-        if repeated := self._answered[request.key] > 0:
+        repeated = self._answered[request.key] > 0
+        if repeated or self._is_asked_again(request):
             self._repeats[request.key] = request.begun
         if unanswered > known:
             return

@@ -130,6 +130,27 @@ async def test_a_page_that_asks_again_and_again_is_waited_for_once(
         await other.reset(task_at())
 
 
+async def test_a_poll_without_answers_that_begins_between_two_actions_is_waited_for_once(
+    visit: Visit, httpserver: HTTPServer, held: threading.Event
+) -> None:
+    asked = threading.Event()
+
+    def answer(request: Request) -> Response:
+        asked.set()
+        held.wait(60)
+        return Response("late")
+
+    httpserver.expect_request("/late").respond_with_handler(answer)
+    script = "<script>setTimeout(() => setInterval(() => fetch('/late'), 50), 500)</script>"
+    async with visit(BUTTON + script, config=BRIEF) as (env, seen):
+        assert await asyncio.to_thread(asked.wait, 60)
+        click = f"click [{find(seen, 'Go').id}]"
+        async with asyncio.timeout(30):
+            while not (await do(env, click)).info:  # an action may end between two requests
+                pass
+        assert not any([(await do(env, click)).info for _ in range(10)])
+
+
 async def test_an_action_is_waited_for_beside_a_poll_of_the_same_kind(visit: Visit, httpserver: HTTPServer, held: threading.Event) -> None:
     gate = threading.Event()
     asked = list[str]()

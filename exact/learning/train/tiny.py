@@ -1,25 +1,33 @@
-"""New small models for tests: their tokens are bytes and a few words, and their weights are random."""
+"""New small models for tests: their tokens are those of the prompts' wording, and their weights are random."""
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Any
 
-WORDS = "click fill press stop go Action: [ ] the a page button link text Reach exit on off Step of".split()  # noqa: SIM905
+_TOKENS = 1024
 _VISION = ("<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>")
 _MOST_PIXELS = 16 * 28 * 28
 """Pixels of 16 tokens."""
 
 
 def tiny_tokenizer(*marks: str) -> Any:
-    """Return a tokenizer of ChatML whose special tokens are those of turns and `marks`."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    """Return a tokenizer of ChatML whose special tokens are those of turns and `marks`, and whose words are those of our prompts."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    base = Tokenizer(models.BPE(vocab={letter: id for id, letter in enumerate(alphabet)}, merges=[]))
+    base = Tokenizer(models.BPE())
     base.pre_tokenizer, base.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    base.add_special_tokens([AddedToken(each, special=True) for each in ("<|im_start|>", "<|im_end|>", "<|pad|>", *marks)])
-    base.add_tokens(WORDS)
+    prompts = sorted((each.name, each.read_text()) for each in files("exact.prompts").iterdir() if each.name.endswith(".j2"))
+    base.train_from_iterator(
+        (text for _, text in prompts),
+        trainers.BpeTrainer(
+            vocab_size=_TOKENS,
+            show_progress=False,
+            initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+            special_tokens=["<|im_start|>", "<|im_end|>", "<|pad|>", *marks],
+        ),
+    )
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=base, eos_token="<|im_end|>", pad_token="<|pad|>")
     tokenizer.chat_template = (
         "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"

@@ -31,6 +31,7 @@ import msgspec
 import numpy as np
 from _attempts import attempt, folder_of
 from _controls import ShuffledValue
+from _greedy import follow, started
 
 from exact.agents.agent import Agent, build_agent
 from exact.agents.base import Policy
@@ -38,9 +39,8 @@ from exact.agents.learned.network import save, untrained
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.rewards import binary
 from exact.config import Config, load
-from exact.context import Context, Taken
 from exact.environments.base import Environment, EnvironmentFactory
-from exact.errors import ActionError, EnvironmentFailure
+from exact.errors import EnvironmentFailure
 from exact.evaluation.agents import AGENTS
 from exact.evaluation.folder import Result
 from exact.evaluation.local import BuildAgent
@@ -202,27 +202,7 @@ def _attempt_of(line: bytes) -> Attempt:
 async def episode(name: str, environment: Environment, policy: Policy, task: Task) -> Attempt:
     """Commit the policy's first proposal at each step, as ReAct does, and score the end."""
     began = time.monotonic()
-    observation = await environment.reset(task)
-    instruction, history, tried = task.instruction or observation.instruction, list[Taken](), list[Taken]()
-    ended = False
-    while not ended and len(history) < ACTIONS and len(tried) < ACTIONS:
-        context = Context(
-            task=task.shown, instruction=instruction, observation=observation, history=tuple(history), tried=tuple(tried),
-            steps_left=ACTIONS - len(history),
-        )  # fmt: skip
-        proposals = await policy.propose(context, environment.actions, 1)
-        if not proposals:
-            break
-        taken = Taken(observation=observation, action=proposals[0].action)
-        try:
-            transition = await environment.step(taken.action)
-        except ActionError as error:
-            tried.append(msgspec.structs.replace(taken, error=str(error)))
-            continue
-        history.append(taken)
-        tried.clear()
-        ended = transition.terminated
-        observation = transition.observation or observation
+    history = (await follow(environment, policy, await started(environment, task, ACTIONS)))[-1].history
     score = await environment.evaluate(Outcome(actions=tuple(each.action.key for each in history)))
     return Attempt(name, task.id, score.value, score.raw, len(history), len(history), 0, round(time.monotonic() - began, 1))
 

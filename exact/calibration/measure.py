@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import statistics
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -78,7 +79,8 @@ def auc(predictions: Sequence[Prediction]) -> float | None:
     lost = [one.value for one in predictions if not one.success]
     if not won or not lost:
         return None
-    return statistics.fmean(statistics.fmean((a > b) + 0.5 * (a == b) for a in won) for b in lost)
+    below = sum(bisect_left(won, value) + bisect_right(won, value) for value in lost)
+    return 1 - below / (2 * len(won) * len(lost))
 
 
 def reliability(predictions: Sequence[Prediction], bins: int = 5) -> list[ReliabilityBin]:

@@ -1,13 +1,32 @@
-"""A line chart as SVG: a few series over a few points, the x axis logarithmic to base 2."""
+"""Line charts as SVG: a few series over a few points, the x axis logarithmic to base 2; or points with intervals on two linear axes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import NamedTuple
 
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 760, 420, 60, 40, 170, 50
 COLOURS = ("#1b6ca8", "#c8553d", "#3f8f4f", "#8a4fa3", "#b8860b", "#2f8f9d", "#a33f5f", "#555555", "#6b8e23", "#d2691e")
+
+
+class Point(NamedTuple):
+    """A point with the interval of its y, and a word beside it."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    label: str = ""
+
+
+class Series(NamedTuple):
+    """Points of one name, joined by a line from left to right or not."""
+
+    name: str
+    points: Sequence[Point]
+    joined: bool = True
 
 
 def plot(lines: Mapping[str, Sequence[float]], xs: Sequence[int], *, x: str, y: str, title: str) -> str:
@@ -37,6 +56,43 @@ def plot(lines: Mapping[str, Sequence[float]], xs: Sequence[int], *, x: str, y: 
         points = " ".join(f"{across(at):.1f},{up(value):.1f}" for at, value in zip(xs, values, strict=True))
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts.append(f'<text x="{WIDTH - RIGHT + 10}" y="{end + 4:.1f}" fill="{colour}">{escape(name)}</text>')
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def relation(series: Sequence[Series], *, x: str, y: str, title: str, xs: Sequence[float], ys: Sequence[float]) -> str:
+    """Return points with intervals as SVG, within the first and the last tick of each axis."""
+
+    def across(value: float) -> float:
+        return LEFT + (value - xs[0]) / (xs[-1] - xs[0]) * (WIDTH - LEFT - RIGHT)
+
+    def up(value: float) -> float:
+        return HEIGHT - BOTTOM - (min(max(value, ys[0]), ys[-1]) - ys[0]) / (ys[-1] - ys[0]) * (HEIGHT - TOP - BOTTOM)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        f'<text x="{LEFT}" y="24" font-size="15">{escape(title)}</text>',
+    ]
+    for tick in ys:
+        colour = "#888" if tick == 0 else "#ddd"
+        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(tick):.1f}" y2="{up(tick):.1f}" stroke="{colour}"/>')
+        parts.append(f'<text x="{LEFT - 8}" y="{up(tick) + 4:.1f}" text-anchor="end">{tick:.1f}</text>')
+    for tick in xs:
+        parts.append(f'<text x="{across(tick):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{tick:.1f}</text>')
+    parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 12}" text-anchor="middle">{escape(x)}</text>')
+    parts.append(f'<text x="16" y="{HEIGHT / 2}" transform="rotate(-90 16 {HEIGHT / 2})" text-anchor="middle">{escape(y)}</text>')
+    for at, (each, colour) in enumerate(zip(series, COLOURS, strict=False)):
+        points = sorted(each.points)
+        if each.joined:
+            line = " ".join(f"{across(point.x):.1f},{up(point.y):.1f}" for point in points)
+            parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        for point in points:
+            where = f'x1="{across(point.x):.1f}" x2="{across(point.x):.1f}" y1="{up(point.low):.1f}" y2="{up(point.high):.1f}"'
+            parts.append(f'<line {where} stroke="{colour}" stroke-opacity="0.5"/>')
+            parts.append(f'<circle cx="{across(point.x):.1f}" cy="{up(point.y):.1f}" r="4" fill="{colour}"/>')
+            if point.label:
+                parts.append(f'<text x="{across(point.x) + 7:.1f}" y="{up(point.y) - 6:.1f}" fill="{colour}">{escape(point.label)}</text>')
+        parts.append(f'<text x="{WIDTH - RIGHT + 10}" y="{TOP + 20 + 20 * at}" fill="{colour}">{escape(each.name)}</text>')
     return "\n".join([*parts, "</svg>\n"])
 
 

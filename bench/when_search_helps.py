@@ -14,229 +14,154 @@ The plan, with tasks, seeds, rows and rules, was committed before any run: docs/
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import dataclasses
 import hashlib
 import json
+import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from statistics import fmean
+from typing import Any
 
 import _common
-import msgspec
-from _attempts import attempt, folder_of
-from _continuations import Continuations, Judged, NoisyOracle, RecordedValue
-from _controls import ShuffledValue
-from _greedy import follow, started
-from _when import read, write
-from _worlds import Played, alone, jobs, played
-from learning import ACTIONS, STEPS, recorded, weights_of
+from _continuations import Judged
+from _plot import relation
+from _when import FOLDER, MAIN, AloneEpisode, Row, auc_of, counted, least_auc, pages, read, reliable, series, shown, worlds, write
+from _when_runs import DEVIATIONS, ROWS, WORK, keep_pages, pages_tasks, reliability_ids, run_pages, run_reliability, run_worlds
+from _worlds import BUDGETS, KINDS, SEARCHES, Played, jobs, played
+from _worlds import DEVIATIONS as SPREADS
+from learning import Attempt
 
-from exact.agents.agent import Agent, build_agent
-from exact.agents.base import ValueFunction
-from exact.agents.builtin.value import BuiltinValue
-from exact.agents.learned.agent import learned_policy, learned_value
-from exact.benchmarks.miniwob import MiniWob
-from exact.config import BrowserConfig, Config, load
-from exact.environments.base import Environment, EnvironmentFactory
-from exact.errors import EnvironmentFailure
-from exact.evaluation.agents import AGENTS
 from exact.learning.builtin.split import load_split
-from exact.models.base import ChatModel
-from exact.task import Outcome, Task
 
-WORK = _common.ROOT / ".bench" / "when_search_helps"
-BROWSER = BrowserConfig(screenshots=False)
-RELIABILITY_SEEDS = range(40000, 40003)
-"""Outside the split's training, validation and test seeds."""
-PAGES_SEED = 10500
-"""One of the split's training seeds that no training has used."""
-PAGES_TASKS = 40
-"""Training tasks that are attempted at most, the first by the hash of their name."""
-GAMES = range(200)
-
-DEVIATIONS: Mapping[str, float] = {"oracle_0": 0.0, "oracle_0.3": 0.3, "oracle_0.5": 0.5, "oracle_1": 1.0, "oracle_2": 2.0}
-"""Oracles by the standard deviation of their error."""
-OWN: Mapping[str, str] = {"learned": "learned", "lexical": "builtin", "constant": "constant", "shuffled": "constant"}
-"""Judges that do not see the reward, by the kind that their configuration names."""
-OPTIONS = {"weights": str(weights_of("round-2"))}
-
-Record = TypeVar("Record", bound=msgspec.Struct)
+RESULT = _common.ROOT / "bench" / "results" / "when_search_helps.json"
 
 
-def settings(row: str) -> Config:
-    """Return the configuration of a row: `rmcts` of `exact bench` as in bench/learning.py, with the learned policy after training."""
-    base: dict[str, Any] = dict(AGENTS["react" if row == "greedy" else "rmcts"])
-    base["policy"] = {"kind": "learned", "options": OPTIONS}
-    base |= {"browser": {"screenshots": False}, "limits": {"actions": ACTIONS, **({} if row == "greedy" else {"transitions": STEPS})}}
-    if row != "greedy":
-        kind = OWN.get(row, "oracle")
-        base["value"] = {"kind": kind, **({"options": OPTIONS} if kind == "learned" else {})}
-        base["search"] = {**base["search"], "iterations": 96}
-        base["reflection"] = {**base["reflection"], "exclude_same_task": True}
-    return load(None, [f"name={row}", *(f"{key}={json.dumps(value)}" for key, value in base.items())])
+def hashes() -> dict[str, str]:
+    """Return the SHA-256 of the records."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(FOLDER.glob("*.gz"))}
 
 
-def builder(row: str, labels: Continuations, keep: Callable[[Judged], None]) -> Callable[[Config, Callable[[str], ChatModel]], Agent]:
-    """Return what builds the agent of a row, whose evaluations are kept."""
-
-    def build(config: Config, models: Callable[[str], ChatModel]) -> Agent:
-        agent = build_agent(config, models)
-        judge: ValueFunction | NoisyOracle = agent.value
-        if row == "shuffled":
-            judge = ShuffledValue()
-        elif row in DEVIATIONS:
-            judge = NoisyOracle(DEVIATIONS[row])
-        return dataclasses.replace(agent, value=RecordedValue(row, judge, labels, keep), episode_scores=None)
-
-    return build
-
-
-def by_hash(names: Sequence[str]) -> list[str]:
-    return sorted(names, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
-
-
-def pages_tasks(count: int = PAGES_TASKS) -> list[Task]:
-    """Return the tasks of the pages, refused unless they are for training."""
-    split, ids = load_split(), [f"{name}?seed={PAGES_SEED}" for name in by_hash(load_split().training)[:count]]
-    for id in ids:
-        split.check_training(id)
-    return [MiniWob().task(id) for id in ids]
-
-
-async def run_pages(work: Path, tasks: Sequence[Task], rows: Sequence[str], parallel: int, minutes: float, noise: _common.Noise) -> None:
-    """Attempt what is left in an existing folder, at most for so many minutes. Tasks begin in their order, with all rows."""
-    file = work / "states.jsonl"
-
-    def keep(found: Judged) -> None:
-        with file.open("ab") as lines:
-            lines.write(msgspec.json.encode(found) + b"\n")
-
-    async with MiniWob().environments(BROWSER) as environments:
-        labels = Continuations(environments, learned_policy(OPTIONS), ACTIONS, work / "labels.jsonl")
-        folder = folder_of(work / "attempts", tasks, {row: settings(row) for row in rows})
-        build = {row: builder(row, labels, keep) for row in rows if row != "greedy"}
-        try:
-            async with asyncio.timeout(60 * minutes):
-                await attempt(folder, parallel, noise, build)
-        except TimeoutError:
-            print(f"\n{minutes:g} minutes are over: run it again to go on", file=sys.stderr)
+def show() -> tuple[dict[str, Any], list[_common.Figure], str]:
+    """Print the tables. Return what they hold, the figures, and the plot."""
+    values, reliability_figures = show_reliability()
+    rows, tasks = show_pages()
+    cells = show_worlds()
+    plotted = relation(
+        series(rows, list(DEVIATIONS), cells),
+        x="AUC of the judge for what the policy alone reaches",
+        y="gain of search over the policy alone",
+        title="What search brings, by the quality of its judge",
+        xs=(0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+        ys=(-0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
+    )
+    search, kind, budget = MAIN
+    figures = [
+        *reliability_figures,
+        _common.Figure("gain_perfect_judge_low", rows["oracle_0"].gain.low, goal=0.001),
+        _common.Figure("gain_shuffled_low", rows["shuffled"].gain.low, goal=0.0, at_least=False),
+        _common.Figure("gain_constant_low", rows["constant"].gain.low, goal=0.0, at_least=False),
+        _common.Figure("auc_that_gains_pages", least_auc([rows[name] for name in DEVIATIONS])),
+        _common.Figure(
+            "auc_that_gains_worlds",
+            least_auc([row for key, row in cells.items() if (key[0], key[1], key[3]) == (search, kind, budget)]),
+        ),
+    ]
+    details = {
+        "hashes": hashes(), "reliability": values, "tasks": tasks, "pages": {name: plain(row) for name, row in rows.items()},
+        "worlds": [dict(zip(("search", "noise", "sd", "evaluations"), key, strict=True)) | plain(row) for key, row in cells.items()],
+    }  # fmt: skip
+    return details, [each for each in figures if not math.isnan(each.value)], plotted
 
 
-def keep_pages(work: Path) -> None:
-    """Write the records of what was attempted. Of two evaluations of one state by one row, the last one counts."""
-    folder = folder_of(work / "attempts", pages_tasks(), {row: settings(row) for row in ROWS})
-    write("attempts", [recorded(agent, result) for (agent, _), result in sorted(folder.done().items())])
-    judged = {(each.row, each.task, each.state): each for each in lines_of(work / "states.jsonl", Judged)}
-    write("states", [judged[key] for key in sorted(judged)])
+def plain(row: Row) -> dict[str, Any]:
+    """Return a row as JSON holds it."""
+    return {"quality": row.quality and row.quality._asdict(), "success": row.success, "gain": row.gain}
 
 
-ROWS = ("greedy", *DEVIATIONS, *OWN)
+def show_reliability() -> tuple[dict[str, Any], list[_common.Figure]]:
+    split, episodes = load_split(), read("reliability", AloneEpisode)
+    print(f"{sum(not each.states for each in episodes)} of {len(episodes)} episodes have no outcome\n")
+    values, lines = dict[str, Any](), []
+    for part, names in {"held out": split.held_out, "seen": split.training}.items():
+        states = [state for each in episodes for state in each.states if each.task.partition("?")[0] in names]
+        for which, chosen in {"all": states, "before the end": [each for each in states if not each.ended]}.items():
+            found = values[f"{part}, {which}"] = reliable(chosen)
+            for judge, of in found.items():
+                lines.append([f"{part}, {which}", judge, str(of["states"]), *(shown(of[name]) for name in ("brier", "ece", "auc"))])
+    _common.table(["states", "judge", "number", "Brier", "ECE", "AUC"], lines)
+    print()
+    bins = [
+        [f"{low / 5:.1f} to {(low + 1) / 5:.1f}", *(_bin(values[f"{part}, all"][judge]["bins"], low) for part, judge in BINNED)]
+        for low in range(5)
+    ]
+    _common.table(["value: states, mean, succeeded", *(f"{judge}, {part}" for part, judge in BINNED)], bins)
+    print()
+    held = values["held out, all"]
+    figures = [_common.Figure(f"learned_{name}_heldout", held["learned"][name].value) for name in ("auc", "ece", "brier")]
+    return values, [*figures, _common.Figure("lexical_auc_heldout", held["lexical"]["auc"].value)]
 
 
-class Valued(msgspec.Struct, frozen=True):
-    """The values of one state on the way of the learned agent alone, and how the episode ended."""
-
-    task: str
-    step: int
-    ended: bool
-    learned: float
-    lexical: float
-    success: bool
+BINNED = tuple((part, judge) for judge in ("learned", "lexical") for part in ("held out", "seen"))
 
 
-class Episode(msgspec.Struct, frozen=True):
-    """One episode of the learned agent alone; no states where its environment failed."""
-
-    task: str
-    states: list[Valued]
+def _bin(bins: Sequence[Mapping[str, float]], low: int) -> str:
+    found = next((each for each in bins if round(each["low"] * 5) == low), None)
+    return "-" if found is None else f"{found['states']}, {found['value']:.2f}, {found['rate']:.2f}"
 
 
-async def valued(environment: Environment, task: Task) -> Episode:
-    """Run one episode, and return the values of its states."""
-    learned, lexical = learned_value(OPTIONS), BuiltinValue()
-    contexts = await follow(environment, learned_policy(OPTIONS), await started(environment, task, ACTIONS))
-    score = await environment.evaluate(Outcome(actions=tuple(step.action.key for step in contexts[-1].history)))
-    states = [
-        Valued(
-            task.id, len(each.history), each.terminated,
-            round((await learned.evaluate(each)).value, 4), round((await lexical.evaluate(each)).value, 4), score.success,
-        )
-        for each in contexts
-    ]  # fmt: skip
-    return Episode(task.id, states)
+def show_pages() -> tuple[dict[str, Row], list[str]]:
+    attempts, states = read("attempts", Attempt), read("states", Judged)
+    tasks = counted(attempts, ROWS, [task.id for task in pages_tasks()])
+    rows = pages(attempts, states, ROWS, tasks)
+    kept = [each for each in attempts if each.task in tasks]
+    print(f"pages: {len(tasks)} tasks, {len(kept)} attempts, {sum(each.score is None for each in kept)} without a score\n")
+    lines = []
+    for name, row in rows.items():
+        steps = [each.transitions for each in kept if each.row == name and each.score is not None]
+        judged, of = row.quality, [each for each in states if each.row == name and each.task in tasks]
+        cells = ["-"] * 4 if judged is None else [
+            f"{judged.states} of {len(of)}", shown(judged.auc), shown(judged.auc_within),
+            "-" if judged.correlation is None else f"{judged.correlation:.2f}",
+        ]  # fmt: skip
+        lines.append([name + (" (ORACLE)" if name in DEVIATIONS else ""), *cells, str(row.success), str(row.gain), f"{fmean(steps):.1f}"])
+    _common.table(["row", "states", "AUC", "AUC in a task", "correlation", "success", "gain over greedy", "steps"], lines)
+    print()
+    return rows, tasks
 
 
-def lines_of(file: Path, kind: type[Record]) -> list[Record]:
-    """Return the records of a file, which need not exist."""
-    return [msgspec.json.decode(line, type=kind) for line in file.read_bytes().splitlines()] if file.exists() else []
+def show_worlds() -> dict[tuple[str, str, float, int], Row]:
+    cells = worlds(read("worlds", Played))
+    for search in SEARCHES:
+        for kind in KINDS:
+            print(f"worlds, {search}, {kind} errors: gain over the policy alone (AUC) by evaluations for each action\n")
+            lines = [[f"{sd:g}", *(_cell(cells[search, kind, sd, budget]) for budget in BUDGETS)] for sd in SPREADS]
+            _common.table(["error", *map(str, BUDGETS)], lines)
+            print()
+    return cells
 
 
-async def run_reliability(file: Path, ids: Sequence[str], parallel: int) -> list[Episode]:
-    """Run the episodes that are left in an existing folder, each in a freshly opened page."""
-    found = {each.task: each for each in lines_of(file, Episode) if each.states}
-    left = [id for id in reversed(ids) if id not in found]
-
-    async def work_on(environments: EnvironmentFactory) -> None:
-        while left:
-            task = MiniWob().task(left.pop())
-            found[task.id] = await _once_more(environments, task)
-            with file.open("ab") as lines:
-                lines.write(msgspec.json.encode(found[task.id]) + b"\n")
-
-    if left:
-        async with MiniWob().environments(BROWSER) as environments, asyncio.TaskGroup() as group:
-            for _ in range(parallel):
-                group.create_task(work_on(environments))
-    return [found[id] for id in ids]
+def _cell(row: Row) -> str:
+    return f"{row.gain.mean:+.2f} ±{row.gain.high - row.gain.mean:.2f} ({auc_of(row):.2f})"
 
 
-async def _once_more(environments: EnvironmentFactory, task: Task) -> Episode:
-    """Run an episode, twice where its environment failed."""
-    for _ in range(2):
-        try:
-            async with asyncio.timeout(180), environments.open(simulation=False) as environment:
-                return await valued(environment, task)
-        except (EnvironmentFailure, TimeoutError) as error:
-            print(f"{task.id} failed: {error}", file=sys.stderr)
-    return Episode(task.id, [])
-
-
-def reliability_ids() -> list[str]:
-    split = load_split()
-    return [f"{name}?seed={seed}" for seed in RELIABILITY_SEEDS for names in (split.held_out, split.training) for name in names]
-
-
-def run_worlds(work: Path) -> None:
-    """Play the cells that are left, and write the records."""
-    file = work / "worlds.jsonl"
-    done = {(each.search, each.kind, each.sd, each.budget): each for each in lines_of(file, Played)}
-    cells = jobs(quick=False)
-    for number, cell in enumerate(cells, 1):
-        if cell not in done:
-            done[cell] = played(cell, GAMES)
-            with file.open("ab") as kept:
-                kept.write(msgspec.json.encode(done[cell]) + b"\n")
-        print(f"\r{number:4} of {len(cells)}", end="", file=sys.stderr, flush=True)
-    write("worlds", [Played("policy alone", "", 0.0, 0, alone(GAMES), []), *(done[cell] for cell in cells)])
-
-
-async def again(args: argparse.Namespace, noise: _common.Noise) -> list[str]:
+async def again(work: Path, parallel: int) -> list[str]:
     """Run some records again, and return where they differ."""
-    wrong = list[str]()
-    for cell in jobs(quick=True):
-        kept = next(each for each in read("worlds", Played) if (each.search, each.kind, each.sd, each.budget) == cell)
-        if not kept.outcomes.startswith(played(cell, range(15)).outcomes):
-            wrong.append(f"worlds, {cell}")
-    work = WORK.with_name("when_search_helps_quick")
-    episodes = [each for each in read("reliability", Episode) if each.states][::40]
-    file = work / "reliability.jsonl"
+    wrong, cells = list[str](), {(each.search, each.kind, each.sd, each.budget): each for each in read("worlds", Played)}
+    wrong += [f"worlds, {cell}" for cell in jobs(quick=True) if not cells[cell].outcomes.startswith(played(cell, range(12)).outcomes)]
+    chosen = [each for each in read("reliability", AloneEpisode) if each.states][::40]
+    file = work / "quick.jsonl"
     file.unlink(missing_ok=True)
-    found = await run_reliability(file, [each.task for each in episodes], args.parallel)
-    wrong += [f"reliability, {kept.task}" for kept, new in zip(episodes, found, strict=True) if kept != new]
-    return wrong
+    found = await run_reliability(file, [each.task for each in chosen], parallel)
+    return wrong + [f"reliability, {kept.task}" for kept, new in zip(chosen, found, strict=True) if kept != new]
+
+
+def differences(details: Mapping[str, Any], figures: Sequence[_common.Figure]) -> list[str]:
+    """Return where the records differ from the kept result."""
+    kept = json.loads(RESULT.read_text())
+    wrong = [name for name, digest in details["hashes"].items() if kept["hashes"].get(name) != digest]
+    return wrong + [each.name for each in figures if round(each.value, 4) != kept["figures"][each.name]["value"]]
 
 
 async def main() -> int:
@@ -256,8 +181,17 @@ async def main() -> int:
     if "pages" in parts:
         await run_pages(args.work, pages_tasks(), ROWS, args.parallel, args.minutes, noise)
         keep_pages(args.work)
+    if parts != [""]:
+        return 0
+    details, figures, plotted = show()
+    if args.quick:
+        wrong = [*differences(details, figures), *await again(args.work, args.parallel)]
+        print("the records do not match: " + "; ".join(wrong) if wrong else "figures, hashes and what was run again match the records")
+    if args.plot:
+        args.plot.write_text(plotted)
     noise.probe()
-    return 0
+    _common.finish(args, figures, noise, _common.versions("exact-agent", "miniwob", "playwright"), details)
+    return 1 if args.quick and wrong else 0
 
 
 if __name__ == "__main__":

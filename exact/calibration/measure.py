@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import statistics
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -75,12 +76,33 @@ def auc(predictions: Sequence[Prediction]) -> float | None:
 
     None if all outcomes are equal.
     """
+    won, pairs = _comparisons(predictions)
+    return won / pairs if pairs else None
+
+
+def auc_within(predictions: Sequence[Prediction]) -> float | None:
+    """Return the AUC over pairs of states of the same task: what a search, which compares states of one task, gets from the values.
+
+    A value function that only tells easy tasks from hard ones has a high AUC, and 0.5 here. None if no task has states of both outcomes.
+    """
+    counted = [_comparisons(part) for part in _by_task(predictions)]
+    pairs = sum(each for _, each in counted)
+    return sum(won for won, _ in counted) / pairs if pairs else None
+
+
+def _comparisons(predictions: Sequence[Prediction]) -> tuple[float, int]:
+    """Return in how many pairs of a successful and an unsuccessful state the first has the higher value, ties half, and of how many."""
     won = sorted(one.value for one in predictions if one.success)
     lost = [one.value for one in predictions if not one.success]
-    if not won or not lost:
-        return None
     below = sum(bisect_left(won, value) + bisect_right(won, value) for value in lost)
-    return 1 - below / (2 * len(won) * len(lost))
+    return len(won) * len(lost) - below / 2, len(won) * len(lost)
+
+
+def _by_task(predictions: Sequence[Prediction]) -> list[list[Prediction]]:
+    found: dict[str, list[Prediction]] = {}
+    for one in predictions:
+        found.setdefault(one.task, []).append(one)
+    return list(found.values())
 
 
 def reliability(predictions: Sequence[Prediction], bins: int = 5) -> list[ReliabilityBin]:
@@ -133,10 +155,19 @@ def interval(
     value = figure(predictions)
     if value is None:
         return None
-    by_task: dict[str, list[Prediction]] = {}
-    for one in predictions:
-        by_task.setdefault(one.task, []).append(one)
-    rng, tasks = random.Random(seed), list(by_task.values())
-    drawn = (figure([one for part in rng.choices(tasks, k=len(tasks)) for one in part]) for _ in range(DRAWS))
-    found = sorted(each for each in drawn if each is not None) or [value]
+    rng, tasks = random.Random(seed), _by_task(predictions)
+    copies: dict[tuple[int, int], list[Prediction]] = {}
+
+    def drawn() -> list[Prediction]:
+        """Return the states of as many tasks as there are. A task that is drawn again counts as another task."""
+        sample, times = list[Prediction](), Counter[int]()
+        for at in rng.choices(range(len(tasks)), k=len(tasks)):
+            key = (at, times[at])
+            times[at] += 1
+            if key not in copies:
+                copies[key] = [one._replace(task=f"{one.task} {key[1]}") for one in tasks[at]] if key[1] else tasks[at]
+            sample += copies[key]
+        return sample
+
+    found = sorted(each for each in (figure(drawn()) for _ in range(DRAWS)) if each is not None) or [value]
     return BootstrapInterval(value, found[int(0.025 * (len(found) - 1))], found[int(0.975 * (len(found) - 1))])

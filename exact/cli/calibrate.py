@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from exact.calibration.measure import Prediction
 
 
+_MEASURES = {
+    "brier": ("Brier score", "a state"),
+    "brier_refitted": ("refitted", "states of two tasks"),
+    "ece": ("ECE", "a state"),
+    "auc": ("AUC", "states of both outcomes"),
+    "auc_within": ("AUC in a task", "a task with states of both outcomes"),
+}
+"""Words for each measure, and what it requires."""
+
+
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=RunFolderPath(), metavar="RUN...")
 @click.option(
@@ -32,8 +42,9 @@ if TYPE_CHECKING:
 def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, as_json: bool) -> None:
     """Compare the estimates of the value function in RUNs with outcomes.
 
-    The tables show the reliability, the Brier score, and how well the estimates separate success from failure (AUC). "Refitted" is the
-    score after a curve that was fitted to other tasks.
+    The tables show the reliability, the Brier score, the expected calibration error (ECE), and how well the estimates separate success
+    from failure (AUC), also among states of the same task, which is what search gets from them. "Refitted" is the Brier score after a
+    curve that was fitted to other tasks.
 
     States on committed paths take the outcome of their attempt, but they are a biased sample, because search chose them. With --label N,
     states drawn at random are restored in fresh environments, the policy finishes the task, and the benchmark evaluates it. These labels
@@ -133,7 +144,7 @@ def _write(path: Path, groups: dict[tuple[str, str], list[Prediction]]) -> None:
 
 
 def _figures(value_function: str, sample: str, predictions: Sequence[Prediction]) -> dict[str, Any]:
-    from exact.calibration.measure import auc, brier, interval, refitted, reliability
+    from exact.calibration.measure import auc, auc_within, brier, ece, interval, refitted, reliability
 
     calibrated = refitted(predictions)
     return {
@@ -144,7 +155,9 @@ def _figures(value_function: str, sample: str, predictions: Sequence[Prediction]
         "success": sum(one.success for one in predictions) / len(predictions),
         "brier": interval(predictions, brier),
         "brier_refitted": interval(calibrated, brier) if calibrated else None,
+        "ece": interval(predictions, ece),
         "auc": interval(predictions, auc),
+        "auc_within": interval(predictions, auc_within),
         "reliability": [bin._asdict() for bin in reliability(predictions)],
     }
 
@@ -154,12 +167,10 @@ def _lines(groups: dict[tuple[str, str], list[Prediction]]) -> Iterator[str]:
         figures = _figures(value_function, sample, predictions)
         states = f"{figures['states']} {sample} states of {figures['tasks']} tasks"
         yield f"{value_function}: {states}, {figures['success']:.0%} of them led to success"
-        for name, words in (("brier", "Brier score"), ("brier_refitted", "refitted"), ("auc", "AUC")):
+        for name, (words, needed) in _MEASURES.items():
             figure = figures[name]
-            shown = (
-                f"{figure[0]:.3f} [{figure[1]:.3f}, {figure[2]:.3f}]" if figure else "-  (requires states of both outcomes, from two tasks)"
-            )
-            yield f"  {words:<12} {shown}"
+            shown = f"{figure[0]:.3f} [{figure[1]:.3f}, {figure[2]:.3f}]" if figure else f"-  (requires {needed})"
+            yield f"  {words:<13} {shown}"
         yield "  value         states  mean   led to success"
         for bin in figures["reliability"]:
             bar = "█" * round(20 * bin["rate"])

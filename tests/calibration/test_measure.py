@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.calibration.measure import Prediction, auc, brier, ece, fit, interval, refitted, reliability
+from exact.calibration.measure import Prediction, auc, auc_within, brier, ece, fit, interval, refitted, reliability
 
 JUDGED = st.lists(
     st.builds(Prediction, st.sampled_from("abc"), st.just(0), st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0]), st.booleans()), min_size=1
@@ -59,3 +59,24 @@ def test_the_calibration_error_is_the_distance_of_values_from_rates():
     ]
     assert ece(judged) == pytest.approx(0.5 * 0.4 + 0.5 * 0.1)
     assert ece([Prediction("a", i, 0.5, i % 2 == 0) for i in range(4)]) == 0.0
+
+
+def test_values_that_only_tell_easy_tasks_from_hard_ones_separate_no_states_of_one_task():
+    easy = [Prediction("easy", i, 0.9, i < 9) for i in range(10)]
+    hard = [Prediction("hard", i, 0.1, i < 1) for i in range(10)]
+    assert auc([*easy, *hard]) == pytest.approx(0.9)
+    assert auc_within([*easy, *hard]) == 0.5
+    assert auc_within([one for one in (*easy, *hard) if one.success]) is None
+
+
+@given(JUDGED)
+def test_the_area_is_the_share_of_pairs_in_order(judged: list[Prediction]) -> None:
+    pairs = [(a.value, b.value) for a in judged if a.success for b in judged if not b.success]
+    assert auc(judged) == (pytest.approx(sum((a > b) + (a == b) / 2 for a, b in pairs) / len(pairs)) if pairs else None)
+
+
+def test_a_task_that_is_drawn_again_counts_as_another_one():
+    judged = [Prediction("a", 0, 0.9, True), Prediction("a", 1, 0.1, False), *(Prediction("b", i, 0.5, i == 0) for i in range(3))]
+    found = interval(judged, auc_within)
+    assert found is not None and (found.low, found.high) == (0.5, 1.0)
+    assert {round(part, 6) for part in found} <= {round((1 + 2 * 0.5) / 3, 6), 0.5, 1.0}

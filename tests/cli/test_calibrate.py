@@ -37,6 +37,7 @@ def test_it_reports_the_quality_of_the_evaluations(run: Path, capsys: pytest.Cap
     assert main(["calibrate", str(run)]) == 0
     out = capsys.readouterr().out
     assert "committed states of 1 tasks" in out and "Brier score" in out and "led to success" in out
+    assert "AUC in a task -  (requires a task with states of both outcomes)" in out and "ECE " in out
 
 
 def test_json_output_is_one_object_a_sample(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,8 +33,9 @@ trap 'kill "$mypy" 2>/dev/null || true; rm -f "$said"' EXIT
 # Where an image of Python switches bytecode off, each `exact` that a test starts would compile its modules again.
 unset PYTHONDONTWRITEBYTECODE
 tests=0 types=0
-# Tests of a file stay in one process because they share fixtures, some of which take a minute.
-step "tests" .venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder "${chosen[@]}" || tests=$?
+# Tests of a file stay in one process because they share fixtures, some of which take a minute. Tests wait for a third of their time, so
+# three processes keep two cores busy.
+step "tests" .venv/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder "${chosen[@]}" || tests=$?
 wait "$mypy" || types=$?
 step "types (mypy)" cat "$said"
 exit $((tests ? tests : types))

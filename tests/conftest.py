@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put files that take long first: two processes then end at about the same time, as short ones are left for the end."""
+    """Put files that take long first: all processes then end at about the same time, as short ones are left for the end."""
     short.leave_out(config, items)
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 

@@ -1,39 +1,39 @@
-"""New small models for tests: their tokens are those of the prompts' wording, and their weights are random."""
+"""New small models for tests: their tokens are bytes and the words of the prompts, and their weights are random."""
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from typing import Any
 
-_TOKENS = 1024
 _VISION = ("<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>")
 _MOST_PIXELS = 16 * 28 * 28
 """Pixels of 16 tokens."""
 
 
 def tiny_tokenizer(*marks: str) -> Any:
-    """Return a tokenizer of ChatML whose special tokens are those of turns and `marks`, and whose words are those of our prompts."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    """Return a tokenizer of ChatML, of bytes and the words of our prompts. Its special tokens are those of turns and `marks`."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    base = Tokenizer(models.BPE())
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    base = Tokenizer(models.BPE(vocab={letter: id for id, letter in enumerate(alphabet)}, merges=[]))
     base.pre_tokenizer, base.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    prompts = sorted((each.name, each.read_text()) for each in files("exact.prompts").iterdir() if each.name.endswith(".j2"))
-    base.train_from_iterator(
-        (text for _, text in prompts),
-        trainers.BpeTrainer(
-            vocab_size=_TOKENS,
-            show_progress=False,
-            initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-            special_tokens=["<|im_start|>", "<|im_end|>", "<|pad|>", *marks],
-        ),
-    )
+    base.add_special_tokens([AddedToken(each, special=True) for each in ("<|im_start|>", "<|im_end|>", "<|pad|>", *marks)])
+    base.add_tokens([AddedToken(each, single_word=True, normalized=False) for each in _words()])
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=base, eos_token="<|im_end|>", pad_token="<|pad|>")
     tokenizer.chat_template = (
         "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
         "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
     )
     return tokenizer
+
+
+def _words() -> list[str]:
+    """Return the words of our prompts. Those that may stand in a hexadecimal number are left out: marks have as many tokens as digits."""
+    prompts = (each.read_text() for each in files("exact.prompts").iterdir() if each.name.endswith(".j2"))
+    found = {word for text in prompts for word in re.findall(r"[A-Za-z]{3,}", text)}
+    return sorted(word for word in found if not re.fullmatch("[a-f]+", word))
 
 
 def tiny_text_model(tokenizer: Any, seed: int) -> Any:

@@ -18,13 +18,13 @@ from tests.learning.train.test_train import ENVIRON, PYTHON, served
 
 pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="no torch and TRL: shells/setup.sh --train")
 
-SETTINGS = "model: tiny\nlora: null\nsteps: 170\nbatch: 1\nlearning_rate: 5e-3\nmax_length: 4096\nthreads: 2\n"
+SETTINGS = "model: tiny\nlora: null\nsteps: 120\nbatch: 1\nlearning_rate: 8e-3\nmax_length: 4096\nthreads: 1\n"
 
 
 async def test_a_model_that_is_trained_on_a_search_steps_back_as_it_did_and_solves_the_task(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    graph, exports = deceptive_chain(), [str(tmp_path / f"data{number}.jsonl") for number in range(6)]
+    graph, exports = deceptive_chain(), [str(tmp_path / f"data{number}.jsonl") for number in range(8)]
     for number, file in enumerate(exports):  # the same search, with other marks around what is data
         await toy_run(tmp_path / f"searched{number}", graph)
         assert main(["export", "exploratory", str(tmp_path / f"searched{number}"), "--out", file]) == 0

@@ -9,9 +9,14 @@ import os
 import secrets
 from pathlib import Path
 
+from exact.documents import read_yaml
+from exact.errors import UsageError
+
 _NAME = "signature"
 _FREE = ("limits",)
 """Sections of a configuration that may be changed without a new signature."""
+_MOST_BYTES = 4 << 20
+"""Bytes of the largest configuration."""
 _VARIABLE = "EXACT_SIGNATURE_KEY"
 """Environment variable that holds the key of this process and its children, where none can be stored."""
 
@@ -26,18 +31,13 @@ def is_signed(folder: Path) -> bool:
     try:
         given = (folder / _NAME).read_text("ascii").strip()
         return hmac.compare_digest(given, _signature(folder))
-    except (OSError, ValueError, RecursionError):
+    except (OSError, UsageError, ValueError, RecursionError):
         return False
 
 
 def _signature(folder: Path) -> str:
-    """Return the code of a folder's contents. Raises OSError, and ValueError where they do not read."""
-    import yaml
-
-    try:
-        config = yaml.safe_load((folder / "config.yaml").read_text("utf-8")) or {}
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
+    """Return the code of a folder's contents. Raises OSError, and UsageError or ValueError where they do not read."""
+    config = read_yaml(folder / "config.yaml", _MOST_BYTES) or {}
     if not isinstance(config, dict):
         raise ValueError("the configuration is no mapping")
     told = [{key: value for key, value in config.items() if key not in _FREE}, json.loads((folder / "run.json").read_bytes())]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from exact.documents import read_yaml
 from exact.errors import UsageError
 
 
@@ -24,12 +25,9 @@ def load_examples(path: str) -> tuple[Example, ...]:
 
     Raises UsageError if the file cannot be read or holds no list of examples.
     """
-    import yaml
-
     try:
-        data = yaml.safe_load(Path(path).read_text("utf-8"))
-        return msgspec.convert(data, tuple[Example, ...])
+        return msgspec.convert(read_yaml(Path(path)), tuple[Example, ...])
     except OSError as error:
         raise UsageError(f"cannot read examples {path}: {error.strerror}") from error
-    except (yaml.YAMLError, msgspec.ValidationError, UnicodeDecodeError) as error:
+    except msgspec.ValidationError as error:
         raise UsageError(f"{path} holds no list of examples: {' '.join(str(error).split())}") from error

@@ -12,6 +12,7 @@ from exact.counted import counted
 from exact.errors import UsageError
 from exact.models.providers import providers, serving
 from exact.plugins import is_plugin
+from exact.runs.named import named
 from exact.runs.runner import check_models
 from exact.task import Task
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from exact.evaluation.plan import Plan
 
 
+_MOST_NAMED = 50
+"""Most rows of what tasks name outside."""
 _BEGIN = "Dry run: nothing was called or written."
 
 
@@ -54,6 +57,9 @@ def _rows(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
         ("environment steps", _cap(limits.transitions, n)),
         ("time", _cap(limits.seconds, n, unit=" s")),
     ]
+    found = named(Config(), tasks)
+    rows += [("uses", str(each)) for each in found[:_MOST_NAMED]]
+    rows += [("uses", f"and {len(found) - _MOST_NAMED:,} more: see the file of tasks")] if len(found) > _MOST_NAMED else []
     try:
         check_models(config)
     except UsageError as error:

@@ -19,6 +19,7 @@ from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 from exact.config import LoginConfig
 from exact.errors import EnvironmentFailure, UsageError
+from exact.pattern import compiled
 from exact.safety import is_web
 
 if TYPE_CHECKING:
@@ -101,10 +102,7 @@ class LoginSign(NamedTuple):
 
 
 def _compiled(until: str | None) -> re.Pattern[str] | None:
-    try:
-        return re.compile(until) if until else None
-    except re.error as error:
-        raise UsageError(f"invalid regular expression --until {until!r}: {error}") from error
+    return compiled(until, "--until") if until else None
 
 
 def _target(site: str) -> tuple[str, LoginConfig, dict[str, str], Path | None]:

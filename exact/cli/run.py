@@ -12,6 +12,7 @@ from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.task_files import are_task_files, is_task_file, read_task_files
 from exact.cli.terminal import echo
 from exact.config import Config, load
+from exact.documents import read_yaml
 from exact.errors import UsageError
 from exact.library.tasks import page_task
 from exact.safety import is_web
@@ -152,16 +153,14 @@ def _own_site(url: str | None, goal: str | None, services: Path | None, tasks: t
 
 def _with_services(task: Task, path: Path) -> Task:
     """Return the task with the services that a file declares. Raises UsageError where the file is no list of services."""
-    import yaml
-
     from exact.environments.sandbox.service import declared_services
 
     try:
-        text = msgspec.json.encode(yaml.safe_load(path.read_text("utf-8"))).decode()
+        text = msgspec.json.encode(read_yaml(path)).decode()
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+        raise UsageError(f"cannot read {path}: {error.strerror}: name a YAML file") from error
+    except (TypeError, ValueError) as error:  # a set, or a key that is no text
+        raise UsageError(f"{path} holds no list of services: {error}: write `- command: [...]` and `ready_url: ...`") from error
     served = msgspec.structs.replace(task, metadata={"services": text})
     declared_services(served)
     return served

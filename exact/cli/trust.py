@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from exact.runs.named import Named
     from exact.task import Task
 
+_SHORT = 120
+"""Characters of a value in the error that refuses a folder."""
 _SHOWN = 3
 """Things that an error shows."""
 
@@ -61,11 +63,10 @@ def require_trust(*folders: Path) -> None:
     """Raise UsageError where a run folder is not this user's and names anything outside it."""
     for folder in folders:
         if not is_signed(folder) and (found := _named(folder)):
+            told = "; it ".join(each.told(_SHORT) for each in found[:_SHOWN])
             more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-            raise UsageError(
-                f"{folder} was not made by you here, or was changed since: it {'; it '.join(map(str, found[:_SHOWN]))}{more}: "
-                f"if you trust it, exact trust {_whole(folder)}"
-            )
+            fact = f"{folder} was not made by you here, or was changed since: it {told}{more}"
+            raise UsageError(f"{fact}: if you trust it, exact trust {_whole(folder)}")
 
 
 def require_trusted_bench(path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import NoneType, UnionType
@@ -14,14 +13,13 @@ import msgspec
 
 from exact.config.aliases import current
 from exact.config.whole import Config
+from exact.documents import parse_yaml, read_bounded
 from exact.errors import UsageError, unknown
 from exact.plugins import distrust, is_plugin, trust
 from exact.signature import is_signed
 
-_DEEPEST = 200
-"""Most brackets that are open at a time."""
-_MOST_VALUES = 100_000
-"""Values of the largest configuration."""
+_MOST_BYTES = 4 << 20
+"""Bytes of the largest configuration."""
 
 
 def load(path: Path | str | None, overrides: Iterable[str] = ()) -> Config:
@@ -109,7 +107,7 @@ def _yaml(path: Path) -> dict[str, Any]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        return read_bounded(path, _MOST_BYTES).decode("utf-8")
     except OSError as error:
         raise UsageError(
             f"cannot read configuration {path}: {error.strerror}: name a YAML file, or a shipped configuration such as rmcts_builtin"
@@ -119,51 +117,14 @@ def _text(path: Path) -> str:
 
 
 def _plain(path: Path, text: str) -> dict[str, Any]:
-    import yaml
-
-    try:
-        if _depth(text) > _DEEPEST:
-            raise RecursionError
-        data: Any = yaml.safe_load(text) or {}
-    except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    except RecursionError as error:
-        raise UsageError(f"{path} is nested too deeply: write `section: {{key: value}}`") from error
+    data: Any = parse_yaml(text, str(path)) or {}
     if not isinstance(data, dict):
         raise UsageError(f"{path} holds no mapping: write `section: {{key: value}}`")
-    _check_size(path, data)
     return data
 
 
-def _depth(text: str) -> int:
-    """Return how many brackets are open at most, which is at least the depth of a flow mapping or list. Much faster than a parser."""
-    depth = deepest = 0
-    for each in re.findall(r"[\[\]{}]", text):
-        depth += 1 if each in "[{" else -1
-        deepest = max(deepest, depth)
-    return deepest
-
-
-def _check_size(path: Path, data: object) -> None:
-    """Raise UsageError where aliases make a file much larger than it is."""
-    waiting, count = [data], 0
-    while waiting:
-        each, count = waiting.pop(), count + 1
-        if count > _MOST_VALUES:
-            raise UsageError(f"{path} holds more than {_MOST_VALUES:,} values: its aliases repeat each other")
-        if isinstance(each, dict):
-            waiting += each.values()
-        elif isinstance(each, list):
-            waiting += each
-
-
 def _yaml_value(override: str, value: str) -> object:
-    import yaml
-
-    try:
-        return yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise UsageError(f"--set {override}: the value is not YAML: {' '.join(str(error).split())}") from error
+    return parse_yaml(value, f"--set {override}: the value")
 
 
 def _set(data: dict[str, Any], path: str, value: object) -> None:

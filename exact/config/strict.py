@@ -9,6 +9,8 @@ import msgspec
 AtLeastZero = Annotated[int, msgspec.Meta(ge=0)]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
 Amount = Annotated[float, msgspec.Meta(ge=0)]
+LONGEST = 30 * 24 * 3600.0
+"""Seconds of the longest time limit: a month."""
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from exact.config import Config, load
+from exact.documents import read_yaml
 from exact.errors import unknown
 
 _NO_REFLECTION = {"kind": "none"}
@@ -47,7 +47,7 @@ def agent_config(spec: str, overrides: Iterable[str] = ()) -> Config:
     path = Path(spec)
     if path.suffix in (".yaml", ".yml") or path.is_file():
         config = load(path, overrides)
-        unnamed = "name" not in (yaml.safe_load(path.read_text("utf-8")) or {})
+        unnamed = "name" not in (read_yaml(path) or {})
         return msgspec.structs.replace(config, name=path.stem) if unnamed else config
     if spec not in AGENTS:
         raise unknown("agent", spec, AGENTS, way_out="(or give the path of a YAML file)")

@@ -25,7 +25,7 @@ def decoded(raw: str) -> dict[str, Any]:
     """Return a JSON object. Raises MalformedAnswer."""
     try:
         data = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise MalformedAnswer(f"{error}: {raw[:120]!r}") from error
     if not isinstance(data, dict):
         raise MalformedAnswer(f"no object: {raw[:120]!r}")
@@ -54,4 +54,4 @@ def objects(value: object) -> list[dict[str, Any]]:
 
 def whole(value: object, default: int = 0) -> int:
     """Return a count as a whole number; the default where it is none."""
-    return int(value) if isinstance(value, int | float) and 0 <= value < 2**53 else default
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**53 else default

@@ -168,7 +168,7 @@ class ServedModel:
             if body is None:
                 return msgspec.json.decode(await self._transport.get(address, timeout=_PROBE_SECONDS))
             return msgspec.json.decode(await self._transport.post(address, body))
-        except (StatusError, NoAnswer, UnicodeError, msgspec.DecodeError):
+        except (StatusError, NoAnswer, UnicodeError, msgspec.DecodeError, RecursionError):
             return None
 
     async def close(self) -> None:
@@ -185,7 +185,10 @@ class ServedModel:
                 raise self._status(error, body, sent) from None
         usage = answer.usage
         self._limiter.succeeded(tokens, usage.input_tokens + usage.output_tokens)
-        return answer
+        choices = tuple(
+            msgspec.structs.replace(each, text=self._without_key(each.text)) for each in answer.choices
+        )  # also where it is escaped
+        return answer if choices == answer.choices else msgspec.structs.replace(answer, choices=choices)
 
     async def _send(self, path: str, body: dict[str, Any], sent: float) -> str:
         """Return the text of the server's answer. A request that fails is noted on the meter. Raises RequestError."""
@@ -231,6 +234,10 @@ class ServedModel:
         """Return the error that an HTTP status means."""
         status, name = error.status, f"{self.model} at {self.url}"
         message = f"{status}: {self._scrubbed(error.message)}"
+        if 300 <= status < 400:
+            place = self._scrubbed(error.headers.get("location", "")) or "another address"
+            fact = f"{self.url} redirects to {place}, where no prompt and no key is sent"
+            return RequestError(fact, "write the address of the API itself as base_url", resumable=False)
         if status in _OF_THE_PROMPT and prompt_filtered(error.code, error.message, body):
             return RequestError(f"{name} refuses the prompt ({message})", "another prompt may pass its filter", filtered=True)
         if status in (400, 413, 422) and too_long(error.code, error.message):

@@ -8,11 +8,12 @@ import re
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from exact.config import AtLeastOne, ModelConfig, Strict
+from exact.documents import parse_yaml, read_yaml
 from exact.errors import UsageError, unknown
 
 DEFAULT, OTHER = "openai", "compatible"
@@ -126,15 +127,16 @@ def providers(path: str = "") -> dict[str, Provider]:
     found = dict(_packaged())
     if path:
         try:
-            found |= _read(Path(path).read_text("utf-8"), path)
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"cannot read models.providers {path}: {error}") from error
+            found |= _read(read_yaml(Path(path)), path)
+        except OSError as error:
+            raise UsageError(f"cannot read models.providers {path}: {error.strerror}: name a YAML file") from error
     return found
 
 
 @functools.cache
 def _packaged() -> Mapping[str, Provider]:
-    return _read((resources.files("exact.models") / "providers.yaml").read_text(encoding="utf-8"), "providers.yaml")
+    text = (resources.files("exact.models") / "providers.yaml").read_text(encoding="utf-8")
+    return _read(parse_yaml(text, "providers.yaml"), "providers.yaml")
 
 
 def provider_name(config: ModelConfig) -> str:
@@ -183,14 +185,9 @@ def _filled(url: str, provider: str) -> str:
     return _VARIABLE.sub(value, url)
 
 
-def _read(text: str, where: str) -> dict[str, Provider]:
-    import yaml
-
+def _read(data: object, where: str) -> dict[str, Provider]:
     try:
-        data: Any = yaml.safe_load(text) or {}
-        found = msgspec.convert(data, dict[str, Provider])
-    except yaml.YAMLError as error:
-        raise UsageError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
+        found = msgspec.convert(data or {}, dict[str, Provider])
     except msgspec.ValidationError as error:
         raise UsageError(f"{where}: {error}") from error
     return {name: msgspec.structs.replace(provider, name=name) for name, provider in found.items()}

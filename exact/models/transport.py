@@ -6,6 +6,7 @@ are parsed by wire.py, because servers other than OpenAI's add and leave out fie
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import importlib
 import os
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
+from exact.models.bounded import bounded_stream
 from exact.models.connect import token_source
 from exact.models.providers import Endpoint, Provider
 
@@ -78,8 +80,16 @@ class Transport:
             default_query={"api-version": provider.api_version} if azure else None,
             max_retries=0,
             timeout=timeout,
-            http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, trust_env=not local, verify=tls_settings(not local)),
+            http_client=openai.DefaultAsyncHttpxClient(
+                timeout=timeout,
+                trust_env=not local,
+                verify=tls_settings(not local),
+                follow_redirects=False,  # a redirect would take prompts, and keys in headers of their own, to another server
+                headers={"Accept-Encoding": "gzip, deflate"},
+                event_hooks={"response": [_bound]},
+            ),
         )
+        self._seconds = timeout
         self._deployment = f"/deployments/{model}" if azure else ""
 
     async def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] = _NO_HEADERS) -> str:
@@ -89,12 +99,12 @@ class Transport:
         """
         options: Any = {"headers": await self._credentials() | dict(headers)}
         deployment = "" if path in _NOT_DEPLOYED else self._deployment
-        return await self._received(self._client.post(deployment + path, cast_to=bytes, body=body, options=options))
+        return await self._received(self._client.post(deployment + path, cast_to=bytes, body=body, options=options), self._seconds)
 
     async def get(self, path: str, *, timeout: float) -> str:
         """Return the text at a path, within `timeout` seconds. Raises StatusError, NoAnswer, UnicodeError."""
         options: Any = {"headers": await self._credentials(), "timeout": timeout}
-        return await self._received(self._client.get(path, cast_to=bytes, options=options))
+        return await self._received(self._client.get(path, cast_to=bytes, options=options), timeout)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -110,9 +120,11 @@ class Transport:
         headers = {name: value for name, value in self._headers.items() if name not in ("api-key", "x-api-key")}
         return headers | {"Authorization": f"Bearer {token}"}
 
-    async def _received(self, request: Awaitable[bytes]) -> str:
+    async def _received(self, request: Awaitable[bytes], seconds: float) -> str:
+        """Return the text of an answer. The SDK's own time limit holds for each read, and a server may send one byte at a time."""
         try:
-            return (await request).decode()
+            async with asyncio.timeout(seconds):
+                return (await request).decode()
         except self._openai.APIStatusError as error:
             _raise_status(error.response)
         except self._openai.APIConnectionError as error:
@@ -136,6 +148,12 @@ def _read_tls_settings(trust_env: bool, *_: str | None) -> ssl.SSLContext:
     return found
 
 
+async def _bound(response: Any) -> None:
+    """Bound an answer whose head has arrived. The client would decompress and keep all of it."""
+    encoding = response.headers.pop("content-encoding", "")
+    response.stream = bounded_stream(response.stream, encoding)
+
+
 def _ambient_headers() -> list[str]:
     """Return the names of headers that the SDK would add by environment variables. They are for OpenAI, and not for every endpoint."""
     lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
@@ -146,7 +164,7 @@ def _raise_status(response: Any) -> NoReturn:
     body: Any
     try:
         body = msgspec.json.decode(response.content)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
         body = response.content[:1000].decode(errors="replace")
     found = (body.get("error") or body) if isinstance(body, dict) else body
     error = found if isinstance(found, dict) else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,11 @@ REQUIRED = frozenset({"model", "messages"})
 SEEDS = 2**31
 """Upper bound of seeds, exclusive. Every server takes seeds in [0, SEEDS)."""
 
+_IDS = 2**53
+"""Upper bound of token ids, exclusive."""
+_LARGEST = 1e15
+"""Largest number in a vector. The square of its length has to fit into 32 bits."""
+_NAMED_ID = re.compile("token_id:[0-9]{1,15}")
 _SPOKEN = ("text", "output_text", None)
 """Types of parts of an answer that belong to its text."""
 FINISHES = {
@@ -204,13 +210,13 @@ def _text(content: object) -> str:
 
 def _ids(given: object) -> tuple[int, ...] | None:
     ids = as_list(given)
-    return tuple(ids) if ids and all(isinstance(each, int) for each in ids) else None
+    return tuple(ids) if ids and all(type(each) is int and 0 <= each < _IDS for each in ids) else None
 
 
 def _ids_in_names(tokens: list[dict[str, Any]]) -> tuple[int, ...] | None:
     """Return the token ids that vLLM gives as `token_id:123` in place of text (option `return_tokens_as_token_ids`); None without them."""
     names = [_text(each.get("token")) for each in tokens]
-    if not names or not all(name.removeprefix("token_id:").isdigit() and ":" in name for name in names):
+    if not names or not all(_NAMED_ID.fullmatch(name) for name in names):
         return None
     return tuple(int(name.partition(":")[2]) for name in names)
 
@@ -247,4 +253,8 @@ def embedded(raw: str) -> Embedded:
         raise MalformedAnswer(f"no vector of numbers ({error}): {raw[:120]!r}") from error
     if not rows:
         raise MalformedAnswer(f"no vectors: {raw[:120]!r}")
+    if len({len(vector) for _, vector in given}) != 1 or not given[0][1]:
+        raise MalformedAnswer(f"vectors of different lengths, or empty ones: {raw[:120]!r}")
+    if any(abs(each) > _LARGEST for _, vector in given for each in vector):
+        raise MalformedAnswer(f"a vector with a number above {_LARGEST:g}: {raw[:120]!r}")
     return Embedded(vectors=tuple(vector for _, vector in sorted(given, key=lambda row: row[0])), usage=usage(data.get("usage")))

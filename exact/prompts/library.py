@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from exact.documents import parse_yaml
 from exact.errors import UsageError, unknown
 from exact.models.base import Image, Message, Text
 from exact.prompts.fence import fence, first_words, one_line, record_cuts
@@ -145,14 +146,12 @@ class Library:
             raise UsageError(f"{self._own('_parts.j2') or '_parts.j2'}: {name} cannot be rendered: {error}") from error
 
     def _described(self, name: str) -> Prompt:
-        import yaml
-
         if name not in self.names():
             raise unknown("prompt", name, self.names())
         own = self._own(f"{name}.j2")
         try:
-            front = msgspec.convert(yaml.safe_load(_split_front_matter(self._text(f"{name}.j2"))[0]), Prompt)
-        except (yaml.YAMLError, msgspec.ValidationError) as error:
+            front = msgspec.convert(parse_yaml(_split_front_matter(self._text(f"{name}.j2"))[0], "its head"), Prompt)
+        except (UsageError, msgspec.ValidationError) as error:
             details = " ".join(str(error).split())
             raise UsageError(
                 f"{own or name} does not begin with ---, name, version, inputs, --- ({details}): see `exact prompts show`"

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from exact.config import BrowserConfig, Config
+from exact.documents import read_yaml
 from exact.environments.browser.task_config import browser_config_of
 from exact.environments.sites.accounts import value_of, variable_of
 from exact.environments.sites.known import login_secrets, resolved
@@ -173,14 +174,12 @@ def require_secrets(tasks: Sequence[Task], config: Config, environ: Mapping[str,
 
 def read_secrets(path: Path) -> dict[str, str]:
     """Return the secrets in a YAML mapping of variables, `EXACT_SECRET_NAME`, to values. Raises UsageError."""
-    import yaml
-
     try:
-        data = yaml.safe_load(path.read_text("utf-8"))
+        data = read_yaml(path)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path} is not YAML: write `EXACT_SECRET_NAME: value`") from error
+        raise UsageError(f"cannot read {path}: {error.strerror}: name a YAML file") from error
+    except UsageError:  # its message may repeat a secret
+        raise UsageError(f"{path} is not YAML: write `EXACT_SECRET_NAME: value`") from None
     if not isinstance(data, dict) or not all(re.fullmatch(r"EXACT_SECRET_[A-Z0-9_]+", str(key)) for key in data):
         raise UsageError(f"{path} holds no secrets: write `EXACT_SECRET_NAME: value`, one a line")
     return {str(key): str(value) for key, value in data.items()}

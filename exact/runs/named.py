@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
@@ -28,16 +29,28 @@ _METADATA = {"template", "masks", "tabs", "geolocation", "site", "difficulty"}
 """Facts of a task by which nothing outside is used."""
 _LOCAL = {"localhost", "local", "internal", "intranet", "lan", "home", "corp", "private", "arpa", "test", "onion"}
 """Ends of names that are no names of the public internet."""
+_DECLARED = ("outside", "services")
+"""Facts of a task that hold JSON, of which each program, file and address is named by itself."""
+_WHOLE = (".hosts", ".env", ".fields", ".headers", ".secrets")
+"""Ends of keys whose names are anybody's choice, so that they are named as one."""
+_LONGEST = 2000
+"""Characters of the longest value that is shown."""
 _VERBS = (
     (("evaluate", "environment", "suite", "suites", "kind", "algorithm", "providers"), "runs the code"),
+    (("command", "reset", "snapshot", "restore", "fork", "drop", "end"), "runs the program"),
     (("services", "outside", "desktop"), "runs the programs"),
     (("base_url",), "sends a key to"),
     (("api_key_env",), "sends the key"),
-    (("secrets", "headers", "user", "password", "passphrase"), "sends values of this machine:"),
+    (("secrets", "headers", "fields", "user", "password", "passphrase"), "sends values of this machine:"),
+    (("outside.harmless", "outside.reads"), "counts as no write, and may send while searching,"),
+    (("url", "base", "ready_url"), "asks"),
     (("memory", "cache.path", "traces", "recording.path"), "writes to"),
-    (("files", "images", "state", "certificate", "key", "pfx", "authorities", "prompts", "examples", "calibration"), "reads"),
+    (("files", "images", "state", "certificate", "key", "pfx", "authorities", "prompts", "examples", "calibration", "reads"), "reads"),
+    (("folder",), "works in"),
     (("mounts", "root"), "mounts"),
-    (("server",), "sends traffic to"),
+    (("server", "hosts"), "sends traffic to"),
+    (("trusted",), "trusts the certificates"),
+    (("env",), "sets"),
     (("start",), "acts at"),
 )
 
@@ -52,7 +65,12 @@ class Named(NamedTuple):
 
     def __str__(self) -> str:
         """Say what is done, with what, and which key says so."""
-        value = self.value if len(self.value) <= 120 else f"{self.value[:119]}…"
+        return self.told(_LONGEST)
+
+    def told(self, most: int) -> str:
+        """Say the same, with at most `most` characters of the value. What is left out is counted."""
+        left = len(self.value) - most
+        value = self.value if left <= 0 else f"{self.value[:most]}… and {left:,} more characters"
         return f"{(*(verb for _, verb in _VERBS), 'uses')[self.rank]} {value} ({self.key})"
 
     @property
@@ -125,6 +143,8 @@ def _in_task(task: Task) -> Iterator[Named]:
             continue
         if key == "browser":
             yield from _in_browser(str(value))
+        elif key in _DECLARED and key in task.metadata:
+            yield from _in_declared(key, str(value))
         else:
             yield Named(key, str(value))
 
@@ -138,10 +158,28 @@ def _in_browser(text: str) -> Iterator[Named]:
     waiting = [("browser", data)]
     while waiting:
         key, value = waiting.pop()
-        if isinstance(value, dict) and value and not key.endswith((".secrets", ".headers")):
+        if isinstance(value, dict) and value and not key.endswith(_WHOLE):
             waiting += [(f"{key}.{name}", each) for name, each in value.items()]
         elif value and not isinstance(value, bool | int | float) and not _is_plain(key, value):
             yield Named(key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _in_declared(name: str, text: str) -> Iterator[Named]:
+    """Yield what sites and services of a task name: each program, file and address apart, so that a long list hides none."""
+    try:
+        waiting = [(name, json.loads(text))]
+    except (ValueError, RecursionError):
+        yield Named(name, text)
+        return
+    while waiting:
+        key, value = waiting.pop()
+        if isinstance(value, dict) and not key.endswith(_WHOLE):
+            waiting += [(f"{key}.{part}", each) for part, each in value.items() if part not in ("name", "method")]
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            waiting += [(f"{key}[{number}]", each) for number, each in enumerate(value)]
+        elif value and not isinstance(value, bool | int | float):
+            is_command = key.endswith(".command") and isinstance(value, list)
+            yield Named(key, shlex.join(map(str, value)) if is_command else value if isinstance(value, str) else json.dumps(value))
 
 
 def _is_local(url: str) -> bool:

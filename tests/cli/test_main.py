@@ -81,7 +81,7 @@ def test_a_full_disk_is_one_line_with_the_way_out(run: Run, capsys: pytest.Captu
         (["tasks", "show"], "Missing argument 'ID'"),
         (["run", "--url", "http://[::1", "--goal", "Look."], "invalid --url 'http://[::1'"),
         (["login", "http://[::1", "--until", "x"], "invalid address 'http://[::1'"),
-        (["login", "http://a.test", "--until", "("], "invalid regular expression --until '(': missing )"),
+        (["login", "http://a.test", "--until", "("], "invalid pattern '(' in --until: missing )"),
         (["check", ":factory"], "':factory' is no factory: write module:factory"),
         (["check", ".a:factory"], "'.a:factory' is no factory: write module:factory"),
     ],

@@ -105,7 +105,7 @@ def test_vectors_that_are_no_numbers_are_malformed(raw):
 
 
 def test_vectors_without_an_index_stay_in_order():
-    assert embedded('{"data": [{"embedding": [1, 2]}, {"embedding": [3.5]}], "usage": null}').vectors == ((1.0, 2.0), (3.5,))
+    assert embedded('{"data": [{"embedding": [1, 2]}, {"embedding": [3.5, 4]}], "usage": null}').vectors == ((1.0, 2.0), (3.5, 4.0))
 
 
 FIELDS = (

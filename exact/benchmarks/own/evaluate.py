@@ -33,6 +33,7 @@ from exact.benchmarks.webarena.own_sites import check_resets, own_state
 from exact.benchmarks.webarena.resets import Resets
 from exact.benchmarks.webarena.variables import Addresses
 from exact.config import ModelsConfig
+from exact.documents import read_yaml
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.page.load import bounded_loads
 from exact.environments.browser.page.setup import geolocation_of
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
 
 EVALUATE = "evaluate"
 """Key of a task's metadata: `/path/to/checks.py:function`, or WebArena's `eval` in JSON."""
+
+MOST_BYTES = 16 << 20
+"""Bytes of the largest file of tasks."""
 
 _ALIVE = 10.0
 """Seconds within which a responsive page runs an empty script."""
@@ -78,14 +82,10 @@ class OwnTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 def read_list(path: Path) -> tuple[Task, ...]:
     """Return the tasks of a file that is a list of them. Raises UsageError that names file, task and field."""
-    import yaml
-
     try:
-        data = yaml.safe_load(path.read_text("utf-8"))
+        data = read_yaml(path, MOST_BYTES)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+        raise UsageError(f"cannot read {path}: {error.strerror}: name a file of tasks") from error
     if isinstance(data, dict) and "task_id" in data:  # one task in a file, in WebArena's form
         data = [data]
     if not isinstance(data, list) or not data:

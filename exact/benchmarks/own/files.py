@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,13 +12,15 @@ from urllib.parse import urljoin
 import msgspec
 
 from exact.benchmarks.own.after import in_order
-from exact.benchmarks.own.evaluate import EVALUATE, OwnTask, distinct, in_environment, kept, read_list
+from exact.benchmarks.own.evaluate import EVALUATE, MOST_BYTES, OwnTask, distinct, in_environment, kept, read_list
 from exact.config import BrowserConfig, Strict
 from exact.config.aliases import current
+from exact.documents import read_yaml
 from exact.environments.browser.task_config import browser_config_of
 from exact.environments.sandbox.service import Service
 from exact.environments.sites.site import Outside, with_hooks
 from exact.errors import UsageError, unknown
+from exact.models.providers import providers
 from exact.safety import origin
 from exact.task import Scalar, Task
 
@@ -154,6 +157,7 @@ def own_task(site: SiteFile, task: TaskEntry, where: Path, folder: Path | None =
     ):
         if value:
             metadata[key] = msgspec.json.encode(value).decode()
+    _check_variables(metadata)
     judged: dict[str, Scalar] = {EVALUATE: kept(folder / "tasks", task.id, task.evaluate)} if task.evaluate else {}
     made = Task(
         id=f"{site.name}/{task.id}", instruction=task.instruction, start=start, seed=task.seed,
@@ -162,6 +166,18 @@ def own_task(site: SiteFile, task: TaskEntry, where: Path, folder: Path | None =
     )  # fmt: skip
     browser_config_of(BrowserConfig(), made)  # a key that is wrong is said here
     return made
+
+
+def _check_variables(metadata: Mapping[str, Scalar]) -> None:
+    """Raise UsageError where a site is to be given the key of a model: a log-in's value `$NAME` names its variable."""
+    known = providers().values()
+    keys = {each.api_key_env for each in known} | {each.api_key_env for provider in known for each in provider.endpoints}
+    for place, text in metadata.items():
+        for name in re.findall(r'"\$(\w+)"', str(text)):
+            if name in keys:
+                raise UsageError(
+                    f"`{place}` of the site names {name}, the key of a model, which no site is sent: name a variable of the site"
+                )
 
 
 def _outside(site: SiteFile) -> Outside | None:
@@ -215,15 +231,10 @@ def _placed(service: Service, where: Path) -> Service:
 
 
 def _yaml(path: Path) -> Any:
-    import yaml
-
     try:
-        found = yaml.safe_load(path.read_text("utf-8"))
+        return read_yaml(path, MOST_BYTES)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}: name a file of tasks; `exact init` makes one") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    return found
 
 
 def _convert(path: Path, data: Any, kind: type[T]) -> T:

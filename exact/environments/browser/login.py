@@ -7,7 +7,6 @@ import base64
 import functools
 import json
 import os
-import re
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,15 +16,17 @@ import msgspec
 
 from exact.action import Action, ActionSpace
 from exact.config import LoginConfig
+from exact.documents import read_bounded
 from exact.environments.browser.act.grammar import resolve_names
 from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.page.tab import Tab
 from exact.environments.browser.proof import asks_for_password, is_in_answer, is_shown
 from exact.environments.sites.accounts import Login, value_of
-from exact.environments.sites.known import login_secrets
+from exact.environments.sites.known import LARGEST_STATE, login_secrets
 from exact.environments.sites.site import Account
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
+from exact.pattern import compiled
 from exact.safety import origin, refusal
 from exact.secrecy import Secret
 from exact.secrecy.state import state_secrets
@@ -35,6 +36,37 @@ if TYPE_CHECKING:
 
 State = dict[str, Any]
 """Cookies and storage as in Playwright's `storage_state`: `cookies`, and the `localStorage` of each of `origins`."""
+
+
+class _StoredEntry(msgspec.Struct, frozen=True):
+    """Entry of a storage."""
+
+    name: str
+    value: str
+
+
+class _StoredOrigin(msgspec.Struct, frozen=True):
+    """Storage of an origin."""
+
+    origin: str
+    localStorage: list[_StoredEntry] = []
+
+
+class _StoredCookie(msgspec.Struct, frozen=True):
+    """Cookie in a file. Playwright checks its other fields."""
+
+    name: str
+    value: str
+    domain: str = ""
+
+
+class _StoredState(msgspec.Struct, frozen=True):
+    """What a file of a log-in has to hold."""
+
+    cookies: list[_StoredCookie] = []
+    origins: list[_StoredOrigin] = []
+
+
 _COOKIE_KEYS = ("name", "value", "domain", "path", "expires", "httpOnly", "secure", "sameSite", "partitionKey")
 _BLANK_PAGE = "/exact-blank"
 _PROOF_SECONDS = 10.0
@@ -96,7 +128,7 @@ class Authenticator:
         if state := self._sessions.get(session.account):
             return await _restore(session, state)
         if config.state:
-            return await _restore(session, await asyncio.to_thread(_read_state, Path(config.state)))
+            return await _restore(session, await asyncio.to_thread(read_state, Path(config.state)))
         if config.script:
             await self._run_script(session)
             return True
@@ -155,7 +187,7 @@ class Authenticator:
         if not session.config.state:
             raise EnvironmentFailure(f"the log-in expired during the task, at {url}: {_way_out(session.config)}")
         await session.context.clear_cookies()
-        await _restore(session, await asyncio.to_thread(_read_state, Path(session.config.state)))
+        await _restore(session, await asyncio.to_thread(read_state, Path(session.config.state)))
         await session.open(session.home)
         if _is_refused(session, session.tab().page.url) or not await _proves(session, _PROOF_SECONDS):
             raise EnvironmentFailure(f"the log-in expired during the task, at {url}: {_way_out(session.config)}")
@@ -218,7 +250,7 @@ def _is_refused(session: LoginSession, url: str) -> bool:
     if session.config == LoginConfig():
         return False
     refused, session.policy.unauthorized = session.policy.unauthorized, ""
-    return bool(refused) or bool(session.config.expired and re.search(session.config.expired, url))
+    return bool(refused) or bool(session.config.expired and compiled(session.config.expired, "login.expired").search(url))
 
 
 async def _restore(session: LoginSession, state: State) -> bool:
@@ -248,14 +280,15 @@ async def _current_state(session: LoginSession) -> State:
     return state
 
 
-def _read_state(path: Path) -> State:
+def read_state(path: Path) -> State:
+    """Return the cookies and the storage in a file. Raises UsageError for a file that holds no log-in."""
     try:
-        state = json.loads(path.expanduser().read_text("utf-8"))
-        if not isinstance(state, dict) or not isinstance(state.get("cookies", []), list):
-            raise ValueError("no object with cookies and origins")
+        data = read_bounded(path.expanduser(), LARGEST_STATE)
+        msgspec.json.decode(data, type=_StoredState)
+        state: State = json.loads(data)
     except OSError as error:
         raise UsageError(f"there is no log-in at {path} ({error.strerror}): make it with `exact login`") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no log-in: {error}: make it with `exact login`") from error
     return state
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
+from exact.config.strict import LONGEST
 from exact.errors import UsageError
+from exact.safety import is_web
 from exact.task import Task
 
 
 class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A program that is started inside the sandbox before the browser, and is thus part of every snapshot."""
 
-    command: tuple[str, ...]
+    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     """Program and arguments. It runs as root of a sandbox whose only network is loopback, and its writes stay in memory."""
     ready_url: str
     """Address on loopback. The service is ready when it answers with a status below 500."""
-    seconds: float = 60.0
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=LONGEST)] = 60.0
     """Seconds that the start may take."""
     env: dict[str, str] = {}
     """Environment variables."""
@@ -25,6 +29,10 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Further files and folders in home directories or under /tmp that it sees, besides those that `command` and `env` name."""
     stateless: bool = False
     """Whether no request changes its later responses. A reset then need not roll it back."""
+
+    def __post_init__(self) -> None:
+        if not is_web(self.ready_url):
+            raise ValueError(f"the service's ready_url {self.ready_url!r} is no web address: write http://127.0.0.1:PORT/")
 
 
 def declared_services(task: Task) -> tuple[Service, ...]:

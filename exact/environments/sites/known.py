@@ -13,7 +13,7 @@ from exact.environments.sites.accounts import variable_of
 from exact.secrecy import Secret
 from exact.secrecy.state import looks_random, state_secrets
 
-_LARGEST_STATE = 16 << 20
+LARGEST_STATE = 16 << 20
 """Bytes of the largest file of a log-in that is read."""
 _WORD_LIKE = re.compile(r"(?i)auth|cookie|token|secret|key|pass|session|credential|signature|csrf")
 
@@ -47,7 +47,7 @@ def login_secrets(login: LoginConfig, environ: Mapping[str, str]) -> Iterator[Se
 def _of_state(path: Path) -> Iterator[Secret]:
     try:
         path = path.expanduser()
-        if path.is_file() and path.stat().st_size <= _LARGEST_STATE:
+        if path.is_file() and path.stat().st_size <= LARGEST_STATE:
             state = json.loads(path.read_text("utf-8"))
             if isinstance(state, dict):
                 yield from state_secrets(state)

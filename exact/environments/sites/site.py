@@ -6,23 +6,26 @@ import asyncio
 import http.client
 import shlex
 import urllib.error
-import urllib.request
 from asyncio.subprocess import DEVNULL, PIPE
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from exact.child import Child, kill_group
+from exact.config.strict import LONGEST
 from exact.environments.process.thread import run_in_thread
 from exact.errors import EnvironmentFailure, UsageError
+from exact.fetch import fetch
 from exact.safety import origin
 from exact.task import Task
 
 _MESSAGE_LENGTH = 200
 """Characters of a hook's output in messages."""
+_MOST_REPLY = 1 << 20
+"""Bytes of a hook's output that are kept, and of its response at most."""
 _ABANDONED: dict[Future[str], str] = {}
 """Calls that were cancelled or timed out, each with the server that still handles it."""
 
@@ -49,12 +52,14 @@ class Hook(_Declaration, frozen=True, kw_only=True):
     """HTTP headers."""
     body: str = ""
     """Body of the request."""
-    seconds: float = 60.0
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=LONGEST)] = 60.0
     """Seconds that it may take. The time limits of pages do not apply."""
 
     def __post_init__(self) -> None:
         if bool(self.command) == bool(self.url):
             raise ValueError("a hook is either a command or a url")
+        if self.url and not self.url.startswith(("http://", "https://", "{base}")):
+            raise ValueError(f"the hook's url {self.url!r} is no web address: write http://host/path")
 
     async def call(self, role: str, **values: str) -> str:
         """Run the hook and return its standard output, or the text of the response.
@@ -87,11 +92,12 @@ class Hook(_Declaration, frozen=True, kw_only=True):
             process = await Child.start(
                 program, *arguments, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, cwd=self.folder or None, start_new_session=True
             )
-        except OSError as error:
+        except (OSError, ValueError) as error:  # a ValueError where an argument holds a zero byte
             raise EnvironmentFailure(f"the site's hook {role} does not start: {error}") from error
         try:
             async with asyncio.timeout(self.seconds):
-                output, errors = await process.communicate()
+                output, errors = await asyncio.gather(_beginning(process.stdout), _beginning(process.stderr))
+                await process.wait()
         except TimeoutError as error:
             raise EnvironmentFailure(f"the site's hook {role} did not end within {self.seconds:g} s") from error
         finally:
@@ -100,16 +106,15 @@ class Hook(_Declaration, frozen=True, kw_only=True):
                     kill_group(process.pid)
             await process.end()
         if process.returncode:
-            last = (errors or output).decode(errors="replace").strip().splitlines()[-1:]
+            last = (errors or output).decode(errors="replace").strip().splitlines()[-1:]  # of what was kept
             raise EnvironmentFailure(f"the site's hook {role} ended with status {process.returncode}: {''.join(last)[:_MESSAGE_LENGTH]}")
         return output.decode(errors="replace")
 
     def _request(self, role: str, values: dict[str, str]) -> str:
-        body = _filled(self.body, values).encode() if self.body else None
-        request = urllib.request.Request(_filled(self.url, values), body, self.headers, method=self.method)
+        body, url = _filled(self.body, values).encode() if self.body else None, _filled(self.url, values)
         try:
-            with urllib.request.urlopen(request, timeout=self.seconds) as response:
-                return str(response.read().decode(errors="replace"))
+            reply = fetch(url, body, method=self.method, headers=self.headers, seconds=self.seconds, most=_MOST_REPLY)
+            return reply.decode(errors="replace")
         except urllib.error.HTTPError as error:
             with error:
                 raise EnvironmentFailure(f"the site's hook {role} was answered with status {error.code}") from error
@@ -226,6 +231,14 @@ def with_hooks(outside: Any, folder: str = "") -> Any:
             hook = {"url": hook.strip()} if "://" in hook.strip().partition(" ")[0] else {"command": shlex.split(hook)}
         found[name] = {"folder": folder, **hook} if folder and isinstance(hook, dict) and "command" in hook else hook
     return {**outside, "site": found}
+
+
+async def _beginning(stream: asyncio.StreamReader | None) -> bytes:
+    """Return the beginning of a stream, which is read to its end."""
+    found = bytearray()
+    while stream is not None and (part := await stream.read(1 << 16)):
+        found += part[: _MOST_REPLY - len(found)]
+    return bytes(found)
 
 
 def _filled(text: str, values: dict[str, str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from exact.errors import UsageError, unknown
-from exact.evaluation.remote.machines import read_yaml
+from exact.evaluation.remote.machines import plain_data
 
 PROVIDER = "exact_jobs"
 """Name of the provider whose endpoints are those of the lists."""
@@ -123,6 +123,6 @@ def _examples(folder: str) -> str:
 
 def _read(path: Path, kind: Any) -> Any:
     try:
-        return msgspec.convert(read_yaml(path) or {}, kind)
+        return msgspec.convert(plain_data(path) or {}, kind)
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: {error}") from error

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from exact.config import Strict
+from exact.documents import read_yaml
 from exact.errors import UsageError
 from exact.evaluation.remote.cluster import KEPT, MOST_KEPT
 
@@ -116,7 +117,7 @@ class MachineCommand(NamedTuple):
 def read_machines(path: Path) -> Machines:
     """Return a list of machines. Raises UsageError."""
     try:
-        return msgspec.convert(read_yaml(path), Machines)
+        return msgspec.convert(plain_data(path), Machines)
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: {error}: write `head: HOST` and `nodes: {{HOST: {{browser: 8}}}}`") from error
 
@@ -131,16 +132,12 @@ def run_all(commands: list[MachineCommand]) -> list[str]:
         return [fault for fault in pool.map(MachineCommand.run, commands[1:]) if fault]
 
 
-def read_yaml(path: Path) -> Any:
+def plain_data(path: Path) -> Any:
     """Return the data in a YAML file. Raises UsageError."""
-    import yaml
-
     try:
-        return yaml.safe_load(path.read_text("utf-8"))
+        return read_yaml(path)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())[:200]}") from error
+        raise UsageError(f"cannot read {path}: {error.strerror}: name a YAML file") from error
 
 
 def _resources(held: Mapping[str, float]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from exact.config.strict import Strict
+from exact.documents import parse_yaml, read_yaml
 from exact.errors import UsageError, unknown
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -118,13 +119,12 @@ class GRPOSettings(Strict, frozen=True, kw_only=True):
 
 def read_settings(path: Path, kind: type[T], overrides: tuple[str, ...] = ()) -> T:
     """Return the settings in a YAML file, with `key=value` in place of its own. Raises UsageError."""
-    import yaml
-
     try:
-        data: Any = yaml.safe_load(path.read_text("utf-8")) or {}
-        given = dict(yaml.safe_load(f"{key}: {value}").popitem() for key, _, value in (each.partition("=") for each in overrides))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError) as error:
-        raise UsageError(f"the settings {path} do not read: {' '.join(str(error).split())}") from error
+        data: Any = read_yaml(path) or {}
+    except OSError as error:
+        raise UsageError(f"cannot read the settings {path}: {error.strerror}: name a YAML file") from error
+    parts = [each.partition("=") for each in overrides]
+    given = {key: parse_yaml(value, f"the setting {key}") for key, _, value in parts}
     if not isinstance(data, dict):
         raise UsageError(f"{path} holds no settings: write `model: ...`, one key a line")
     data |= given

@@ -55,7 +55,10 @@ async def heading(page, outcome): return "Thank" in await page.inner_text("h1")
 def tasks(folder: Path, *entries: str) -> Path:
     (folder / "checks.py").write_text(CHECKS)
     path = folder / "tasks.yaml"
-    path.write_text("\n".join(f"- {{id: t{at}, goal: Do it., url: 'http://shop.test/', {entry}}}" for at, entry in enumerate(entries)))
+    url = "url: 'http://shop.test/', "
+    path.write_text(
+        "\n".join(f"- {{id: t{at}, goal: Do it., {'' if entry.startswith('url:') else url}{entry}}}" for at, entry in enumerate(entries))
+    )
     return path
 
 

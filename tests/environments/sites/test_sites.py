@@ -41,11 +41,31 @@ async def test_a_command_gets_its_values_without_a_shell_and_says_something() ->
         (python("import time; time.sleep(60)", seconds=0.3), r"hook restore did not end within 0\.3 s"),
         (Hook(command=("/nowhere/tool",)), r"hook restore does not start: .*nowhere"),
         (Hook(url="http://127.0.0.1:9/"), r"hook restore was not answered"),
+        (Hook(command=("tr\0ue",)), r"hook restore does not start: embedded null byte"),
+        (Hook(url="http://127.0.0.1:9/", headers={"A\r\nB": "c"}), r"hook restore was not answered: "),
+        (Hook(url="http://127.0.0.1:9/", method="A B\r\n"), r"hook restore was not answered: "),
+        (Hook(url="{base}/x"), r"hook restore was not answered: 'b/x' is no web address"),
     ],
 )
 async def test_a_hook_that_fails_is_named(hook: Hook, words: str) -> None:
     with pytest.raises(EnvironmentFailure, match=words):
         await hook.call("restore", name="a", base="b")
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "data:,x", "ftp://a.test/"])
+def test_a_hook_asks_web_addresses_only(url: str) -> None:
+    with pytest.raises(UsageError, match="is no web address: write http://host/path"):
+        declared_outside(task(json.dumps({"site": {"reset": {"url": url}}})))
+
+
+@pytest.mark.parametrize("seconds", [-1, 0, 1e9])
+def test_the_time_of_a_hook_is_a_time(seconds: float) -> None:
+    with pytest.raises(UsageError, match="invalid outside: Expected `float`"):
+        declared_outside(task(json.dumps({"site": {"reset": {"command": ["true"], "seconds": seconds}}})))
+
+
+async def test_of_what_a_hook_prints_the_beginning_is_kept_and_the_rest_is_read() -> None:
+    assert len(await python("print('x' * 3_000_000)").call("fork", name="a", base="b")) == 1 << 20
 
 
 async def test_a_hook_whose_descendants_hold_its_pipes_is_abandoned(tmp_path: Path) -> None:
@@ -117,18 +137,32 @@ def test_a_task_declares_the_outside_as_json() -> None:
     ("outside", "words"),
     [
         ({"host": {}}, "host"),
-        ({"site": {"base": "shop", "reset": {"url": "a"}, "snapshot": {"url": "a"}, "fork": {"url": "a"}}}, "not an address"),
-        ({"site": {"base": "http://a", "reset": {"url": "a"}, "snapshot": {"url": "a"}}}, "restore, or fork"),
-        ({"site": {"reset": {"url": "a"}, "snapshot": {"url": "a"}, "fork": {"url": "a"}}}, "not an address"),
-        ({"site": {"reset": {"url": "a"}, "restore": {"url": "a"}}}, "a hook restore needs a hook snapshot"),
-        ({"site": {"base": "http://a"}}, "reset"),
-        ({"site": {"reset": {"url": "a"}, "every": 0}}, "every 0: write 1 or more"),
         (
-            {"site": {"base": "http://a", "reset": {"url": "a"}, "snapshot": {"url": "a"}, "fork": {"url": "a"}, "every": 2}},
+            {"site": {"base": "shop", "reset": {"url": "http://a"}, "snapshot": {"url": "http://a"}, "fork": {"url": "http://a"}}},
+            "not an address",
+        ),
+        ({"site": {"base": "http://a", "reset": {"url": "http://a"}, "snapshot": {"url": "http://a"}}}, "restore, or fork"),
+        ({"site": {"reset": {"url": "http://a"}, "snapshot": {"url": "http://a"}, "fork": {"url": "http://a"}}}, "not an address"),
+        ({"site": {"reset": {"url": "http://a"}, "restore": {"url": "http://a"}}}, "a hook restore needs a hook snapshot"),
+        ({"site": {"base": "http://a"}}, "reset"),
+        ({"site": {"reset": {"url": "http://a"}, "every": 0}}, "every 0: write 1 or more"),
+        (
+            {
+                "site": {
+                    "base": "http://a",
+                    "reset": {"url": "http://a"},
+                    "snapshot": {"url": "http://a"},
+                    "fork": {"url": "http://a"},
+                    "every": 2,
+                }
+            },
             "every 2: .*snapshot",
         ),
         ({"site": {"reset": "sh 'a"}}, "No closing quotation"),
-        ({"site": {"base": "http://a", "reset": {}, "snapshot": {"url": "a"}, "fork": {"url": "a"}}}, "either a command or a url"),
+        (
+            {"site": {"base": "http://a", "reset": {}, "snapshot": {"url": "http://a"}, "fork": {"url": "http://a"}}},
+            "either a command or a url",
+        ),
     ],
 )
 def test_an_invalid_declaration_is_named(outside: dict[str, object], words: str) -> None:

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 
 from exact.environments.base import SAFE_METHODS
 from exact.environments.browser.presume.address import graphql_in, operations, overridden_method
-from exact.errors import UsageError
+from exact.pattern import compiled
 from exact.safety import split_url
 
 Nature = Literal["read", "write", "harmless"]
@@ -150,15 +150,12 @@ def _decoded(body: str) -> Any:
         return None
     try:
         return json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
 def _compiled(name: str, patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
-    try:
-        return tuple(re.compile(each) for each in patterns)
-    except re.error as error:
-        raise UsageError(f"invalid pattern {error.pattern!r} in {name}: {error}: write a regular expression of `METHOD URL`") from error
+    return tuple(compiled(each, name, "write a regular expression of `METHOD URL`") for each in patterns)
 
 
 def _matches(patterns: Iterable[re.Pattern[str]], line: str) -> bool:

@@ -17,8 +17,12 @@ from typing import Literal
 import msgspec
 
 from exact.config import RecordingConfig
+from exact.documents import read_bounded
 from exact.environments.browser.network import scrub
 from exact.errors import EnvironmentFailure
+
+_MOST_BYTES = 1 << 30
+"""Bytes of the largest file of exchanges."""
 
 MaskText = Callable[[str], str]
 
@@ -49,7 +53,10 @@ class Recording:
         self._exchanges: defaultdict[tuple[str, str, str], list[RecordedExchange]] = defaultdict(list)
         if mode == "record":
             path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
+            if path.exists():
+                self._read_exchanges()  # what is no recording is not written to
+            else:
+                os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
         else:
             for answer in self._read_exchanges():
                 self._exchanges[answer.key].append(answer)
@@ -81,11 +88,11 @@ class Recording:
 
     def _read_exchanges(self) -> list[RecordedExchange]:
         try:
-            lines = self.path.read_bytes().splitlines()
+            lines = read_bounded(self.path, _MOST_BYTES).splitlines()
             return [msgspec.json.decode(line, type=RecordedExchange) for line in lines]
         except OSError as error:
             raise EnvironmentFailure(f"no recorded traffic at {self.path}: record it first") from error
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise EnvironmentFailure(f"{self.path} is no recorded traffic: {error}: record it again") from error
 
 

@@ -11,11 +11,15 @@ import hashlib
 import socket
 import ssl
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from urllib.parse import urlsplit
 
+from exact.documents import read_bounded
 from exact.environments.browser.network.destinations import Destinations
 from exact.errors import EnvironmentFailure, UsageError
 
+_MOST_BYTES = 8 << 20
+"""Bytes of the largest file of authorities."""
 _CONNECT_TIMEOUT = 10.0
 """Seconds."""
 _VERSION_TAG = 0xA0
@@ -39,8 +43,8 @@ def _context_trusting(authorities: Sequence[str]) -> ssl.SSLContext:
     context = ssl.create_default_context()
     for path in authorities:
         try:
-            context.load_verify_locations(path)
-        except (OSError, ssl.SSLError) as error:
+            context.load_verify_locations(cadata=read_bounded(Path(path).expanduser(), _MOST_BYTES).decode("ascii", "replace"))
+        except (OSError, ValueError) as error:  # OpenSSL's error is an OSError
             raise UsageError(f"browser.authorities: {path} holds no certificates in PEM: {error}") from error
     return context
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import parse_qsl, urlencode
 
-from exact.errors import UsageError
 from exact.observation import Element
+from exact.pattern import compiled
 from exact.safety import split_url
 from exact.task import Task
 
@@ -41,7 +41,7 @@ class Masks:
 
     def __init__(self, patterns: Iterable[str] = ()) -> None:
         """Compile the masks. `patterns`: regular expressions for names, values and addresses. Raises UsageError for an invalid one."""
-        self._patterns = [_compiled(pattern) for pattern in patterns]
+        self._patterns = [compiled(pattern, "browser.masks") for pattern in patterns]
         self._learned: dict[str, set[str]] = {}
         self._begun: set[str] = set()
 
@@ -119,10 +119,3 @@ class Masks:
         for pattern in self._patterns:
             text = pattern.sub(PLACEHOLDER, text)
         return text
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise UsageError(f"mask {pattern!r} is no regular expression: {error}") from error

@@ -181,3 +181,12 @@ def test_a_file_that_is_missing_or_torn_is_named(tmp_path: Path, text: str | Non
         path.write_text(text)
     with pytest.raises(EnvironmentFailure, match=r"traffic\.jsonl.*: record it"):
         Recording(path, "replay")
+
+
+@pytest.mark.parametrize("text", ["export PATH=/bin\n", "{}\n", "[" * 5000])
+def test_a_file_that_is_no_recording_is_not_written_to(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "profile"
+    path.write_text(text)
+    with pytest.raises(EnvironmentFailure, match="is no recorded traffic"):
+        Recording(path, "record")
+    assert path.read_text() == text

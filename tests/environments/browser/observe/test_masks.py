@@ -81,7 +81,7 @@ def test_a_user_and_a_task_add_patterns_and_a_wrong_one_is_named() -> None:
     names = [("order 1f", "order 2e"), ("basket 1", "basket 2"), ("visit 7", "visit 8")]
     for one, other in names:
         assert fingerprint("", [text(one)], masks=masks).fingerprint == fingerprint("", [text(other)], masks=masks).fingerprint
-    with pytest.raises(UsageError, match=r"mask '\(' is no regular expression"):
+    with pytest.raises(UsageError, match=r"invalid pattern '\(' in browser\.masks"):
         Masks(["("])
 
 

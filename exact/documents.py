@@ -1,0 +1,177 @@
+"""Files that users write and strangers give: read within bounds, and YAML that is plain data or an error in one line."""
+
+from __future__ import annotations
+
+import functools
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exact.errors import UsageError
+
+if TYPE_CHECKING:
+    import yaml
+
+_MOST_BYTES = 2 << 20
+"""Bytes of the largest document, unless its reader says otherwise."""
+_CHUNK = 1 << 24
+_MOST_VALUES = 500_000
+"""Values of the largest document, each counted as often as aliases repeat it."""
+_LONGEST_NUMBER = 100
+"""Characters of the longest number."""
+_DEEPEST = 100
+"""Most values in each other."""
+_STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+"""Beginnings of paths at which a shell gives a command its input: these may be pipes."""
+
+
+def read_bounded(path: Path, most: int = _MOST_BYTES) -> bytes:
+    """Return the bytes of a regular file of at most `most` bytes, or of what a shell pipes in.
+
+    Raises UsageError for a larger file, a pipe or a device, and OSError for one that cannot be read.
+    """
+    text = os.fspath(path)
+    if "\0" in text:
+        raise UsageError(f"the path {text!r} holds a zero byte: name a file")
+    with open(path, "rb", opener=_without_waiting, buffering=0) as file:
+        kind = os.fstat(file.fileno()).st_mode
+        if stat.S_ISDIR(kind):
+            raise IsADirectoryError(21, "Is a directory", text)
+        if not stat.S_ISREG(kind) and not text.startswith(_STREAMS):
+            raise UsageError(f"{path} is a pipe or a device: name a regular file")
+        os.set_blocking(file.fileno(), True)
+        data = bytearray()
+        while len(data) <= most and (part := file.read(min(most + 1 - len(data), _CHUNK))):
+            data += part
+    if len(data) > most:
+        raise UsageError(f"{path} has more than {most:,} bytes: name a smaller file")
+    return bytes(data)
+
+
+def read_yaml(path: Path, most: int = _MOST_BYTES) -> Any:
+    """Return the plain data of a YAML file; None for an empty one.
+
+    Raises UsageError for a file that is none, and OSError where it cannot be read.
+    """
+    try:
+        text = read_bounded(path, most).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not YAML: {error}") from error
+    return parse_yaml(text, str(path))
+
+
+def parse_yaml(text: str, name: str) -> Any:
+    """Return the plain data of a YAML text. `name`: what it is called in errors. Raises UsageError in one line.
+
+    Unlike PyYAML's own safe loading it refuses keys that stand twice, aliases that contain or multiply themselves, and numbers of more than
+    a hundred digits.
+    """
+    import yaml
+
+    try:
+        loader = _loader()(text)
+        try:
+            return loader.get_single_data()
+        finally:
+            loader.dispose()
+    except yaml.YAMLError as error:
+        raise UsageError(f"{name} is not YAML: {' '.join(str(error).split())}") from error
+    except (OverflowError, ValueError) as error:  # the scanner's: an escape that is no character
+        raise UsageError(f"{name} is not YAML: an escape in it is no character: {error}") from error
+    except RecursionError as error:
+        raise UsageError(f"{name} is nested too deeply: write `key: {{key: value}}`") from error
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file. A pipe that nobody writes to is opened at once."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+@functools.cache
+def _loader() -> type[yaml.SafeLoader]:
+    """Return the loader, a class that is made at the first use because PyYAML is imported then."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """A safe loader whose every error is a YAMLError."""
+
+        _deep = 0
+
+        def get_single_node(self) -> yaml.Node | None:
+            node: yaml.Node | None = super().get_single_node()
+            if node is not None:
+                _check_size(node)
+            return node
+
+        def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+            self._deep += 1
+            if self._deep > _DEEPEST:  # Python's own limit is met late: the time grows with the square of the depth
+                raise RecursionError
+            node: yaml.Node | None = super().compose_node(parent, index)
+            self._deep -= 1
+            return node
+
+        def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+            try:
+                if isinstance(node, yaml.ScalarNode) and len(node.value) > _LONGEST_NUMBER and node.tag.endswith((":int", ":float")):
+                    raise ValueError(f"a number of {len(node.value):,} characters")
+                if isinstance(node, yaml.ScalarNode):
+                    node.value.encode()  # half a character, such as "\\ud800", can be neither stored nor sent
+                return super().construct_object(node, deep)
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                what = node.value[:_LONGEST_NUMBER] if isinstance(node, yaml.ScalarNode) else node.tag.rpartition(":")[2]
+                raise _fault(f"{what!r} is no {node.tag.rpartition(':')[2]}", node) from error
+
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            _check_keys(node)
+            return super().construct_mapping(node, deep)
+
+    return Loader
+
+
+def _check_keys(node: yaml.Node) -> None:
+    """Raise a YAMLError where a key of a mapping stands twice. PyYAML keeps the last one, and a reader sees the first."""
+    import yaml
+
+    seen = set()
+    for key in [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)] if isinstance(node, yaml.MappingNode) else []:
+        if (key.tag, key.value) in seen:
+            raise _fault(f"the key {key.value[:100]!r} stands twice", key)
+        seen.add((key.tag, key.value))
+
+
+def _check_size(root: yaml.Node) -> None:
+    """Raise a YAMLError where a document holds too many values, with aliases written out, or an alias stands in what it names.
+
+    Raises RecursionError where it is too deep.
+    """
+    import yaml
+
+    found: dict[int, tuple[int, int]] = {}
+
+    def measure(node: yaml.Node) -> tuple[int, int]:
+        """Return how many values a node holds, and how many stand in each other."""
+        if id(node) not in found:
+            found[id(node)] = (0, 0)
+            pairs = [] if isinstance(node, yaml.ScalarNode) else [each if isinstance(each, tuple) else (each,) for each in node.value]
+            parts = [each for pair in pairs for each in pair]
+            below = [measure(each) for each in parts]
+            found[id(node)] = 1 + sum(count for count, _ in below), 1 + max((depth for _, depth in below), default=0)
+        count, depth = found[id(node)]
+        if not count:
+            raise _fault("an alias stands in what it names", node)
+        if count > _MOST_VALUES:
+            raise _fault(f"it holds more than {_MOST_VALUES:,} values", node)
+        if depth > _DEEPEST:
+            raise RecursionError
+        return count, depth
+
+    measure(root)
+
+
+def _fault(what: str, node: yaml.Node) -> yaml.YAMLError:
+    """Return the error of a node, which names its place."""
+    import yaml
+
+    return yaml.constructor.ConstructorError(None, None, what, node.start_mark)

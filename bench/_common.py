@@ -21,6 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 NOISY = 1.5
 """A fixed piece of work whose 90th percentile takes this many times its fastest run means that others used the machine."""
 
+QUICK_FORMS = ROOT / "bench" / "quick_forms.json"
+"""Ratio of each figure in its quick form to its whole run. bench/quick_forms.py writes it."""
+
 QUIET = 1.25
 """A measurement beside which that work takes at most this many times its fastest run was taken on a quiet machine."""
 
@@ -140,8 +143,27 @@ def save(options: argparse.Namespace, figures: Sequence[Figure], noise: Noise, v
 
 
 def finish(options: argparse.Namespace, figures: Sequence[Figure], noise: Noise, versions: dict[str, str], details: dict[str, Any]) -> None:
-    """Write the JSON that was asked for, then print the noise and, as the last lines, the figures."""
+    """Write the JSON that was asked for, then print the noise and, as the last lines, the figures.
+
+    A figure of a quick form that is not known to agree with the whole run is printed before them, as a rough one.
+    """
     save(options, figures, noise, versions, details)
     print(f"\n{noise}\n")
+    known = ratios_of(Path(sys.argv[0]).stem) if options.quick else {}
+    rough = [figure for figure in figures if options.quick and not agree(known.get(figure.name))]
+    for figure in rough:
+        print(f"rough: {figure.name} {figure.value:.3g}")
     for figure in figures:
-        print(figure)
+        if figure not in rough:
+            print(figure)
+
+
+def ratios_of(bench: str) -> dict[str, float | None]:
+    """Return the ratio of each figure of a bench in its quick form to its whole run, where it was measured."""
+    kept = json.loads(QUICK_FORMS.read_text()) if QUICK_FORMS.exists() else {}
+    return dict(kept.get(bench, {}))
+
+
+def agree(ratio: float | None) -> bool:
+    """Return whether a quick form's figure is within 10 % of the whole run's."""
+    return ratio is not None and abs(ratio - 1) <= 0.1

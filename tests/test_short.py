@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
-from .short import LONG, long_tests
+from .short import LONG, SECONDS, long_tests
+from .test_guarantees import TABLE, paths
 
 ROOT = Path(__file__).parent.parent
 CONFTEST = """
@@ -30,6 +32,12 @@ def test_long_tests_are_left_out_but_the_shortest_of_each_file() -> None:
     seconds = {"a.py::slow": LONG, "a.py::slower": 99.0, "b.py::slow": LONG, "b.py::slower": 99.0, "c.py::gone": 99.0}
     ids = ["a.py::quick", "a.py::slow", "a.py::slower", "b.py::slow", "b.py::slower"]
     assert long_tests(ids, seconds) == {"a.py::slow", "a.py::slower", "b.py::slower"}
+
+
+def test_a_test_of_20_seconds_has_a_reason() -> None:
+    _, _, section = TABLE.read_text().partition("## Tests of 20 seconds and more")
+    files = {id.partition("::")[0] for id, seconds in json.loads(SECONDS.read_text()).items() if seconds >= 20}
+    assert {each for each in files if (ROOT / each).exists()} - set(paths(section)) == set()
 
 
 def test_seconds_are_recorded_and_used(tmp_path: Path) -> None:

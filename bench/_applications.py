@@ -45,6 +45,24 @@ APPLICATIONS = {
 """Applications by name."""
 
 
+_OFFICE_FORMAT = "urn:oasis:names:tc:opendocument:xmlns:"
+_CELL = '<table:table-cell office:value-type="float" office:value="1"><text:p>1</text:p></table:table-cell>'
+_SMALL = f"""<?xml version="1.0" encoding="UTF-8"?>
+<office:document xmlns:office="{_OFFICE_FORMAT}office:1.0" xmlns:style="{_OFFICE_FORMAT}style:1.0" xmlns:text="{_OFFICE_FORMAT}text:1.0"
+ xmlns:table="{_OFFICE_FORMAT}table:1.0" office:version="1.2" office:mimetype="application/vnd.oasis.opendocument.spreadsheet">
+<office:automatic-styles>
+<style:style style:name="c" style:family="table-column"><style:table-column-properties style:column-width="0.15in"/></style:style>
+<style:style style:name="r" style:family="table-row"><style:table-row-properties style:row-height="0.07in"
+ style:use-optimal-row-height="false"/></style:style>
+</office:automatic-styles><office:body><office:spreadsheet><table:table table:name="Small">
+<table:table-column table:style-name="c" table:number-columns-repeated="70"/>
+{f'<table:table-row table:style-name="r">{_CELL * 70}</table:table-row>' * 75}
+</table:table></office:spreadsheet></office:body></office:document>
+"""
+LARGE_SHEET = Application(("soffice", "--calc", *OFFICE, "~/small.fods"), 'press "ArrowDown"', {"small.fods": _SMALL})
+"""A spreadsheet whose cells are so small that more are in sight than are listed."""
+
+
 class Survived(NamedTuple):
     """What one application did."""
 

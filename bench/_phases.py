@@ -1,11 +1,10 @@
-"""What the time of a restore is made of: the steps of a fork, timed one by one."""
+"""What the time of a restore, or of an action, is made of: its parts, timed one by one."""
 
 from __future__ import annotations
 
 import functools
 import statistics
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,11 +15,22 @@ from exact.environments.browser.fork import browser as fork_browser
 from exact.environments.browser.fork.environment import ForkingEnvironment
 from exact.environments.browser.fork.store import ForkStore
 from exact.environments.browser.interaction import Interaction
+from exact.environments.browser.observer import Observer
 from exact.environments.browser.page.connection import CdpConnection
+from exact.environments.browser.tabs import Tabs
 from exact.environments.sandbox.sandbox import Sandbox
 
 Seconds = dict[str, list[float]]
-STEPS: tuple[tuple[str, Any, str], ...] = (
+Parts = tuple[tuple[str, Any, str], ...]
+"""Parts by what they do, in order, with the object and the coroutine function that does it."""
+ACTION: Parts = (
+    ("the element is found, scrolled to and pressed", Interaction, "act"),
+    ("until nothing is in flight and the page is quiet", Tabs, "settle"),
+    ("snapshot, accessibility tree, elements and text", Observer, "observe_page"),
+    ("whether the log-in has expired", EpisodeSetup, "login_has_expired"),
+    ("the whole step", BrowserEnvironment, "step"),
+)
+RESTORE: Parts = (
     ("start of runsc", Sandbox, "run"),
     ("until the browser answers first, over our connection", CdpConnection, "send"),
     ("until Playwright is connected, beside it", fork_browser, "_over_cdp"),
@@ -30,7 +40,6 @@ STEPS: tuple[tuple[str, Any, str], ...] = (
     ("the whole of the fork's browser", ForkStore, "fork_browser"),
     ("the whole of the reconnection", BrowserEnvironment, "resume"),
 )
-"""Steps by what they do, in order, with the object and the coroutine function that does it."""
 
 
 FIRST = "Target.getTargets"
@@ -38,11 +47,11 @@ FIRST = "Target.getTargets"
 
 
 @contextmanager
-def timed_steps() -> Iterator[Seconds]:
-    """Time the steps of all forks during the block."""
-    found: Seconds = defaultdict(list)
-    before = [(owner, name, owner.__dict__[name]) for _, owner, name in STEPS]
-    for step, owner, name in STEPS:
+def timed(parts: Parts) -> Iterator[Seconds]:
+    """Time the parts during the block."""
+    found: Seconds = {step: [] for step, _, _ in parts}
+    before = [(owner, name, owner.__dict__[name]) for _, owner, name in parts]
+    for step, owner, name in parts:
         inner = getattr(owner, name)
         bound = isinstance(owner.__dict__[name], classmethod)
         setattr(owner, name, staticmethod(_timed(inner, found[step])) if bound else _timed(inner, found[step]))
@@ -66,6 +75,6 @@ def _timed(inner: Callable[..., Any], seconds: list[float]) -> Callable[..., Any
     return outer
 
 
-def rows(found: Seconds) -> list[list[str]]:
-    """Return a row for each step, with the median in milliseconds."""
-    return [[step, f"{1000 * statistics.median(found[step]):.0f}"] for step, _, _ in STEPS if found[step]]
+def rows(found: Seconds, digits: int = 0) -> list[list[str]]:
+    """Return a row for each part, with the median in milliseconds."""
+    return [[step, f"{1000 * statistics.median(seconds):.{digits}f}"] for step, seconds in found.items() if seconds]

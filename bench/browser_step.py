@@ -26,6 +26,9 @@ much later the first page of a fresh environment is there, at the median. `guest
 there over seconds of the same step of `exact`. The last contender is left out where environments do not fork. The fork is not paused
 between its rounds, because only idle environments pause.
 BrowserGym has a virtual environment of its own, which the first run makes (it needs the package index then).
+
+    python bench/browser_step.py --json bench/results/browser_step.json
+    python bench/browser_step.py --profile      what a step of `exact` is made of
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import _phases
 from _common import ROOT, Figure, Noise, finish, interval, parser, table, versions
 from _peers import make_venv
 from _unguarded import unguarded
@@ -236,6 +240,19 @@ async def measure(python: Path, *, rounds: int, steps: int) -> tuple[dict[str, d
     return times, sizes, noise
 
 
+async def profile(rounds: int) -> dict[str, dict[str, list[float]]]:
+    """Return the seconds of each part of the steps of `exact`, by page."""
+    found = dict[str, dict[str, list[float]]]()
+    async with MiniWob().environments(BrowserConfig(screenshots=False)) as environments, environments.open(simulation=False) as environment:
+        ours = Ours(environment)
+        for page, (role, count) in PAGES.items():
+            await ours.open(page)
+            await ours.steps([(role, 1), (role, 0)])  # warms up
+            with _phases.timed(_phases.ACTION) as found[page]:
+                await ours.steps([(role, (number + 1) % count) for number in range(rounds)])
+    return found
+
+
 def ratio(times: dict[str, dict[str, Times]], ours: str, theirs: str) -> tuple[float, float, float]:
     """Return the ratio of steps a second: median, smallest and largest over the rounds of all pages."""
     pairs = [pair for page in PAGES for pair in zip(times[ours][page].rounds, times[theirs][page].rounds, strict=True)]
@@ -243,7 +260,13 @@ def ratio(times: dict[str, dict[str, Times]], ours: str, theirs: str) -> tuple[f
 
 
 def main() -> None:
-    options = parser(__doc__ or "").parse_args()
+    asked = parser(__doc__ or "")
+    asked.add_argument("--profile", action="store_true", help="print what a step of exact is made of, and nothing else")
+    options = asked.parse_args()
+    if options.profile:
+        for page, parts in asyncio.run(profile(60)).items():
+            table([f"a step on {page}", "ms, median"], _phases.rows(parts, 1))
+        return
     rounds, steps = (2, 2) if options.quick else (12, 6)
     python = make_venv(BROWSERGYM, lock="browsergym.txt")
     times, sizes, noise = asyncio.run(measure(python, rounds=rounds, steps=steps))

@@ -322,7 +322,7 @@ async def profile(rounds: int, noise: _common.Noise) -> dict[str, Any]:
     site = form(0.0)
     async with forms() as environments, environments.open(simulation=True) as inside:
         _, kept = await walk(site, inside, 5, (5,))
-        with _phases.timed_steps() as found:
+        with _phases.timed(_phases.RESTORE) as found:
             seconds = []
             for _ in range(rounds):
                 noise.probe()

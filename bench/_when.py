@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import _common
@@ -149,22 +149,32 @@ def mean(values: Sequence[float]) -> Estimate:
     return Estimate(middle, middle - half, middle + half, len(values))
 
 
-JUDGES: Mapping[str, Callable[[Valued], float]] = {"learned": lambda each: each.learned, "lexical": lambda each: each.lexical}
+MEASURES = {"brier": brier, "ece": ece, "auc": auc, "auc_within": auc_within}
 
 
 def reliable(states: Sequence[Valued]) -> dict[str, dict[str, Any]]:
-    """Return what the values of each judge are worth on some states."""
+    """Return what the values of each judge are worth on some states. Of a constant (the share of success) only the Brier score counts."""
     share = statistics.fmean(float(each.success) for each in states)
     found = {}
-    for judge, reading in {**JUDGES, "constant": lambda _: share}.items():
-        judged = [Prediction(name_of(each.task), at, reading(each), each.success) for at, each in enumerate(states)]
-        measures = {"brier": brier, "ece": ece, "auc": auc}
+    for judge in ("learned", "lexical", "constant"):
+        values = [share if judge == "constant" else float(getattr(each, judge)) for each in states]
+        judged = [
+            Prediction(name_of(each.task), at, value, each.success) for at, (each, value) in enumerate(zip(states, values, strict=True))
+        ]
+        measures = {"brier": brier} if judge == "constant" else MEASURES
         found[judge] = {
             "states": len(judged),
             **{name: interval(judged, measure) for name, measure in measures.items()},
             "bins": [part._asdict() for part in reliability(judged)],
         }
     return found
+
+
+def within_reach(attempts: Sequence[Attempt], states: Sequence[Judged], tasks: Sequence[str]) -> dict[str, list[str]]:
+    """Return the tasks that the policy alone fails, and those of them where some row evaluated a state from which it succeeds."""
+    failed = [each.task for each in attempts if each.row == GREEDY and each.score == 0 and each.task in tasks]
+    reached = {each.task for each in states if each.outcome == 1}
+    return {"failed": failed, "within_reach": [task for task in failed if task in reached]}
 
 
 def least_auc(rows: Sequence[Row]) -> float:

@@ -27,7 +27,24 @@ from typing import Any
 import _common
 from _continuations import Judged
 from _plot import relation
-from _when import FOLDER, MAIN, AloneEpisode, Row, auc_of, counted, least_auc, pages, read, reliable, series, shown, worlds, write
+from _when import (
+    FOLDER,
+    MAIN,
+    MEASURES,
+    AloneEpisode,
+    Row,
+    auc_of,
+    counted,
+    least_auc,
+    pages,
+    read,
+    reliable,
+    series,
+    shown,
+    within_reach,
+    worlds,
+    write,
+)
 from _when_runs import DEVIATIONS, ROWS, WORK, keep_pages, pages_tasks, reliability_ids, run_pages, run_reliability, run_worlds
 from _worlds import BUDGETS, KINDS, SEARCHES, Played, jobs, played
 from _worlds import DEVIATIONS as SPREADS
@@ -89,8 +106,8 @@ def show_reliability() -> tuple[dict[str, Any], list[_common.Figure]]:
         for which, chosen in {"all": states, "before the end": [each for each in states if not each.ended]}.items():
             found = values[f"{part}, {which}"] = reliable(chosen)
             for judge, of in found.items():
-                lines.append([f"{part}, {which}", judge, str(of["states"]), *(shown(of[name]) for name in ("brier", "ece", "auc"))])
-    _common.table(["states", "judge", "number", "Brier", "ECE", "AUC"], lines)
+                lines.append([f"{part}, {which}", judge, str(of["states"]), *(shown(of.get(name)) for name in MEASURES)])
+    _common.table(["states", "judge", "number", "Brier", "ECE", "AUC", "AUC in a task"], lines)
     print()
     bins = [
         [f"{low / 5:.1f} to {(low + 1) / 5:.1f}", *(_bin(values[f"{part}, all"][judge]["bins"], low) for part, judge in BINNED)]
@@ -126,6 +143,8 @@ def show_pages() -> tuple[dict[str, Row], list[str]]:
             "-" if judged.correlation is None else f"{judged.correlation:.2f}",
         ]  # fmt: skip
         lines.append([name + (" (ORACLE)" if name in DEVIATIONS else ""), *cells, str(row.success), str(row.gain), f"{fmean(steps):.1f}"])
+    reach = within_reach(attempts, states, tasks)
+    print(f"greedy fails {len(reach['failed'])}; a state from which it succeeds was evaluated in {', '.join(reach['within_reach'])}\n")
     _common.table(["row", "states", "AUC", "AUC in a task", "correlation", "success", "gain over greedy", "steps"], lines)
     print()
     return rows, tasks

@@ -29,7 +29,7 @@ from exact.benchmarks.miniwob.names import BROWSERGYM
 from exact.config import Config, load
 from exact.evaluation.agents import AGENTS
 from exact.evaluation.published import published_beside
-from exact.evaluation.statistics import rate
+from exact.evaluation.statistics import bootstrap, rate
 from exact.evaluation.summary import grouped
 from exact.learning.builtin.split import load_split
 
@@ -80,9 +80,13 @@ def show(records: Sequence[Record]) -> list[_common.Figure]:
         for part, names in parts.items():
             scores = {each.task: each.score for each in records if each.agent == agent and name_of(each.task) in names}
             found = rate(grouped(scores))
-            cells.append(f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]")
-            figures.append(_common.Figure(f"{agent}_{part.replace(' ', '_')}", found.value))
+            cells.append(str(found))
+            figures.append(_common.Figure(f"{agent}_{part.replace(' ', '_')}", found.mean))
         rows.append([agent, *cells])
+    scores_of = {agent: {each.task: each.score for each in records if each.agent == agent} for agent in AGENT_KINDS}
+    gains = {task: score - scores_of["lexical"][task] for task, score in scores_of["learned"].items()}
+    parted = [{task: gain for task, gain in gains.items() if name_of(task) in names} for names in parts.values()]
+    rows.append(["learned - lexical, paired", *(str(bootstrap(grouped(each))) for each in parted)])
     rows += [[f"{each.agent}, {each.model} (published)", f"{each.success:.3f}", "", "", ""] for each in published_beside("miniwob", 125)]
     _common.table(["success", *parts], rows)
     return figures

@@ -208,7 +208,6 @@ async def main() -> int:
         print("the records do not match: " + "; ".join(wrong) if wrong else "figures, hashes and what was run again match the records")
     if args.plot:
         args.plot.write_text(plotted)
-    noise.probe()
     _common.finish(args, figures, noise, _common.versions("exact-agent", "miniwob", "playwright"), details)
     return 1 if args.quick and wrong else 0
 

@@ -10,6 +10,7 @@ import msgspec
 
 from exact.agents.base import ValueFunction, evaluate_all
 from exact.context import Context, Evaluation
+from exact.documents import read_bounded
 from exact.errors import UsageError
 
 
@@ -41,10 +42,10 @@ def load_curve(path: str) -> Curve:
     Raises UsageError if the file cannot be read or holds no non-decreasing curve.
     """
     try:
-        curve = msgspec.json.decode(Path(path).read_bytes(), type=Curve)
+        curve = msgspec.json.decode(read_bounded(Path(path)), type=Curve)
     except OSError as error:
         raise UsageError(f"cannot read calibration {path}: {error.strerror}") from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise UsageError(f"{path} holds no calibration ({error}): write one with `exact calibrate RUN --fit {path}`") from error
     rising = all(a < b for a, b in zip(curve.values, curve.values[1:], strict=False))
     never_falls = all(a <= b for a, b in zip(curve.probabilities, curve.probabilities[1:], strict=False))

@@ -15,6 +15,7 @@ import click
 from exact.cli.completion import complete_tasks
 from exact.cli.signals import run_async
 from exact.cli.terminal import echo
+from exact.documents import read_bounded
 from exact.errors import UsageError
 from exact.plugins import plugin_in
 
@@ -108,7 +109,7 @@ async def _check(
 def _read_actions(path: Path) -> tuple[str, ...]:
     """Return the lines of a file of actions, without empty ones and comments. Raises UsageError where it has none."""
     try:
-        lines = [line.strip() for line in path.read_text("utf-8").splitlines()]
+        lines = [line.strip() for line in read_bounded(path).decode("utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     if not (found := tuple(line for line in lines if line and not line.startswith("#"))):

@@ -15,6 +15,7 @@ import msgspec
 from exact.cli.newfile import NewFile
 from exact.cli.signals import run_async
 from exact.cli.terminal import echo
+from exact.documents import read_bounded
 from exact.errors import UsageError
 from exact.scratch import scratch
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from exact.reflection.memory import StoredMemory
     from exact.reflection.memory.entry import Entry
 
+_MOST_BYTES = 1 << 28
+"""Bytes of the largest file of reflections."""
 _SERVERS = ("postgresql://", "postgres://")
 _WHERE = click.argument("where", metavar="MEMORY")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
@@ -275,14 +278,14 @@ def _read(file: Path) -> Iterator[Any]:
     from exact.context import Reflection
 
     try:
-        lines = file.read_bytes().splitlines()
+        lines = read_bounded(file, _MOST_BYTES).splitlines()
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from error
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
                 yield msgspec.json.decode(line, type=Reflection)
-            except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
                 raise UsageError(f"invalid reflection in {file}, line {number}: {error}") from error
 
 

@@ -9,9 +9,14 @@ from typing import Literal
 
 import msgspec
 
+from exact.documents import read_bounded
 from exact.errors import UsageError
 from exact.learning.attempts import JournaledAttempt
 from exact.learning.records import CONVERSATIONS, Kind, TrainingRecord
+
+_MOST_BYTES = 64 << 20
+"""Bytes of the largest list of tasks."""
+
 
 Outcome = Literal["solved", "failed", "any"]
 
@@ -72,7 +77,7 @@ def test_tasks(path: Path) -> tuple[str, ...]:
     A line is a task id, with or without a seed; a pattern such as `miniwob/click-*`; or an instruction. Raises UsageError.
     """
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = read_bounded(path, _MOST_BYTES).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the list of test tasks {path} does not read: {error}") from error
     found = tuple(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))

@@ -5,16 +5,19 @@ from __future__ import annotations
 import base64
 import binascii
 import functools
+import http.client
 import io
-import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from exact.documents import read_bounded
 from exact.errors import EnvironmentFailure, UsageError
+from exact.fetch import fetch
 from exact.models import tokens
 from exact.models.base import Image
 from exact.observation import Element
+from exact.picture import open_picture
 from exact.task import Task
 from exact.views.prune import INTERACTIVE
 
@@ -105,7 +108,7 @@ def _load_picture(where: str) -> Image:
     if where.startswith(("http://", "https://")):
         return _with_media_type(_fetch(where), where)
     try:
-        data = Path(where).read_bytes()
+        data = read_bounded(Path(where), _MAX_BYTES)
     except OSError as error:
         raise UsageError(f"the task's picture {where} cannot be read ({error.strerror}): give a file or a data: URL") from error
     return _with_media_type(data, where)
@@ -117,10 +120,8 @@ def _fetch(url: str) -> bytes:
     Raises EnvironmentFailure.
     """
     try:
-        with urllib.request.urlopen(url, timeout=_FETCH_SECONDS) as response:
-            data: bytes = response.read(_MAX_BYTES)
-            return data
-    except OSError as error:
+        return fetch(url, seconds=_FETCH_SECONDS, most=_MAX_BYTES)
+    except (OSError, http.client.HTTPException) as error:
         raise EnvironmentFailure(f"the task's picture {url} cannot be fetched ({error}): is its site up?") from error
 
 
@@ -154,13 +155,10 @@ def _mark(draw: ImageDraw, element: Element, colour: str, size: tuple[int, int])
 
 
 def _open_picture(data: bytes) -> Picture:
-    from PIL import Image as Pictures
-    from PIL import UnidentifiedImageError
-
     try:
-        return Pictures.open(io.BytesIO(data))
-    except (UnidentifiedImageError, OSError) as error:
-        raise UsageError("a picture cannot be decoded: use PNG or JPEG") from error
+        return open_picture(data)
+    except OSError as error:
+        raise UsageError(f"a picture cannot be decoded ({error}): use PNG or JPEG") from error
 
 
 def _to_png(picture: Picture) -> bytes:

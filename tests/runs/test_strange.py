@@ -11,7 +11,7 @@ from PIL import Image, UnidentifiedImageError
 
 from exact.cli.main import main
 from exact.errors import JournalError
-from exact.report.model.pictures import opened
+from exact.picture import open_picture
 from exact.runs.journal.store import Blobs
 from exact.runs.strange import files_of
 
@@ -73,9 +73,9 @@ def test_a_picture_with_too_many_pixels_is_not_opened(size: tuple[int, int]) -> 
     Image.new("1", size).save(file, "PNG")
     if size[0] * size[1] > 40_000_000:
         with pytest.raises(UnidentifiedImageError, match="too many"):
-            opened(file.getvalue())
+            open_picture(file.getvalue())
     else:
-        assert opened(file.getvalue()).size == size
+        assert open_picture(file.getvalue()).size == size
 
 
 def test_a_file_that_its_writer_has_renamed_meanwhile_is_passed_over(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -23,6 +24,7 @@ import msgspec
 
 from exact.agents.learned.features import ACTION_NUMBERS, STATE_NUMBERS, Ragged, StateFeatures
 from exact.agents.learned.tokens import CROSSES, TOKENS
+from exact.documents import read_bounded
 from exact.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,6 +58,10 @@ SHAPES: dict[str, tuple[int, ...]] = {
 """Shape of each part. `..._lexical`: factor of the lexical value's logit, and a constant."""
 LARGEST = 4_000_000
 """Most bytes of a file of weights."""
+_MOST_UNPACKED = 64_000_000
+"""Most bytes of its arrays."""
+_UNREADABLE = (OSError, ValueError, LookupError, EOFError, MemoryError, OverflowError, RecursionError, zipfile.BadZipFile, zlib.error)
+"""What reading a file of weights raises, a hostile one too."""
 
 Parameters = dict[str, "Floats"]
 
@@ -216,11 +222,8 @@ def load(path: str | Path = "") -> Network:
 
     name = str(path) or "the package's weights"
     try:
-        data = Path(path).read_bytes() if path else resources.files(__package__).joinpath("weights.npz").read_bytes()
-        if len(data) > LARGEST:
-            raise ValueError(f"{len(data)} bytes are more than {LARGEST}")
-        if not zipfile.is_zipfile(io.BytesIO(data)):
-            raise ValueError("it is no npz file")
+        data = read_bounded(Path(path), LARGEST) if path else resources.files(__package__).joinpath("weights.npz").read_bytes()
+        _check_size(data)
         with np.load(io.BytesIO(data), allow_pickle=False) as held:
             if set(held.files) != {"about", *SHAPES}:
                 raise ValueError(f"it holds {', '.join(sorted(held.files))[:80]}")
@@ -228,9 +231,18 @@ def load(path: str | Path = "") -> Network:
             if about.format != FORMAT:
                 raise ValueError(f"format {about.format}, expected {FORMAT}")
             parameters = {part: _numbers(held[part], np.float16, shape).astype(np.float32) for part, shape in SHAPES.items()}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, msgspec.DecodeError) as error:
+    except _UNREADABLE as error:
         raise UsageError(f"the weights {name} do not load: {' '.join(str(error).split())}: train some by `exact train builtin`") from error
     return Network(parameters, about)
+
+
+def _check_size(data: bytes) -> None:
+    """Raise ValueError where data is no npz file, or one that is much larger unpacked. numpy reads an array before its shape is known."""
+    if not zipfile.is_zipfile(io.BytesIO(data)):
+        raise ValueError("it is no npz file")
+    with zipfile.ZipFile(io.BytesIO(data)) as held:
+        if sum(each.file_size for each in held.infolist()) > _MOST_UNPACKED:
+            raise ValueError(f"its arrays have more than {_MOST_UNPACKED:,} bytes")
 
 
 def _numbers(found: Any, kind: type[Any], shape: tuple[int, ...] | None) -> NDArray[Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import http.client
 import io
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,10 @@ from urllib.parse import urljoin, urlsplit
 
 from exact.benchmarks.webarena.locate import in_page
 from exact.benchmarks.webarena.ssim import similarity
+from exact.documents import read_bounded
 from exact.errors import EnvironmentFailure, UsageError
+from exact.fetch import fetch
+from exact.picture import open_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -87,28 +90,21 @@ async def reference(where: str) -> Image:
     """Return the picture at an address, or in a file. Raises EnvironmentFailure."""
     try:
         return _decoded(await asyncio.to_thread(_read, where))
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         raise EnvironmentFailure(f"the picture {where} cannot be had ({error}): is its site up?") from error
 
 
 def _read(where: str) -> bytes:
     if not where.startswith(("http://", "https://")):
-        return Path(where).read_bytes()
-    with urllib.request.urlopen(urllib.request.Request(where, headers={"User-Agent": "exact"}), timeout=_SECONDS) as response:
-        data: bytes = response.read(_MOST)
-        return data
+        return read_bounded(Path(where), _MOST)
+    return fetch(where, headers={"User-Agent": "exact"}, seconds=_SECONDS, most=_MOST)
 
 
 def _decoded(data: bytes) -> Image:
-    from PIL import Image as Pictures
-    from PIL import UnidentifiedImageError
-
     try:
-        picture = Pictures.open(io.BytesIO(data))
-        picture.load()
-    except UnidentifiedImageError as error:
-        raise EnvironmentFailure("a picture does not read: is it SVG?") from error
-    return picture
+        return open_picture(data)
+    except OSError as error:
+        raise EnvironmentFailure(f"a picture does not read: {error}: is it SVG?") from error
 
 
 def png(picture: Image) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +19,7 @@ from exact.interop.gymnasium.loop import LoopThread
 from exact.interop.gymnasium.session import GymnasiumSession
 from exact.interop.gymnasium.spaces import ActionText, AnyText
 from exact.observation import Observation
+from exact.picture import open_picture
 from exact.task import Task
 
 LONGEST = 1_000_000
@@ -110,7 +110,7 @@ class GymnasiumEnv(gymnasium.Env[str, str]):
         from PIL import Image, ImageDraw
 
         if self._last.screenshot is not None:
-            return numpy.asarray(Image.open(io.BytesIO(self._last.screenshot)).convert("RGB"))
+            return numpy.asarray(open_picture(self._last.screenshot).convert("RGB"))
         drawn = Image.new("RGB", DRAWN, "white")
         ImageDraw.Draw(drawn).multiline_text((8, 8), self._last.text.encode("latin-1", "replace").decode("latin-1"), fill="black")
         return numpy.asarray(drawn)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-import io
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.errors import UsageError
+from exact.picture import open_picture
 
 if TYPE_CHECKING:
     from exact.learning.train.model import LoadedModel
@@ -64,12 +64,10 @@ class PictureReader:
 
     def __call__(self, screenshot: Any) -> ShownPicture:
         """Return a screenshot, which is a PNG in base64, as a picture. Raises UsageError where there is none."""
-        from PIL import Image
-
         if not screenshot:
             raise UsageError("the server's observations have no screenshot: start it by `exact serve ... --screenshots`")
         try:
-            image = self._shrunk(Image.open(io.BytesIO(base64.b64decode(screenshot))).convert("RGB"))
+            image = self._shrunk(open_picture(base64.b64decode(screenshot)).convert("RGB"))
         except (TypeError, OSError, binascii.Error) as error:
             raise UsageError(f"a screenshot does not read: {error}: it has to be a picture in base64") from error
         made = self._processor(images=[image], return_tensors="pt")

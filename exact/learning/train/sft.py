@@ -13,6 +13,9 @@ from exact.learning.train.curves import PAGE, reported, training_page
 from exact.learning.train.model import LoadedModel, adapter, load_model
 from exact.learning.train.settings import SFTSettings
 
+_LONGEST_LINE = 1 << 28
+"""Characters of the longest line of an export, with its pictures."""
+
 
 class TrainedModel(NamedTuple):
     """What a training run left."""
@@ -88,20 +91,28 @@ def read_lines(paths: Sequence[str]) -> Iterator[list[Mapping[str, Any]]]:
     for path in paths:
         try:
             with Path(path).open(encoding="utf-8") as file:
-                for number, text in enumerate(file, 1):
+                number = 0
+                while text := file.readline(_LONGEST_LINE + 1):
+                    number += 1
+                    if len(text) > _LONGEST_LINE:
+                        raise ValueError(f"line {number} has more than {_LONGEST_LINE:,} characters")
                     yield _turns(json.loads(text), f"{path}:{number}")
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise UsageError(f"the export {path} does not read: {error}") from error
+        except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
+            raise UsageError(f"the export {path} does not read: {error}: use one that `exact export` wrote") from error
 
 
-def _turns(line: Mapping[str, Any], where: str) -> list[Mapping[str, Any]]:
-    if "messages" in line:
+def _turns(line: object, where: str) -> list[Mapping[str, Any]]:
+    if isinstance(line, dict) and _are_turns(line.get("messages")):
         return list(line["messages"])
-    if "prompt" in line and "completion" in line:
+    if isinstance(line, dict) and _are_turns(line.get("prompt")) and _are_turns(line.get("completion")):
         return [*({**turn, "weight": 0} for turn in line["prompt"]), *line["completion"]]
     raise UsageError(
         f"{where} is no conversation: export imitation or exploratory, in the format conversational, prompt-completion or chat"
     )
+
+
+def _are_turns(found: object) -> bool:
+    return isinstance(found, list) and all(isinstance(turn, dict) for turn in found)
 
 
 def encoder(tokenizer: Any) -> Encode:

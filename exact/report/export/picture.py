@@ -7,8 +7,8 @@ import io
 from PIL import Image, ImageDraw, ImageFont, UnidentifiedImageError
 
 from exact.errors import JournalError, UsageError
+from exact.picture import open_picture
 from exact.report.export.animation import Frame, path_frames
-from exact.report.model.pictures import opened
 from exact.report.model.reading import Reading
 
 FORMATS = {".webp": "WEBP", ".png": "PNG", ".apng": "PNG", ".gif": "GIF"}
@@ -48,7 +48,7 @@ def _drawn(frame: Frame, reading: Reading) -> Image.Image | None:
     if not frame.screenshot:
         return None
     try:
-        with opened(reading.blobs.get(frame.screenshot)) as image:
+        with open_picture(reading.blobs.get(frame.screenshot)) as image:
             whole = image.convert("RGB")
     except (JournalError, UnidentifiedImageError, OSError) as error:
         reading.warnings.append(f"Screenshot {frame.screenshot[:12]} cannot be shown: {error}")

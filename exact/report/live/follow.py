@@ -10,12 +10,13 @@ from PIL import UnidentifiedImageError
 
 from exact.config import load_recorded
 from exact.errors import JournalError
+from exact.picture import open_picture
 from exact.report.model import data
 from exact.report.model.head import head
 from exact.report.model.model import caps, marks
 from exact.report.model.nodes import reflection_record, remembered, state
 from exact.report.model.people import people
-from exact.report.model.pictures import coded, opened
+from exact.report.model.pictures import coded
 from exact.report.model.reading import Reading
 from exact.report.model.steps import outside, steps, trouble
 from exact.report.model.text import Texts, in_words
@@ -179,7 +180,7 @@ class Follower:
         if not name or name in self._pictures:
             return
         try:
-            with opened(self.run.blobs.get(name)) as image:
+            with open_picture(self.run.blobs.get(name)) as image:
                 self._pictures[name] = data.Picture(src=f"picture/{name}", width=image.width, height=image.height)
         except (JournalError, UnidentifiedImageError, OSError):
             return

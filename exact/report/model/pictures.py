@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import base64
 import io
-import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 
 from PIL import Image, UnidentifiedImageError, features
 
 from exact.errors import JournalError
+from exact.picture import open_picture
 from exact.report.model.data import Picture
 from exact.runs.journal.store import Blobs
 
-_MOST_PIXELS = 40_000_000
-"""Pixels of the largest screenshot that is opened."""
 _LADDER = ((1280, 78), (1280, 60), (960, 55), (720, 50), (480, 45), (320, 40), (200, 30))
 """Longest side in pixels and quality, best first: the first that fits its share of the page is used."""
 
@@ -32,29 +29,9 @@ def pictures(names: Iterable[str], blobs: Blobs, total: int, notes: list[str]) -
     return found
 
 
-def opened(data: bytes) -> Image.Image:
-    """Open a screenshot. Raises UnidentifiedImageError, also for one with more pixels than any screen has, and OSError."""
-    try:
-        with _bombs_as_errors():
-            image = Image.open(io.BytesIO(data))
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise UnidentifiedImageError("it has too many pixels") from error
-    if image.width * image.height > _MOST_PIXELS:
-        raise UnidentifiedImageError(f"it has {image.width} by {image.height} pixels, too many for a screenshot")
-    return image
-
-
-@contextmanager
-def _bombs_as_errors() -> Iterator[None]:
-    """Let Pillow's warning of a decompression bomb be an error."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
-        yield
-
-
 def coded(data: bytes) -> tuple[bytes, str]:
     """Return a screenshot at its best quality for a page, with its media type. Raises UnidentifiedImageError, OSError."""
-    with opened(data) as image:
+    with open_picture(data) as image:
         kind = _kind()
         return _coded(image.convert("RGB"), kind, *_LADDER[0]), f"image/{kind}"
 
@@ -64,7 +41,7 @@ def _kind() -> str:
 
 
 def _picture(data: bytes, limit: int) -> Picture:
-    with opened(data) as image:
+    with open_picture(data) as image:
         whole = image.convert("RGB")
     kind, found = _kind(), b""
     place = 0

@@ -163,7 +163,7 @@ class Tail:
                 event = _decoder.decode(current(line) if self._has_old_names else line)
                 if isinstance(event, Opened) and event.schema < RENAMED:
                     self._has_old_names, event = True, _decoder.decode(current(line))
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise JournalError(f"{self.path}:{self._lines} does not read: {error}; the lines before it are valid") from error
             if isinstance(event, Opened):
                 _check_schema(self.path, event)
@@ -185,7 +185,7 @@ def stated_instruction(path: Path) -> str:
             for line in itertools.islice(file, _HEAD):
                 if line.startswith(b'{"event":"reset"') and line.endswith(b"\n"):
                     return msgspec.json.decode(line, type=Reset).instruction
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     return ""
 

@@ -188,10 +188,19 @@ class AttemptState:
 
     def apply(self, event: ev.AnyEvent) -> None:
         """Apply one event. Raises JournalError where it does not follow from the events before."""
+        self._check_place(event)
         if not isinstance(event, ev.Asked):  # so that an ask follows from the other events alone
             self.elapsed = event.t
         if not (self._applied_move(event) or self._applied_fact(event) or self._applied_question(event)):
             self._apply_mark(event)
+
+    def _check_place(self, event: ev.AnyEvent) -> None:
+        """Raise JournalError where an event names a state or an action that is not there. Readers look it up later."""
+        place = getattr(event, "node", self.tree.root.id)
+        if not isinstance(event, ev.Commanded) and not 0 <= place < len(self.tree.nodes):  # a viewer may name any state, and is refused
+            raise JournalError(f"at {event.t:.3f} s an event names state {place}, which is not there: the journal is not one attempt's")
+        if isinstance(event, ev.Acted | ev.Committed) and not 0 <= event.edge < len(self.tree.nodes[place].edges):
+            raise JournalError(f"at {event.t:.3f} s a step takes action {event.edge} of state {place}, which has none such")
 
     def replay(self, event: ev.AnyEvent) -> None:
         """Apply an event of a recorded journal.

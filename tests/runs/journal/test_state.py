@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from exact.config import Config
@@ -92,6 +93,15 @@ async def test_folding_further_is_folding_all_at_once(tmp_path: Path) -> None:
     for event in journal:
         state.replay(event)
     assert facts(state) == facts(fold(settings, journal))
+
+
+@pytest.mark.parametrize("place", [{"node": 2**63}, {"node": -1}, {"node": 10**6}, {"edge": 2**63}, {"edge": -1}])
+async def test_a_step_at_a_place_that_is_not_there_does_not_fold(tmp_path: Path, place: dict[str, int]) -> None:
+    settings = searched("mcts")
+    journal, _ = await attempt(tmp_path, ToyFactory(chain(2)), settings)
+    wrong = [msgspec.structs.replace(event, **place) if isinstance(event, ev.Acted) else event for event in journal]
+    with pytest.raises(JournalError, match=r"which is not there|which has none such"):
+        fold(settings, wrong)
 
 
 def test_an_empty_journal_folds_to_an_attempt_that_has_not_begun() -> None:

@@ -1,7 +1,7 @@
 """Where does a search spend its budget, and what does it bring to spend it otherwise? Ablations on training tasks, at equal steps.
 
-The plan was committed before the run: docs/results/when_search_helps.md. Rows are R-MCTS with the learned policy, 40 environment steps and 15
-actions; a name is a judge and, after `+`, what differs in the search. `oracle_0` is a perfect judge: the rewards of training tasks alone.
+The plan was committed before the run: docs/results/when_search_helps.md. Rows are R-MCTS with the learned policy, 40 environment steps
+and 15 actions; a name is a judge and, after `+`, what differs in the search. `oracle_0` is a perfect judge: the rewards of training tasks alone.
 
     python bench/search_ablations.py --minutes 30 --json bench/results/search_ablations.json    goes on from --work after an interruption
     python bench/search_ablations.py --quick     compute every figure from the records, and attempt five rows of greedy again
@@ -77,7 +77,6 @@ async def run(
     work: Path, rows: Sequence[str], wanted: Sequence[Task], parallel: int, minutes: float, noise: _common.Noise
 ) -> list[Attempt]:
     """Attempt what is left, at most for so many minutes. Tasks begin in their order, with all rows."""
-    work.mkdir(parents=True, exist_ok=True)
     async with MiniWob().environments(BROWSER) as environments:
         labels = Continuations(environments, learned_policy(OPTIONS), ACTIONS, work / "labels.jsonl")
         folder = folder_of(work / "attempts", wanted, {row: row_settings(row) for row in rows})
@@ -124,6 +123,7 @@ async def quick(noise: _common.Noise, args: Any) -> int:
     drawn = random.Random(len(records)).sample([each for each in records if each.row == "greedy"], 5)
     work = _common.ROOT / ".bench" / "search_ablations_quick"
     shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
     again = {each.task: each.score for each in await run(work, ["greedy"], [MiniWob().task(each.task) for each in drawn], 2, 5, noise)}
     wrong += [f"{each.task}: {again.get(each.task)} instead of {each.score}" for each in drawn if again.get(each.task) != each.score]
     print("\n" + ("the records do not match: " + "; ".join(wrong) if wrong else "the figures and five attempts match the records"))
@@ -139,6 +139,7 @@ async def main() -> int:
     args, noise = options.parse_args(), _common.Noise()
     if args.quick:
         return await quick(noise, args)
+    args.work.mkdir(parents=True, exist_ok=True)
     records = await run(args.work, ROWS, tasks(), args.parallel, args.minutes, noise)
     figures = show(records)
     if args.json:

@@ -1,7 +1,8 @@
 """Where does a search spend its budget, and what does it bring to spend it otherwise? Ablations on training tasks, at equal steps.
 
 The plan was committed before the run: docs/results/when_search_helps.md. Rows are R-MCTS with the learned policy, 40 environment steps
-and 15 actions; a name is a judge and, after `+`, what differs in the search. `oracle_0` is a perfect judge: the rewards of training tasks alone.
+and 15 actions; a name is a judge and, after `@`, what differs in the search. `oracle_0` is a perfect judge, which sees the rewards of
+training tasks.
 
     python bench/search_ablations.py --minutes 30 --json bench/results/search_ablations.json    goes on from --work after an interruption
     python bench/search_ablations.py --quick     compute every figure from the records, and attempt five rows of greedy again
@@ -45,12 +46,12 @@ DIFFERENCES: Mapping[str, dict[str, Any]] = {
     "exhaust": {"revisit": "exhaust"},
     "mean": {"revisit": "exhaust", "backup": "mean"},
 }
-ROWS = ("greedy", *(f"{judge}{'+' if name else ''}{name}" for judge in ("learned", "oracle_0") for name in DIFFERENCES))
+ROWS = ("greedy", *(f"{judge}{'@' if name else ''}{name}" for judge in ("learned", "oracle_0") for name in DIFFERENCES))
 
 
 def row_settings(row: str) -> Config:
     """Return the configuration of a row."""
-    judge, _, name = row.partition("+")
+    judge, _, name = row.partition("@")
     config = settings(judge)
     return msgspec.structs.replace(config, name=row, search=msgspec.structs.replace(config.search, **DIFFERENCES[name]))
 
@@ -102,14 +103,14 @@ def show(records: Sequence[Attempt]) -> list[_common.Figure]:
 
     rows, figures = list[list[str]](), [_common.Figure("tasks", float(len(order)))]
     for row in ROWS:
-        judge, _, name = row.partition("+")
+        judge, _, name = row.partition("@")
         mine = [each for each in records if each.row == row and each.task in order]
         steps, actions = (sum(getattr(each, kind) for each in mine) / max(1, len(mine)) for kind in ("transitions", "actions"))
         apart = str(gain(row, judge)) if name else ""
         success = rate({name_of(id): [score] for id, score in scores[row].items()})
         rows.append([row, str(success), str(gain(row, "greedy")) if row != "greedy" else "", apart, f"{steps:.1f}", f"{actions:.1f}"])
         if name:
-            figures.append(_common.Figure(f"{row.replace('+', '_')}_gain", gain(row, judge).mean))
+            figures.append(_common.Figure(f"{row.replace('@', '_')}_gain", gain(row, judge).mean))
     _common.table(["row", "success", "gain over greedy", "over the same judge", "steps", "actions"], rows)
     return figures
 

@@ -63,7 +63,7 @@ def read_object(text: str) -> Mapping[str, Any]:
         return {}
     try:
         found = msgspec.json.decode(answer)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
         return {}
     return found if isinstance(found, dict) else {}
 

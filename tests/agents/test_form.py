@@ -248,3 +248,9 @@ async def test_tokens_weigh_the_actions_of_an_object():
     model = ScriptedModel(lambda question, sample: Reply(text=text, tokens=tokens, logprobs=(-3.0, -0.1, -3.0, -1.1, -3.0)))
     got = await LLMPolicy(model, PolicyConfig(form="list", weigh="logprobs", prior_floor=0.0)).propose(context(), ACTIONS, 3)
     assert [p.action.key for p in got] == ["click [2]", "click [1]"] and got[0].prior == pytest.approx(1 / (1 + math.exp(-1.0)))
+
+
+@pytest.mark.parametrize("parse", [parse_checks, parse_grade, parse_preference])
+def test_an_object_that_is_nested_too_deeply_is_an_answer_that_does_not_read(parse):
+    with pytest.raises(AnswerError):
+        parse('{"a":' * 5000 + "1" + "}" * 5000)

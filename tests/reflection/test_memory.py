@@ -226,3 +226,19 @@ def test_retrieval_is_all_that_reach_the_threshold_in_falling_order(
             near = recall(memory, look(asked), k=99, threshold=threshold)
             assert near == everything[: len(near)]
             assert recall(memory, look(asked), k=2, threshold=threshold) == near[:2]
+
+
+ENDLESS = "CREATE VIEW facts AS WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x AS name, x AS value FROM c"
+TRIGGER = "CREATE TRIGGER more AFTER INSERT ON reflections BEGIN DELETE FROM uses; END"
+
+
+@pytest.mark.parametrize("statements", [("DROP TABLE facts", ENDLESS), (TRIGGER,)])
+def test_a_memory_with_a_view_or_a_trigger_of_others_is_refused_before_it_is_read(tmp_path: Path, statements: tuple[str, ...]) -> None:
+    SQLiteMemory(tmp_path / "memory.sqlite").close()
+    direct = sqlite3.connect(tmp_path / "memory.sqlite")
+    for each in statements:
+        direct.execute(each)
+    direct.commit()
+    direct.close()
+    with pytest.raises(UsageError, match="as no memory has"):
+        SQLiteMemory(tmp_path / "memory.sqlite")

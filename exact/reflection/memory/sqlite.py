@@ -143,6 +143,9 @@ def _identify(cursor: sqlite3.Cursor, path: Path, embedding: Embedding) -> None:
         return
     if application != _APPLICATION:
         raise UsageError(f"{path} is an SQLite database, but no memory of reflections: name another file")
+    strange = "SELECT type, name FROM sqlite_master WHERE type = 'view' OR (type = 'trigger' AND name != 'removed')"
+    if found := cursor.execute(strange).fetchone():  # a view may never end, and a trigger may change anything
+        raise UsageError(f"{path} has a {found[0]} {found[1]!r}, as no memory has: name another file")
     if schema > SCHEMA:
         raise UsageError(f"{path} was written by a newer version (schema {schema}; this one reads {SCHEMA}): upgrade, or name another file")
     if schema == 1:

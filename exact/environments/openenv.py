@@ -14,10 +14,10 @@ import asyncio
 import base64
 import binascii
 import hashlib
+import http.client
 import json
 import re
 import urllib.error
-import urllib.request
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from exact.action import Action, ActionSpace, Parameter, Verb
 from exact.environments.base import Capabilities, Fidelity, Snapshot, Transition
 from exact.errors import ActionError, EnvironmentFailure, UsageError
+from exact.fetch import fetch
 from exact.hints import set_up
 from exact.observation import Element, Observation
 from exact.task import Outcome, Score, Task
@@ -32,6 +33,8 @@ from exact.task import Outcome, Score, Task
 _LINE = re.compile(r'^\s*\[(?P<id>[\w:.-]+)\] (?P<role>\w+)(?: (?P<quote>["\'])(?P<name>(?:\\.|(?!(?P=quote)).)*)(?P=quote))?', re.M)
 _FORMS = {each.value: each for each in Parameter}
 _PIP = "pip install 'exact-agent[openenv]'"
+_MOST_BYTES = 64 << 20
+"""Bytes of the largest answer of a server."""
 _STALE = 60.0
 """Seconds after which a request counts as hung."""
 
@@ -149,7 +152,7 @@ class OpenEnvEnvironment:
     async def _posted(self, path: str, **body: str) -> Any:
         try:
             return await asyncio.to_thread(_post, self._server.url + path, body)
-        except (OSError, ValueError) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:
             raise EnvironmentFailure(f"{self._server.url}{path}: {_said(error)}") from error
 
 
@@ -229,7 +232,7 @@ def _server(url: str) -> OpenEnvServer:
         action = schema["action"]
         required = list(action.get("required") or [])
         paths = routes.get("paths", {})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"no OpenEnv server at {url} ({_said(error)}): start one, such as `exact serve miniwob/click-test`") from error
     if len(required) != 1 or action["properties"][required[0]].get("type") != "string":
         raise UsageError(
@@ -239,21 +242,27 @@ def _server(url: str) -> OpenEnvServer:
 
 
 def _get(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=_STALE) as answer:
-        return json.load(answer)
+    return _parsed(fetch(url, seconds=_STALE, most=_MOST_BYTES))
 
 
 def _post(url: str, body: Mapping[str, str]) -> Any:
-    request = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
-    with urllib.request.urlopen(request, timeout=_STALE) as answer:
-        return json.load(answer)
+    data = json.dumps(body).encode()
+    return _parsed(fetch(url, data, headers={"content-type": "application/json"}, seconds=_STALE, most=_MOST_BYTES))
+
+
+def _parsed(data: bytes) -> Any:
+    """Return what JSON says. Raises ValueError."""
+    try:
+        return json.loads(data)
+    except RecursionError as error:
+        raise ValueError("its JSON is nested too deeply") from error
 
 
 def _said(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
         try:
             with error:
-                return str(json.load(error)["detail"])
+                return str(_parsed(error.read(_MOST_BYTES))["detail"])
         except (ValueError, KeyError, TypeError, OSError):
             return f"HTTP {error.code}"
     return str(getattr(error, "reason", "") or error or type(error).__name__)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import os
 import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -14,8 +14,11 @@ from urllib.parse import quote, urlencode
 from exact.benchmarks.webarena.calls import Helper
 from exact.benchmarks.webarena.variables import Addresses
 from exact.errors import EnvironmentFailure
+from exact.fetch import fetch
 
 _SECONDS = 60.0
+_MOST_BYTES = 64 << 20
+"""Bytes of the largest answer."""
 _ADMIN = ("admin", "admin1234")
 """Account of the benchmark's image; SHOPPING_ADMIN_USERNAME and SHOPPING_ADMIN_PASSWORD override it."""
 
@@ -86,13 +89,11 @@ class Shop:
 
     def _request(self, url: str, body: object, headers: Mapping[str, str]) -> Any:
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(url, data, {"Content-Type": "application/json", **headers})
         place = f"{url} ({self._addresses.variable('SHOPPING')})"
         try:
-            with urllib.request.urlopen(request, timeout=_SECONDS) as response:
-                return json.load(response)
+            return json.loads(fetch(url, data, headers={"Content-Type": "application/json", **headers}, seconds=_SECONDS, most=_MOST_BYTES))
         except urllib.error.HTTPError as error:
             with error:
                 raise EnvironmentFailure(f"the shop's interface at {place} answered with status {error.code}") from error
-        except (OSError, ValueError) as error:
+        except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
             raise EnvironmentFailure(f"the shop's interface at {place} does not answer: {error}") from error

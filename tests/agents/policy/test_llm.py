@@ -235,9 +235,9 @@ async def test_an_explorative_agent_is_asked_to_try_uncertain_ways(style):
 
 async def test_examples_that_are_none_are_named(tmp_path):
     file = tmp_path / "examples.yaml"
-    for text in ("- {goal: x}\n", "{\n"):
+    for text, why in (("- {goal: x}\n", "holds no list of examples"), ("{\n", "is not YAML")):
         file.write_text(text)
-        with pytest.raises(UsageError, match="holds no list of examples"):
+        with pytest.raises(UsageError, match=why):
             await proposed(samples("Action: click [2]"), examples=str(file))
 
 

@@ -165,7 +165,7 @@ def test_the_three_rewards_are_of_an_episodes_steps() -> None:
         ("model: tiny\nout: x\nserver: s\ngenerations: 1", "generations"),
         ("model: tiny\nout: x", "server"),
         ("- 1", "holds no settings"),
-        ("model: [", "do not read"),
+        ("model: [", "is not YAML"),
     ],
 )
 def test_settings_are_read_strictly(tmp_path: Any, text: str, words: str) -> None:

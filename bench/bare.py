@@ -25,7 +25,7 @@ HAS = "python3,git,ca-certificates"
 COMMANDS = {"quickstart": "bash shells/quickstart.sh", "tests": "bash shells/test.sh"}
 GIVEN = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
 INSIDE = """
-mount --bind /dev "$1/dev" && mount -t proc proc "$1/proc" || exit 1
+mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" || exit 1
 exec chroot "$1" /bin/bash -c "cd /root/exact && $2" </dev/null
 """
 SOLVED = re.compile(r"^(\d+) of (\d+) solved", re.MULTILINE)

@@ -8,7 +8,7 @@ import re
 import struct
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 
 import pytest
 from werkzeug import Request, Response
@@ -26,23 +26,24 @@ async def speaking(kind: str) -> AsyncIterator[str]:
     """Yield the address of a WebSocket that answers each command of the DevTools protocol with something that no browser says."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
+        with closing(writer), suppress(ConnectionError, asyncio.IncompleteReadError):
             key = re.search(rb"Sec-WebSocket-Key: (\S+)", await reader.readuntil(b"\r\n\r\n"), re.I)[1]
             accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
             upgrade = b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
             writer.write(upgrade + accept + b"\r\n\r\n")
             while True:
-                _, size = await reader.readexactly(2)
+                head, size = await reader.readexactly(2)
                 size &= 127
                 size = struct.unpack(">H", await reader.readexactly(2))[0] if size == 126 else size
                 mask, data = await reader.readexactly(4), await reader.readexactly(size)
+                if head & 15 != 1:  # it closes the connection
+                    break
                 asked = json.loads(bytes(byte ^ mask[place % 4] for place, byte in enumerate(data)))
                 said = {"id": asked["id"], **({"sessionId": asked["sessionId"]} if "sessionId" in asked else {})}
                 said |= {"error": {"message": "\x1b[31m" + "no" * 10_000}} if kind == "errors" else {"result": VERSION}
                 said |= {"result": [1]} if kind == "list" else {}
                 answer = json.dumps(said).encode()
                 writer.write(b"\x81" + (struct.pack(">BH", 126, len(answer)) if len(answer) > 125 else bytes([len(answer)])) + answer)
-        writer.close()
 
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     async with server:

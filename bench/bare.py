@@ -23,6 +23,8 @@ from _common import ROOT, Figure, Noise, finish, parser, table, versions
 SUITE = "bookworm"
 HAS = "python3,git,ca-certificates"
 COMMANDS = {"quickstart": "bash shells/quickstart.sh", "tests": "bash shells/test.sh"}
+LIMITS = {"tests": 480.0}
+"""Seconds that a command may take."""
 GIVEN = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
 INSIDE = """
 mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" || exit 1
@@ -85,12 +87,13 @@ def main() -> int:
         noise.probe()
         counted = SOLVED.search(said) if name == "quickstart" else COUNTED.search(said)
         rows.append([command, str(code), f"{seconds:.0f}", counted[0].strip("= ") if counted else ""])
-        figures += [Figure(f"bare_{name}_exit", code, 0, at_least=False), Figure(f"bare_{name}_s", seconds)]
+        figures.append(Figure(f"bare_{name}_exit", code, 0, at_least=False))
+        figures.append(Figure(f"bare_{name}_s", seconds, LIMITS.get(name), at_least=False))
     print()
     table(("command", "exit code", "seconds", "said"), rows)
     _, _, python = entered(args.work, ".venv/bin/python --version")
     finish(args, figures, noise, {**versions("exact-agent"), "machine": f"Debian {SUITE}", "python": python.strip()}, {"rows": rows})
-    return int(any(not figure.met for figure in figures))
+    return int(any(not figure.met for figure in figures if figure.name.endswith("_exit")))
 
 
 if __name__ == "__main__":

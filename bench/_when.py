@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import _common
 import msgspec
 from _continuations import Judged
 from _plot import Point, Series
+from _records import Record, read_records, write_records
 from _worlds import Played, predictions
 from learning import Attempt
 
@@ -22,8 +22,6 @@ FOLDER = _common.ROOT / "bench" / "results" / "when_search_helps"
 GREEDY, ALONE = "greedy", "policy alone"
 MAIN = ("as on pages", "persistent", 16)
 """Search, noise and budget of the figure of the worlds."""
-
-Record = TypeVar("Record", bound=msgspec.Struct)
 
 
 class Valued(msgspec.Struct, frozen=True):
@@ -65,13 +63,12 @@ class Row(NamedTuple):
 def write(name: str, records: Sequence[msgspec.Struct]) -> None:
     """Write the records of one name."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    lines = b"".join(msgspec.json.encode(each) + b"\n" for each in records)
-    (FOLDER / f"{name}.jsonl.gz").write_bytes(gzip.compress(lines, mtime=0))
+    write_records(FOLDER / f"{name}.jsonl.gz", records)
 
 
 def read(name: str, kind: type[Record]) -> list[Record]:
     """Return the records of one name."""
-    return [msgspec.json.decode(line, type=kind) for line in gzip.decompress((FOLDER / f"{name}.jsonl.gz").read_bytes()).splitlines()]
+    return read_records(FOLDER / f"{name}.jsonl.gz", kind)
 
 
 def name_of(id: str) -> str:

@@ -12,7 +12,6 @@ exact/learning/builtin/split.json, and used by no other bench.
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
 import random
 import shutil
@@ -24,6 +23,7 @@ from typing import Any
 import _common
 import msgspec
 from _attempts import attempt, folder_of, name_of, tasks_of
+from _records import conclude, differing, read_records, write_records
 
 from exact.benchmarks.miniwob.names import BROWSERGYM
 from exact.config import Config, load
@@ -35,7 +35,7 @@ from exact.learning.builtin.split import load_split
 
 SEEDS, ACTIONS = range(50000, 50005), 10
 AGENT_KINDS = ("lexical", "learned")
-RECORDS = _common.ROOT / "bench" / "results" / "miniwob_published.jsonl.gz"
+RECORDS, RESULT = (_common.ROOT / "bench" / "results" / f"miniwob_published.{end}" for end in ("jsonl.gz", "json"))
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -94,19 +94,18 @@ def show(records: Sequence[Record]) -> list[_common.Figure]:
 
 async def quick(noise: _common.Noise, args: Any) -> int:
     """Recompute the figures from the records, and attempt ten recorded rows again."""
-    records = [msgspec.json.decode(line, type=Record) for line in gzip.decompress(RECORDS.read_bytes()).splitlines()]
+    records = read_records(RECORDS, Record)
     figures = show(records)
-    kept = json.loads(RECORDS.with_suffix("").with_suffix(".json").read_text())["figures"]
-    wrong = [each.name for each in figures if round(each.value, 4) != kept[each.name]["value"]]
+    wrong = differing(figures, RESULT)
     drawn, work = random.Random(len(records)).sample(records, 10), _common.ROOT / ".bench" / "miniwob_published_quick"
     shutil.rmtree(work, ignore_errors=True)
     for agent in AGENT_KINDS:
         of = {each.task: each.score for each in drawn if each.agent == agent}
         again = {each.task: each.score for each in await attempted([agent], [*of], work / agent, 2, noise)} if of else {}
         wrong += [f"{agent} {task}: {again[task]} instead of {score}" for task, score in of.items() if again[task] != score]
-    print("\n" + ("the records do not match: " + "; ".join(wrong) if wrong else "the figures and ten attempts match the records"))
+    code = conclude(wrong, len(drawn))
     _common.finish(args, figures, noise, _common.versions("exact-agent", "miniwob", "playwright"), {})
-    return 1 if wrong else 0
+    return code
 
 
 async def main() -> int:
@@ -119,7 +118,7 @@ async def main() -> int:
     records = await attempted(AGENT_KINDS, [each.id for each in tasks_of(BROWSERGYM, SEEDS)], args.work, args.parallel, noise)
     figures = show(records)
     if args.json:
-        RECORDS.write_bytes(gzip.compress(b"\n".join(map(msgspec.json.encode, records)) + b"\n", mtime=0))
+        write_records(RECORDS, records)
     _common.finish(args, figures, noise, _common.versions("exact-agent", "miniwob", "playwright"), {"seeds": [*SEEDS], "actions": ACTIONS})
     return 0
 

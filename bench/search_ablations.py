@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import gzip
-import json
 import random
 import shutil
 import sys
@@ -25,6 +23,7 @@ import _common
 import msgspec
 from _attempts import attempt, folder_of
 from _continuations import Continuations, NoisyOracle, RecordedValue
+from _records import conclude, differing, read_records, write_records
 from _when import counted, name_of
 from _when_runs import BROWSER, OPTIONS, by_hash, settings
 from learning import ACTIONS, Attempt, recorded
@@ -40,7 +39,7 @@ from exact.models.base import ChatModel
 from exact.task import Task
 
 SEED, TASKS = 10501, 35
-RECORDS = _common.ROOT / "bench" / "results" / "search_ablations.jsonl.gz"
+RECORDS, RESULT = (_common.ROOT / "bench" / "results" / f"search_ablations.{end}" for end in ("jsonl.gz", "json"))
 DIFFERENCES: Mapping[str, dict[str, Any]] = {
     "": {},
     "exhaust": {"revisit": "exhaust"},
@@ -117,19 +116,18 @@ def show(records: Sequence[Attempt]) -> list[_common.Figure]:
 
 async def quick(noise: _common.Noise, args: Any) -> int:
     """Recompute the figures from the records, and attempt five recorded rows without a reward again."""
-    records = [msgspec.json.decode(line, type=Attempt) for line in gzip.decompress(RECORDS.read_bytes()).splitlines()]
+    records = read_records(RECORDS, Attempt)
     figures = show(records)
-    kept = json.loads(RECORDS.with_suffix("").with_suffix(".json").read_text())["figures"]
-    wrong = [each.name for each in figures if round(each.value, 4) != kept[each.name]["value"]]
+    wrong = differing(figures, RESULT)
     drawn = random.Random(len(records)).sample([each for each in records if each.row == "greedy"], 5)
     work = _common.ROOT / ".bench" / "search_ablations_quick"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     again = {each.task: each.score for each in await run(work, ["greedy"], [MiniWob().task(each.task) for each in drawn], 2, 5, noise)}
     wrong += [f"{each.task}: {again.get(each.task)} instead of {each.score}" for each in drawn if again.get(each.task) != each.score]
-    print("\n" + ("the records do not match: " + "; ".join(wrong) if wrong else "the figures and five attempts match the records"))
+    code = conclude(wrong, len(drawn))
     _common.finish(args, figures, noise, _common.versions("exact-agent", "miniwob", "playwright"), {})
-    return 1 if wrong else 0
+    return code
 
 
 async def main() -> int:
@@ -144,7 +142,7 @@ async def main() -> int:
     records = await run(args.work, ROWS, tasks(), args.parallel, args.minutes, noise)
     figures = show(records)
     if args.json:
-        RECORDS.write_bytes(gzip.compress(b"".join(msgspec.json.encode(each) + b"\n" for each in records), mtime=0))
+        write_records(RECORDS, records)
     _common.finish(args, figures, noise, _common.versions("exact-agent", "miniwob", "playwright"), {"seed": SEED})
     return 0
 

@@ -76,7 +76,8 @@ def parse_yaml(text: str, name: str) -> Any:
         finally:
             loader.dispose()
     except yaml.YAMLError as error:
-        raise UsageError(f"{name} is not YAML: {' '.join(str(error).split())}") from error
+        why = " ".join(str(error).split()).replace(' in "<unicode string>",', " at")
+        raise UsageError(f"{name} is not YAML: {why}") from error
     except (OverflowError, ValueError) as error:  # the scanner's: an escape that is no character
         raise UsageError(f"{name} is not YAML: an escape in it is no character: {error}") from error
     except RecursionError as error:

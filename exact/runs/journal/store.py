@@ -197,7 +197,7 @@ class RunFolder:
                 f"{path} is a benchmark: resume it with `exact bench --resume --out {path}`, or name a run of it, {path}/agents/NAME"
             )
         if not (path / "run.json").exists():
-            raise UsageError(f"no run in {path}: it has no run.json")
+            raise UsageError(f"no run in {path}: it has no run.json; name the folder that `exact run` wrote")
         check_folder(path)
         return cls(path)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from exact.environments.browser.page.cdp import raw_send
 from exact.environments.browser.page.changed_nodes import nodes_to_read
-from exact.environments.browser.page.documents import Documents, documents
+from exact.environments.browser.page.dom_documents import Documents, documents
 from exact.environments.browser.page.garbage import no_collection
 from exact.environments.browser.page.script import script_call
 from exact.errors import EnvironmentFailure

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from exact.environments.browser.page.documents import Documents, SnapshotNode
+from exact.environments.browser.page.dom_documents import Documents, SnapshotNode
 
 _ALWAYS = frozenset(("input", "select", "textarea", "meter", "progress", "output", "dialog", "video", "audio", "#document"))
 """Elements whose state scripts can change without a trace in the DOM. They are always read again."""

@@ -6,7 +6,7 @@ after the first one, greedily, in both ways: the conversation so far is the reco
 answers name the same action. States whose two prompts are equal, because the change is longer than the state, are left out. Where the
 model guesses, two answers agree by chance alone, so the share at the states that it answers right from whole states is printed too.
 
-    python bench/changes.py [--quick] [--steps N] [--states N] [--new N] [--tasks TASK,...] [--adapter FOLDER] [--json FILE]
+    python bench/changes.py [--quick] [--steps N] [--states N] [--new N] [--tasks TASK,...] [--adapter FOLDER] [--rows FILE] [--json FILE]
 """
 
 from __future__ import annotations
@@ -95,12 +95,14 @@ def measure(options: argparse.Namespace, folder: Path, noise: Noise) -> tuple[li
     chosen = options.tasks.split(",") if options.tasks else tasks
     asked = list(pairs(exported(options.python, NEW_SEED, options.new, folder / "test", chosen)))
     asked = asked[:: max(1, len(asked) // options.states)][: options.states]
-    rows = []
-    with served(options.python, str(adapter)) as url:
-        for number, pair in enumerate(asked, 1):
+    kept = options.rows or folder / "rows.jsonl"
+    rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    with served(options.python, str(adapter)) as url, kept.open("a") as file:
+        for number, pair in enumerate(asked[len(rows) :], len(rows) + 1):
             said = {view: answered(url, getattr(pair, view)) for view in VIEWS}
             sizes = {f"{view}_characters": sum(len(turn["content"]) for turn in getattr(pair, view)) for view in VIEWS}
             rows.append({"task": pair.task, "right": pair.right, **said, **sizes})
+            print(json.dumps(rows[-1]), file=file, flush=True)
             if not number % 20:
                 print(f"{number} of {len(asked)} states", file=sys.stderr, flush=True)
     return rows, details
@@ -114,6 +116,7 @@ def main() -> None:
     options.add_argument("--tasks", default="", metavar="TASK,...", help="ask about states of these (default: those trained on)")
     options.add_argument("--states", type=int, default=200, metavar="N", help="states at most")
     options.add_argument("--adapter", type=Path, metavar="FOLDER", help="measure this adapter, without a training")
+    options.add_argument("--rows", type=Path, metavar="FILE", help="add each answer to FILE, and go on after those in it")
     options.add_argument("--python", type=Path, default=PYTHON)
     options.set_defaults(batch=1)
     given = options.parse_args()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +63,7 @@ def serve(
     from exact.interop.openenv.catalogue import catalogue
 
     if environment == "model":
-        _listen(_chat(folder), host, port, f"the model {folder}", as_json)
+        _listen(_chat(folder), host, port, f"the model {folder}", as_json=as_json)
         return
     if folder is not None:
         raise UsageError(f"unexpected {folder!r}: only `exact serve model` takes a second argument")
@@ -80,7 +79,8 @@ def serve(
     app = application(
         found, sessions=sessions, idle=idle or None, most=max_steps, screenshot=screenshots, name=environment.partition("/")[0]
     )
-    _listen(app, host, port, f"{counted(len(found.names), 'task')}, at most {counted(sessions, 'session')}", as_json)
+    what = f"{counted(len(found.names), 'task')}, at most {counted(sessions, 'session')}"
+    _listen(app, host, port, what, sessions=sessions, as_json=as_json)
 
 
 def _chat(folder: str | None) -> ASGI:
@@ -100,19 +100,11 @@ def _chat(folder: str | None) -> ASGI:
     return chat_application(load_model(folder), Path(folder).name)
 
 
-def _listen(app: ASGI, host: str, port: int, what: str, as_json: bool) -> None:
+def _listen(app: ASGI, host: str, port: int, what: str, *, sessions: int = 0, as_json: bool) -> None:
     """Serve an application until Ctrl-C. Raises UsageError where the address is taken."""
-    import uvicorn
+    from exact.cli.listening import listen, server, url_of
 
-    try:
-        listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}: choose another --port or --host") from error
-    with listening:
-        shown = f"[{host}]" if ":" in host else host
-        address = f"http://{shown}:{listening.getsockname()[1]}"
+    with listen(host, port) as listening:
+        address = url_of(host, listening)
         echo(json.dumps({"url": address, "serves": what}) if as_json else f"{address}: {what}")
-        server = uvicorn.Config(
-            app, log_level="error", timeout_graceful_shutdown=1, access_log=False, server_header=False, ws_max_size=2**24
-        )
-        uvicorn.Server(server).run(sockets=[listening])
+        server(app, sessions=sessions, log_level="error").run(sockets=[listening])

@@ -38,13 +38,12 @@ def view(
     from exact.errors import UsageError
 
     try:
-        import uvicorn
-
+        from exact.cli.listening import listen, server, url_of
         from exact.report.live.serve import application
     except ModuleNotFoundError as error:
         raise UsageError("the live view needs starlette and uvicorn: pip install 'exact-agent[live]'") from error
+    from exact.cross_site import is_loopback
     from exact.evaluation.prometheus import exposition
-    from exact.report.live.access import is_loopback
 
     if not path.is_dir():
         raise UsageError(f"no run and no folder of runs at {path}: give one, e.g. `exact view runs`")
@@ -53,22 +52,14 @@ def view(
     token = token if token is not None else secrets.token_urlsafe(24)
     if not local and len(token) < 16:
         raise UsageError("a token for other machines needs at least 16 characters: omit --token to get a new one")
-    try:
-        listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}: choose another --port or --host") from error
-    with listening:
+    with listen(host, port) as listening:
         known = {*hosts, *(() if local else (host, socket.gethostname(), *_addresses(host)))}
-        shown = f"[{host}]" if ":" in host else host
-        address = f"http://{shown}:{listening.getsockname()[1]}/{f'?token={token}' if token else ''}"
+        address = f"{url_of(host, listening)}/{f'?token={token}' if token else ''}"
         echo(json.dumps({"url": address}) if as_json else address)
         if show:
             click.launch(address)
-        config = uvicorn.Config(
-            application(path, hosts=known, token=token, look_freely=look_freely, orders=not look_only, metrics=exposition),
-            log_level="critical", ws="none", lifespan="off", timeout_graceful_shutdown=1, access_log=False, server_header=False,
-        )  # fmt: skip
-        uvicorn.Server(config).run(sockets=[listening])
+        app = application(path, hosts=known, token=token, look_freely=look_freely, orders=not look_only, metrics=exposition)
+        server(app, log_level="critical", ws="none", lifespan="off").run(sockets=[listening])
 
 
 def _addresses(host: str) -> set[str]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from ipaddress import ip_address
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from fastapi import Body, FastAPI, HTTPException
 from openenv.core.env_server.http_server import create_app
@@ -15,6 +13,7 @@ from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, ConcurrencyConfig, EnvironmentMetadata, Observation, State
 
 import exact
+from exact.cross_site import SameOrigin
 from exact.errors import ExactError, UsageError
 from exact.interop.openenv.catalogue import Catalogue
 from exact.interop.openenv.session import SavedState, ServedSession, Shown
@@ -227,36 +226,3 @@ def _add_routes(app: FastAPI, shared: Served) -> None:
         if not found["forks"]:
             raise HTTPException(409, "this environment cannot be forked: run it in a sandbox (browser.sandbox), or restore snapshots")
         return found | {"reset": {"fork": found["snapshot"]}}
-
-
-class SameOrigin:
-    """Refuses requests that a web page of another server makes: a browser says that it is one, clients of OpenEnv do not.
-
-    A page may let its own name lead to this machine, so that it counts as the same origin. Browsers are therefore served by address only.
-    """
-
-    def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        headers = dict(scope.get("headers", ()))
-        origin = headers.get(b"origin", b"").decode("latin-1")
-        host, browses = headers.get(b"host", b"").decode("latin-1"), bool(origin) or b"sec-fetch-site" in headers
-        foreign = bool(origin) and urlsplit(origin).netloc != host
-        if scope["type"] in ("http", "websocket") and (foreign or (browses and not _is_address(host))):
-            if scope["type"] == "websocket":
-                await receive()
-                await send({"type": "websocket.close", "code": 1008})
-                return
-            await send({"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"text/plain")]})
-            await send({"type": "http.response.body", "body": b"requests of other origins are refused"})
-            return
-        await self._app(scope, receive, send)
-
-
-def _is_address(host: str) -> bool:
-    """Return whether a Host header names an address, or this machine, and so no name that leads here by DNS."""
-    name = urlsplit(f"//{host}").hostname or ""
-    with suppress(ValueError):
-        return name == "localhost" or bool(ip_address(name))
-    return False

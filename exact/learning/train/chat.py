@@ -12,6 +12,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
+from exact.cross_site import SameOrigin
 from exact.errors import UsageError
 from exact.learning.masks import CHATML
 from exact.learning.train.model import LoadedModel
@@ -41,6 +42,7 @@ def chat_application(loaded: LoadedModel, name: str) -> FastAPI:
             return JSONResponse({"error": {"message": str(error) or type(error).__name__, "type": "invalid_request_error"}}, 400)
         return {"id": "chatcmpl-exact", "object": "chat.completion", "created": int(time.time()), "model": name} | found
 
+    app.add_middleware(SameOrigin)
     return app
 
 

@@ -7,29 +7,11 @@ name could resolve to this machine), and must come from a page of the live view 
 from __future__ import annotations
 
 import hmac
-import ipaddress
 from collections.abc import Collection, Mapping
-from urllib.parse import urlsplit
+
+from exact.cross_site import host_of, is_loopback, is_own_origin
 
 COOKIE = "exact_view"
-
-
-def host_of(header: str) -> str:
-    """Return the host of a Host header or an origin's authority: lower case, without port and brackets. Empty where there is none."""
-    try:
-        return (urlsplit(f"//{header}").hostname or "").rstrip(".")
-    except ValueError:
-        return ""
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a host is a loopback address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def refusal(method: str, headers: Mapping[str, str], hosts: Collection[str], *, page: bool) -> str:
@@ -42,7 +24,7 @@ def refusal(method: str, headers: Mapping[str, str], hosts: Collection[str], *, 
     if not name or not (is_loopback(name) or name in hosts):
         return f"this view is not known as {name or 'nothing'!r}: start it with --allow-host {name}"
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+    if origin is not None and not is_own_origin(origin, host):
         return "a page of another site may not ask for this"
     if method not in ("GET", "HEAD") and origin is None:
         return "a command must come from a page of this view"

@@ -32,6 +32,8 @@ EVERY = 0.15
 """Seconds between two looks at a journal that has viewers."""
 QUIET = 15.0
 """Seconds without data after which a connection gets a keep-alive comment."""
+LONGEST_ADDRESS = 2_000
+"""Maximum length of the path and the query of an address together."""
 LARGEST = 2_000
 """Maximum size of a command, in bytes."""
 READ_PAST = 10_000_000
@@ -100,7 +102,7 @@ class View:
         """Return the present runs by their names in addresses, newest first."""
         if (self.path / "run.json").exists():
             return {self.path.resolve().name: self.path}
-        found = sorted(self.path.glob("*/run.json"), key=lambda file: -file.stat().st_mtime)
+        found = sorted(self.path.glob("*/run.json"), key=_written, reverse=True)
         return {file.parent.name: file.parent for file in found}
 
     def routes(self) -> list[Route]:
@@ -155,7 +157,7 @@ class View:
         feed = self._feed(request)
         if feed is None:
             return _missing("task")
-        last = request.headers.get("last-event-id") or request.query_params.get("since", "")
+        last = request.headers.get("last-event-id", "")[:LONGEST_ADDRESS] or request.query_params.get("since", "")
         epoch, _, version = last.partition(".")
         since = int(version) if version.isdecimal() else 0
         return StreamingResponse(feed.patches(epoch, since), media_type="text/event-stream", headers={"cache-control": "no-store"})
@@ -223,6 +225,14 @@ async def _body(request: Request) -> bytes:
     return found
 
 
+def _written(file: Path) -> float:
+    """Return when a file was written; 0 where it is gone."""
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
 def _missing(what: str) -> Response:
     return PlainTextResponse(f"there is no such {what} here", 404)
 
@@ -235,6 +245,9 @@ class Guarded:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
+            return
+        if len(scope["path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
+            await PlainTextResponse(f"an address has at most {LONGEST_ADDRESS:,} characters", 414)(scope, receive, send)
             return
         request = Request(scope)
         page_like = scope["path"].endswith("/")

@@ -230,6 +230,7 @@ REFUSED: dict[str, Callable[[str], dict[str, str]]] = {
     "a name that begins alike": lambda address: {"Host": "localhost.evil.example"},
     "another site's script": lambda address: {"Origin": "http://evil.example"},
     "another port's script": lambda address: {"Origin": "http://127.0.0.1:1"},
+    "an origin that does not read": lambda address: {"Origin": "http://["},
     "a page without origin": lambda address: {"Origin": "null"},
     "another site's picture": lambda address: {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "no-cors", "Sec_Fetch_Dest": "image"},
     "another site's frame": lambda address: {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "iframe"},
@@ -258,6 +259,11 @@ async def test_a_link_on_another_site_leads_to_a_page_but_to_nothing_else(view: 
     link = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"}
     assert (await asyncio.to_thread(asked, address, "/shop/0/", **link))[0] == 200
     assert (await asyncio.to_thread(asked, address, "/shop/0/events", **link))[0] == 403
+
+
+@pytest.mark.parametrize("path", [f"/shop/{'9' * 5000}/", f"/shop/0/events?since=x.{'9' * 5000}", f"/{'s' * 9000}/"])
+async def test_an_address_without_end_is_refused(view: tuple[str, RunFolder], path: str) -> None:
+    assert (await asyncio.to_thread(asked, view[0], path))[0] == 414
 
 
 COMMANDS: dict[str, tuple[dict[str, str], bytes, int]] = {

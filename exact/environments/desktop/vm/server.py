@@ -12,6 +12,7 @@ from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from exact.cross_site import is_from_browser
 from exact.environments.desktop.session import Session
 from exact.environments.desktop.vm.commands import Json
 from exact.environments.desktop.vm.machine import Machine, VmReply, VmRequest, json_reply, text_reply
@@ -80,7 +81,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, method: str) -> None:
         given = self.headers.get("Content-Length") or "0"
         route = self.routes.get((method, urllib.parse.urlsplit(self.path).path))
-        if not given.isdecimal() or int(given) > _BODY:
+        if is_from_browser({name.lower(): value for name, value in self.headers.items()}):
+            self.close_connection = True
+            reply = text_reply("requests of web pages are refused", 403)
+        elif not given.isdecimal() or int(given) > _BODY:
             self.close_connection = True
             reply = text_reply(f"the request's length is no number up to {_BODY}", 413)
         else:

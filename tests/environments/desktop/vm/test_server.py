@@ -107,6 +107,14 @@ async def test_the_screen_and_its_size(vm: Vm) -> None:
     assert (await vm.form("/window_size", app_class_name="Mousepad")).json()["width"] > 100
 
 
+@pytest.mark.parametrize("header", ["Origin: http://127.0.0.1:5000", "Origin: null", "Sec-Fetch-Site: same-origin"])
+async def test_a_page_in_the_desktops_browser_runs_nothing(vm: Vm, header: str) -> None:
+    body = json.dumps({"command": ["touch", "/tmp/by-a-page"], "shell": False})
+    head = ("POST /execute HTTP/1.1", "Host: 127.0.0.1:5000", header, "Content-Type: text/plain", f"Content-Length: {len(body)}")
+    assert (await vm.raw("\r\n".join((*head, "", body)))).startswith(b"HTTP/1.1 403")
+    assert (await vm.run("ls", "/tmp/by-a-page"))["returncode"] != 0
+
+
 async def test_the_tree_has_roles_as_tags_and_states_boxes_and_texts(vm: Vm) -> None:
     root = await vm.tree()
     assert root.tag == "desktop-frame"

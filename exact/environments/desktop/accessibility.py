@@ -22,7 +22,8 @@ Ref = tuple[str, str]
 ANSWER_SECONDS = 10.0
 """Seconds after which an application that does not answer counts as hung."""
 
-_REGISTRY: Ref = ("org.a11y.atspi.Registry", "/org/a11y/atspi/accessible/root")
+_ROOT = "/org/a11y/atspi/accessible/root"
+_REGISTRY: Ref = ("org.a11y.atspi.Registry", _ROOT)
 _LAUNCHER: Ref = ("org.a11y.Bus", "/org/a11y/bus")
 _START_SECONDS = 20.0
 _FIRST_SERIAL = 1000
@@ -164,6 +165,11 @@ class Accessibility:
         """Return the names on the bus in order of registration."""
         (answer,) = self.ask([ObjectCall(_REGISTRY, _ACCESSIBLE, "GetChildren")])
         return [name for name, _ in answer[0]] if answer else []
+
+    def names(self, applications: Sequence[str]) -> list[str]:
+        """Return the names of applications, such as soffice; an empty one where an application has ended. Raises Silent."""
+        answers = self.ask([property_of((each, _ROOT), "Accessible", "Name") for each in applications])
+        return [answer[0][1] if answer else "" for answer in answers]
 
     def nodes(self, names: Sequence[str]) -> dict[str, list[AccessibleNode]]:
         """Return all objects of applications by name on the bus; none of an application that has ended. Raises Silent."""

@@ -16,7 +16,7 @@ from exact.environments.desktop.act import act_in_turn
 from exact.environments.desktop.grammar import SPACES, Space
 from exact.environments.desktop.pyautogui import read_pyautogui
 from exact.environments.desktop.reach import DesktopContext
-from exact.environments.desktop.rest import changes, settle
+from exact.environments.desktop.rest import LATE, changes, reports, settle
 from exact.environments.desktop.roles import SHOWING
 from exact.environments.desktop.screen import Screen
 from exact.environments.desktop.session import Session
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _WAIT = 1.0
 """Maximum seconds of the action `wait`."""
+_RELEASE = 0.6
+"""Seconds within which a button that a key has pressed is released: GTK shows it as pressed for 0.25 s."""
 _SIGN = 0.1
 _PASTE_SECONDS = 0.5
 """Seconds that the application whose text was copied has to tell it."""
@@ -126,7 +128,7 @@ class Desktop:
         for command in self._setup.applications:
             self._start(command)
         self._over = False
-        return self.observe()
+        return self.observe(acted=True)
 
     def step(self, action: dict[str, Any]) -> dict[str, Any]:
         """Execute one action and wait until the desktop is idle. Raises ActionError and EnvironmentFailure."""
@@ -141,7 +143,7 @@ class Desktop:
         try:
             wait = self._pass_second if chosen.name == "python" else self._wait
             act_in_turn(DesktopContext(self._screen, self._bus, self._seen, self._rest, wait), events, self._look)
-            observation = self.observe()
+            observation = self.observe(acted=True)
         except Silent as silent:
             raise self._hung(silent, chosen) from None
         info = {} if self._rested else {"unsettled": f"still changing after {self._settle_seconds:g} s"}
@@ -151,11 +153,17 @@ class Desktop:
         """Return the input events of an action: those of a program, else itself. Raises ActionError."""
         return read_pyautogui(str(action.args[0]), self._size, self._screen.pointer()) if action.name == "python" else (action,)
 
-    def observe(self) -> dict[str, Any]:
-        """Return the desktop's observation once it is idle."""
+    def observe(self, acted: bool = False) -> dict[str, Any]:
+        """Return the desktop's observation once it is idle. `acted`: whether there was an input since the last one."""
         self._session.check()
-        self._rested = self._rest()
-        self._seen = self._look()
+        before, self._rested = self._pressed(), self._rest(acted)
+        end = time.monotonic() + _RELEASE
+        while True:
+            heard, self._seen = self._bus.events, self._look()
+            left = end - time.monotonic()
+            if not acted or left < 0 or not self._pressed() - before or (self._bus.events == heard and not reports(self._bus, left)):
+                break
+            self._rested = self._rest(acted)
         active = [each for each in self._seen.elements if "active" in each.states]
         return {
             "text": self._seen.text,
@@ -164,6 +172,9 @@ class Desktop:
             "elements": [msgspec.to_builtins(each) for each in self._seen.elements],
             "screenshot": self._screen.picture() if self._screenshots else None,
         }
+
+    def _pressed(self) -> set[str]:
+        return {each.id for each in self._seen.elements if "pressed" in each.states}
 
     def evaluate(self, outcome: dict[str, Any]) -> dict[str, Any]:
         """Return whether all conditions hold once the desktop is idle. Changes nothing."""
@@ -237,8 +248,10 @@ class Desktop:
     def _look(self) -> Seen:
         return self._tree.look(self._bus.applications())._replace(copied=self._mask(self._screen.copied(_PASTE_SECONDS)))
 
-    def _rest(self) -> bool:
-        return settle(self._bus, self._screen, self._bus.applications(), self._settle_seconds)
+    def _rest(self, acted: bool = False) -> bool:
+        applications = self._bus.applications()
+        late = max((LATE.get(each, 0.0) for each in self._bus.names(applications)), default=0.0) if acted else 0.0
+        return settle(self._bus, self._screen, applications, self._settle_seconds, late)
 
     def _wait(self) -> None:
         changes(self._bus, self._screen, _WAIT)

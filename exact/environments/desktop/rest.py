@@ -12,6 +12,9 @@ from exact.errors import EnvironmentFailure
 
 QUIET = 0.04
 """Seconds without a change that count as idle where applications answer at once."""
+LATE = {"soffice": 0.6}
+"""Seconds without a report after an input, by the name of an application that goes on by itself: LibreOffice's tool bars follow it
+0.3 s later."""
 _HUNG_SECONDS = 45.0
 """Seconds after which the window manager counts as hung."""
 _SLOWER = 4.0
@@ -20,8 +23,8 @@ _ANSWERS, _LONGEST = 60.0, 30.0
 """Time that may pass until it is idle as a multiple of an answer's time, and the most seconds of that."""
 
 
-def settle(bus: Accessibility, screen: Screen, applications: Sequence[str], seconds: float) -> bool:
-    """Wait until a desktop is idle.
+def settle(bus: Accessibility, screen: Screen, applications: Sequence[str], seconds: float, late: float = 0.0) -> bool:
+    """Wait until a desktop is idle, and until applications have reported nothing for `late` seconds more, whatever they draw.
 
     Return False where it still changed after that many seconds, or more where it answers slowly: what was typed is still on its way then.
     Raises Silent where an application hangs.
@@ -36,7 +39,8 @@ def settle(bus: Accessibility, screen: Screen, applications: Sequence[str], seco
         bus.take()
         screen.take()
         changed = changes(bus, screen, min(max(QUIET, _SLOWER * took), max(0.0, end - time.monotonic())))
-        if not changed and not _answered(bus, screen, applications):
+        idle = not changed and not _answered(bus, screen, applications)
+        if idle and not (late and reports(bus, min(late, max(0.0, end - time.monotonic())))):
             return True
         if time.monotonic() >= end:
             return False
@@ -54,6 +58,12 @@ def _answered(bus: Accessibility, screen: Screen, applications: Sequence[str]) -
     bus.ask([property_of((name, "/org/a11y/atspi/accessible/root"), "Accessible", "ChildCount") for name in applications])
     bus.take()
     return screen.take() or bus.events > heard
+
+
+def reports(bus: Accessibility, seconds: float) -> bool:
+    """Return whether applications report anything within that many seconds; return at once when one does."""
+    ready, _, _ = select.select([bus.fileno()], [], [], seconds)
+    return bool(ready)
 
 
 def changes(bus: Accessibility, screen: Screen, seconds: float) -> bool:

@@ -261,3 +261,10 @@ async def test_a_temporary_folder_with_too_long_a_name_for_sockets_is_refused_wi
         async with desktop_factory() as environments, environments.open(simulation=True):
             pass
     assert not list(folder.glob("exact-desktop-*"))
+
+
+async def test_a_key_on_the_screen_is_seen_once_it_is_released(desktop: Worker, do: Do) -> None:
+    await desktop.reset(desktop_task(CALCULATOR))
+    for key in "7894":
+        seen = await do(f'press "{key}"')
+        assert not [each.name for each in seen.elements if "pressed" in each.states]

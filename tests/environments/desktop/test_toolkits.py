@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 def needs(*programs: str) -> None:
     if lack := [name for name in programs if not shutil.which(name)]:
         pytest.skip(f"{', '.join(lack)} not installed")
+
+
+def needs_gtk() -> None:
+    """Skip where Debian's Python has no GTK 3."""
+    if not (list(Path("/usr/lib").glob("*/girepository-1.0/Gtk-3.0.typelib")) and Path("/usr/lib/python3/dist-packages/gi").exists()):
+        pytest.skip("python3-gi and gir1.2-gtk-3.0 not installed")
 
 
 def names(seen: Observation, role: str) -> list[str]:
@@ -50,6 +57,31 @@ async def test_a_bar_in_a_window_is_no_dialog_before_it(desktop: Worker, do: Do)
     seen = await desktop.reset(desktop_task(["eog", "~/broken.png"], files={"broken.png": "no picture"}))
     assert any("Could not load image" in each.name for each in seen.elements), seen.text
     assert "Preferences" in [each.name for each in (await do(f"click [{id_of(seen, 'button', 'Menu')}]")).elements]
+
+
+LATE = """
+import gi
+gi.require_version("Gtk", "3.0")
+from gi.repository import GLib, Gtk
+GLib.set_prgname("soffice")
+window, box, entry = Gtk.Window(title="Late"), Gtk.Box(), Gtk.Entry()
+button = Gtk.Button(label="Undo", sensitive=False)
+window.add(box)
+box.add(entry)
+box.add(button)
+entry.connect("changed", lambda _: GLib.timeout_add(300, lambda: button.set_sensitive(True)))
+window.show_all()
+Gtk.main()
+"""
+"""A program whose tool bar follows 0.3 s after an input, as LibreOffice's does."""
+
+
+async def test_a_tool_bar_that_follows_late_is_waited_for(desktop: Worker, do: Do) -> None:
+    needs_gtk()
+    seen = await desktop.reset(desktop_task(["/usr/bin/python3", "~/late.py"], files={"late.py": LATE}))
+    assert "disabled" in next(each.states for each in seen.elements if each.name == "Undo"), seen.text
+    seen = await do('type "x"')
+    assert "disabled" not in next(each.states for each in seen.elements if each.name == "Undo"), seen.text
 
 
 async def test_a_sheet_is_seen_by_its_visible_cells(desktop: Worker, do: Do) -> None:

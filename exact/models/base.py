@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -134,20 +134,25 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(filter(None, (self.text, *map(str, self.calls))))
 
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""Number of tokens. What is read from a journal is checked."""
+Dollars = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+
+
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens and cost of a call."""
 
-    input_tokens: int = 0
+    input_tokens: Count = 0
     """Tokens of the prompt, cached ones among them."""
-    cached_tokens: int = 0
+    cached_tokens: Count = 0
     """Input tokens that the server read from its cache."""
-    cache_write_tokens: int = 0
+    cache_write_tokens: Count = 0
     """Input tokens that the server wrote into its cache, at a price of their own."""
-    output_tokens: int = 0
+    output_tokens: Count = 0
     """Tokens of the answer, reasoning among them."""
-    reasoning_tokens: int = 0
+    reasoning_tokens: Count = 0
     """Output tokens of reasoning, where the server tells."""
-    cost: float | None = None
+    cost: Dollars | None = None
     """US dollars; None where the price is unknown."""
 
 

@@ -22,7 +22,7 @@ from exact.models.providers import Endpoint, ModelCapabilities, Provider, api_of
 from exact.models.rate_limiter import RateLimiter
 from exact.models.refusal import Learned, adjusted, out_of_credit, pictures_refused, prompt_filtered, too_long
 from exact.models.retry import RequestError, retry_after
-from exact.models.tokens import estimate
+from exact.models.tokens import checked, estimate
 from exact.models.transport import NoAnswer, NoToken, StatusError, Transport
 
 Read = TypeVar("Read", ChatAnswer, wire.Embedded)
@@ -108,7 +108,7 @@ class ServedModel:
             is_json = structured(request, self._config.structured, trial.takes)
             body, notes = self._body(as_json(request) if is_json else request, n, index, trial)
             try:
-                answer = await self._limited(body, estimate(request))
+                answer = await self._limited(body, request)
             except _Refused as refused:
                 first = first or refused.failure
                 found = adjusted(trial, body, refused.param, refused.message, self._api.REQUIRED)
@@ -139,7 +139,7 @@ class ServedModel:
         """Return a vector for each text, in order. Raises RequestError."""
         body = {"model": self.model, "input": texts, "encoding_format": "float"} | self._config.extra
         tokens = sum(map(len, texts)) / 4
-        async with self._limiter.slot(tokens) as sent:
+        async with self._limiter.slot(tokens, self._config.timeout) as sent:
             found = self._read(await self._send("/embeddings", body, sent), wire.embedded)
         self._limiter.succeeded(tokens, found.usage.input_tokens)
         return found
@@ -174,11 +174,12 @@ class ServedModel:
     async def close(self) -> None:
         await self._transport.close()
 
-    async def _limited(self, body: dict[str, Any], tokens: int) -> ChatAnswer:
-        async with self._limiter.slot(tokens) as sent:
+    async def _limited(self, body: dict[str, Any], request: ChatRequest) -> ChatAnswer:
+        tokens = estimate(request)
+        async with self._limiter.slot(tokens, self._config.timeout) as sent:
             text = await self._send(self._api.PATH, body, sent)
             try:
-                answer = self._read(text, self._api.answer)
+                answer = self._read(text, lambda raw: checked(self._api.answer(raw), request))
             except FailedAnswer as failed:
                 error = StatusError(failed.status, failed.message, code=failed.code, param="", headers={})
                 note(Exchange(endpoint=self.url, outcome="refused", reason=self._scrubbed(failed.message)))

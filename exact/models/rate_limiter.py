@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from exact.models.retry import Sleep
+from exact.models.retry import RequestError, Sleep
 
 if TYPE_CHECKING:
     from exact.models.shared_rates import Limits, SharedRates
@@ -81,22 +81,26 @@ class RateLimiter:
         return self.allowed / self._most
 
     @asynccontextmanager
-    async def slot(self, tokens: float) -> AsyncIterator[float]:
+    async def slot(self, tokens: float, within: float = float("inf")) -> AsyncIterator[float]:
         """Reserve a slot for one request of an estimated number of tokens, and give the time at which it may be sent.
 
-        A caller that is cancelled before that has used nothing of the rates.
+        A caller that is cancelled before that has used nothing of the rates. Raises RequestError where the wait would take longer than
+        `within` seconds.
         """
         await self._enter()
         try:
-            await self._rates(tokens)
+            await self._rates(tokens, within)
             yield self._now()
         finally:
             self._active -= 1
             self._wake()
 
     def succeeded(self, estimated: float, used: float) -> None:
-        """Record a success, with the tokens that were estimated and those that were used (0: unknown)."""
-        self._correct(0.0, used - estimated if used else 0.0)
+        """Record a success, with the tokens that were estimated and those that were used (0: unknown).
+
+        What a server says to have used beyond the estimate counts as a minute's worth at most: it may say anything.
+        """
+        self._correct(0.0, min(used - estimated, self._limits[1] or 0.0) if used else 0.0)
         self._allowed = min(self._most, self._allowed + 1 / self._allowed)
         self._wake()
 
@@ -130,12 +134,15 @@ class RateLimiter:
                 self._active += 1
                 turn.set_result(None)
 
-    async def _rates(self, tokens: float) -> None:
+    async def _rates(self, tokens: float, within: float) -> None:
         now = self._now()
         until = max(now + await self._taken(tokens, now), self._blocked)
         now = max(now, self._now())
         try:
             while until > now:
+                if (wait := until - now) > within:
+                    fact = f"the rate limits of this model ask for a wait of {wait:.0f} s"
+                    raise RequestError(fact, "resume later, or raise the model's timeout", retry=True, after=wait)
                 await self._sleep(until - now)
                 now = max(until, self._now())
                 until = max(until, self._blocked)  # a 429 that arrived meanwhile

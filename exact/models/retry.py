@@ -15,6 +15,8 @@ from exact.errors import ModelError, PromptRefused
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
 """Backoff in seconds: it doubles from the first to the longest."""
+LONGEST_ASKED = 3600.0
+"""Most seconds that a server can ask to wait: other calls wait too, those of other processes among them, and it may be wrong."""
 
 _REMAINING = re.compile(r"(?P<dated>anthropic-ratelimit-[\w-]+)-remaining|x-ratelimit-remaining-(?P<timed>[\w-]+)")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
@@ -82,8 +84,13 @@ def _wait(tried: int, after: float | None) -> float:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. None: it asks for none.
 
-    Without these headers, it is the time until all of its exhausted limits are full again, where it tells them.
+    Without these headers, it is the time until all of its exhausted limits are full again, where it tells them. It is an hour at most.
     """
+    asked = _asked(headers)
+    return None if asked is None else min(asked, LONGEST_ASKED)
+
+
+def _asked(headers: Mapping[str, str]) -> float | None:
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         text = headers.get(name, "")
         try:
@@ -113,12 +120,12 @@ def _duration(text: str) -> float | None:
         return sum(float(amount) * _UNITS[unit] for amount, unit in _PART.findall(text))
     try:
         return max(0.0, datetime.datetime.fromisoformat(text).timestamp() - time.time())
-    except ValueError:
+    except (ValueError, OverflowError, OSError):
         return None
 
 
 def _until(date: str) -> float | None:
     try:
         return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - time.time())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, OSError):
         return None

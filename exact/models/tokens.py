@@ -7,10 +7,16 @@ import math
 import re
 from collections.abc import Callable
 
-from exact.models.base import ChatRequest, Image, Text
+import msgspec
+
+from exact.models.base import ChatAnswer, ChatRequest, Image, Text
 
 TURN = 4
 """Tokens around each turn."""
+_CHARACTERS, _MOST_CHARACTERS = 4, 16
+"""Characters of a token of text as it is estimated; most that a server's count is believed with."""
+_LONGEST_NAME = 200
+"""Characters of the longest name of a model."""
 
 _PIECES = re.compile(r"(?P<word>[^\W\d_]+)|(?P<number>\d+)|(?P<space>\s+)|(?P<mark>[^\w\s]+|_+)")
 _WIDE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003fa1f]")
@@ -84,9 +90,27 @@ def estimate(request: ChatRequest) -> int:
 def prompt_tokens(request: ChatRequest) -> int:
     """Return the estimated tokens of a request's text and pictures."""
     parts = [part for message in request.messages for part in message.parts]
-    words = sum(len(part.text) for part in parts if isinstance(part, Text)) // 4
+    words = _characters(request) // _CHARACTERS
     pictures = sum(picture(*size(part.data)) or 765 for part in parts if isinstance(part, Image))
     return words + pictures + TURN * len(request.messages)
+
+
+def checked(answer: ChatAnswer, request: ChatRequest) -> ChatAnswer:
+    """Return an answer with estimates in place of counts of tokens that are far too small for its texts, so that caps hold.
+
+    A server that reports no tokens at all stays so: what was reserved for the call counts then.
+    """
+    usage, written = answer.usage, sum(len(choice.text) for choice in answer.choices)
+    if usage.input_tokens or usage.output_tokens:
+        read = usage.input_tokens if usage.input_tokens * _MOST_CHARACTERS >= _characters(request) else prompt_tokens(request)
+        said = usage.output_tokens if usage.output_tokens * _MOST_CHARACTERS >= written else written // _CHARACTERS
+        usage = msgspec.structs.replace(usage, input_tokens=read, output_tokens=said)
+    return msgspec.structs.replace(answer, usage=usage, model=answer.model[:_LONGEST_NAME])
+
+
+def _characters(request: ChatRequest) -> int:
+    """Return the characters of a request's text."""
+    return sum(len(part.text) for message in request.messages for part in message.parts if isinstance(part, Text))
 
 
 def _word(word: str) -> int:

@@ -1,5 +1,6 @@
 """Servers that answer with what no model server sends: each is an error of its own kind, within bounds, and gets no key that is not its."""
 
+import asyncio
 import gzip
 import json
 import re
@@ -115,3 +116,73 @@ async def test_vectors_of_different_lengths_empty_ones_and_huge_ones_are_refused
     with pytest.raises(ModelError, match="answers with nothing that reads"):
         await model.embed(["a", "b"])
     await model.close()
+
+
+UNREAD = ("none", "negative", "no numbers", "huge")
+"""Usages that count as none: what was reserved for the call counts then."""
+USAGES = {
+    "too few": {"prompt_tokens": 1, "completion_tokens": 1},
+    "negative": {"prompt_tokens": -5_000, "completion_tokens": -1, "total_tokens": 9},
+    "half": {"completion_tokens": 900},
+    "huge": {"prompt_tokens": 10**30, "completion_tokens": 2**53},
+    "large": {"prompt_tokens": 10**12, "completion_tokens": 10**12},
+    "no numbers": {"prompt_tokens": "many", "completion_tokens": [1]},
+    "cached more than read": {
+        "prompt_tokens": 10,
+        "completion_tokens": 1,
+        "prompt_tokens_details": {"cached_tokens": 10**9, "cache_write_tokens": 10**9},
+    },
+    "none": {},
+}
+
+
+@pytest.mark.parametrize("what", USAGES)
+async def test_a_call_costs_no_less_than_its_texts(httpserver: HTTPServer, configured: Configured, ask: Ask, what: str) -> None:
+    text = "Buy it. " * 500
+    body = completion(message={"content": text}) | {"usage": USAGES[what], "model": "another, cheaper one" * 1000}
+    httpserver.expect_request(re.compile("/v1/.*")).respond_with_json(body)
+    model = OpenAIModel(configured(httpserver.url_for("/v1"), retries=0, price={"input": 1.0, "output": 1.0}))
+    answer = await model.complete(ask("Buy the lamp. " * 500))
+    await model.close()
+    usage = answer.usage
+    assert usage.cost is None if what in UNREAD else (usage.cost or 0) >= 2_500 / 1e6
+    assert usage.cached_tokens + usage.cache_write_tokens <= usage.input_tokens and len(answer.model) <= 200
+
+
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [
+        ("Retry-After", "1e12"),
+        ("Retry-After", "Fri, 31 Dec 9999 23:59:59 GMT"),
+        ("Retry-After-Ms", "1e300"),
+        ("X-RateLimit-Reset-Tokens", "9" * 400 + "h"),
+        ("X-RateLimit-Reset-Tokens", "9999-12-31T23:59:59"),
+    ],
+)
+async def test_no_server_asks_to_wait_without_end(
+    httpserver: HTTPServer, configured: Configured, ask: Ask, header: str, value: str
+) -> None:
+    """The call fails at once, and the next one does not wait for its timeout either."""
+    limited = Response("{}", 429, {header: value, "X-RateLimit-Remaining-Tokens": "0"})
+    httpserver.expect_request(re.compile("/v1/.*")).respond_with_response(limited)
+    model = OpenAIModel(configured(httpserver.url_for("/v1"), retries=3, timeout=60))
+    async with asyncio.timeout(5):
+        for _ in range(2):
+            with pytest.raises(ModelError, match=r"the wait of 3\.6e\+03 s before the next try passes its timeout"):
+                await model.complete(ask())
+    await model.close()
+
+
+async def test_tokens_that_no_call_can_have_used_do_not_end_the_rate(httpserver: HTTPServer, configured: Configured, ask: Ask) -> None:
+    httpserver.expect_request(re.compile("/v1/.*")).respond_with_json(completion() | {"usage": USAGES["large"]})
+    provider = Provider(base_url=httpserver.url_for("/v1"), tokens_per_minute=60_000)
+    model = OpenAIModel(configured(httpserver.url_for("/v1"), retries=0, timeout=100), provider=provider, sleep=Waits())
+    assert [(await model.complete(ask())).choices[0].text for _ in range(2)] == ["Buy it."] * 2
+    await model.close()
+
+
+class Waits:
+    """A wait that takes no time, and is bounded."""
+
+    async def __call__(self, seconds: float) -> None:
+        assert seconds < 100

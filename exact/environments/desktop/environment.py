@@ -18,7 +18,7 @@ from exact.environments.desktop.pyautogui import read_pyautogui
 from exact.environments.desktop.reach import DesktopContext
 from exact.environments.desktop.rest import LATE, changes, reports, settle
 from exact.environments.desktop.roles import SHOWING
-from exact.environments.desktop.screen import Screen
+from exact.environments.desktop.screen import Screen, digest, png
 from exact.environments.desktop.session import Session
 from exact.environments.desktop.setup import Setup, declared, failure
 from exact.environments.desktop.tree import DesktopTree, Seen
@@ -76,6 +76,10 @@ class Desktop:
         self._size = width, height
         self._setup, self._over, self._rested = Setup(), True, True
         self._seen = Seen((), {}, {}, {}, "")
+        self._kept: dict[str, Any] | None = None
+        """Last observation; None where it may not hold any more."""
+        self._kept_at: tuple[int, bytes] = 0, b""
+        """Number of reports and digest of the screen, as they were then."""
         self._begin()
 
     def _begin(self) -> None:
@@ -108,7 +112,7 @@ class Desktop:
 
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:
         """Start the task's applications in a fresh home folder. Raises UsageError and EnvironmentFailure."""
-        self._over, self._setup = True, declared(task["private"])
+        self._over, self._setup, self._kept = True, declared(task["private"]), None
         if self._setup.sandboxed and not self._user:
             raise UsageError("this task could change this machine: it runs in a sandbox only: see `browser.sandbox`")
         if self._session.broken:
@@ -134,6 +138,7 @@ class Desktop:
         """Execute one action and wait until the desktop is idle. Raises ActionError and EnvironmentFailure."""
         if self._over:
             raise ActionError("the episode is over: reset first")
+        self._kept = None
         chosen = self._space.action(action["name"], *action["args"])
         events = self._events(chosen)
         if any(event.name in ("stop", "fail") for event in events):
@@ -154,24 +159,37 @@ class Desktop:
         return read_pyautogui(str(action.args[0]), self._size, self._screen.pointer()) if action.name == "python" else (action,)
 
     def observe(self, acted: bool = False) -> dict[str, Any]:
-        """Return the desktop's observation once it is idle. `acted`: whether there was an input since the last one."""
+        """Return the desktop's observation once it is idle.
+
+        `acted`: whether there was an input since the last one. Without one, and where nothing was reported and the screen shows the same,
+        the last observation holds: so it is after a restore, and large trees are not read again.
+        """
         self._session.check()
-        before, self._rested = self._pressed(), self._rest(acted)
-        end = time.monotonic() + _RELEASE
-        while True:
-            heard, self._seen = self._bus.events, self._look()
-            left = end - time.monotonic()
-            if not acted or left < 0 or not self._pressed() - before or (self._bus.events == heard and not reports(self._bus, left)):
-                break
-            self._rested = self._rest(acted)
+        self._rested = self._rest(acted)
+        if not acted and self._kept and self._kept_at == (self._bus.events, digest(self._screen.shot())):
+            return self._kept
+        self._look_released(acted)
+        shot = self._screen.shot()
         active = [each for each in self._seen.elements if "active" in each.states]
-        return {
+        self._kept_at = self._bus.events, digest(shot)
+        self._kept = {
             "text": self._seen.text,
             "fingerprint": self._seen.fingerprint,
             "title": active[0].name if active else "",
             "elements": [msgspec.to_builtins(each) for each in self._seen.elements],
-            "screenshot": self._screen.picture() if self._screenshots else None,
+            "screenshot": png(shot) if self._screenshots else None,
         }
+        return self._kept
+
+    def _look_released(self, acted: bool) -> None:
+        """Read the state; again, until a button that an input has pressed is released."""
+        before, end = self._pressed(), time.monotonic() + _RELEASE
+        while True:
+            heard, self._seen = self._bus.events, self._look()
+            left = end - time.monotonic()
+            if not acted or left < 0 or not self._pressed() - before or (self._bus.events == heard and not reports(self._bus, left)):
+                return
+            self._rested = self._rest(acted)
 
     def _pressed(self) -> set[str]:
         return {each.id for each in self._seen.elements if "pressed" in each.states}
@@ -197,6 +215,7 @@ class Desktop:
 
     def command(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Serve a host that sets a task up: `streams`, as in `vm.streams`; `settle` and `faults`, as in `vm.machine`. Raises UsageError."""
+        self._kept = None
         if self._vm is None or self._streams is None:
             raise UsageError("this desktop serves no machine of OSWorld: give vm_port")
         if name == "streams":

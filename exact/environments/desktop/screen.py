@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import select
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from exact.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
     from mss.base import MSSBase
+    from mss.screenshot import ScreenShot
 
 BUTTONS = {"left": 1, "middle": 2, "right": 3}
 _UP, _DOWN, _LEFT, _RIGHT = 4, 5, 6, 7
@@ -44,6 +46,19 @@ def broken() -> Iterator[None]:
         yield
     except (ConnectionClosedError, DisplayError, XError, OSError) as error:
         raise EnvironmentFailure(f"the display broke: {error}") from error
+
+
+def png(shot: ScreenShot) -> bytes:
+    import mss.tools
+
+    data = mss.tools.to_png(shot.rgb, shot.size, level=_QUICKLY)
+    assert data is not None
+    return data
+
+
+def digest(shot: ScreenShot) -> bytes:
+    """Return a digest of the pixels."""
+    return hashlib.blake2b(shot.raw).digest()
 
 
 class Screen:
@@ -234,17 +249,17 @@ class Screen:
             return _NO_TEXT
         return found.value.decode("utf-8", "replace") if isinstance(found.value, bytes) else str(list(found.value))
 
-    def picture(self) -> bytes:
-        """Return the screen as PNG."""
+    def shot(self) -> ScreenShot:
+        """Return what the screen shows."""
         import mss
-        import mss.tools
 
         if self._mss is None:
             self._mss = mss.mss()
-        shot = self._mss.grab(self._mss.monitors[0])
-        png = mss.tools.to_png(shot.rgb, shot.size, level=_QUICKLY)
-        assert png is not None
-        return png
+        return self._mss.grab(self._mss.monitors[0])
+
+    def picture(self) -> bytes:
+        """Return the screen as PNG."""
+        return png(self.shot())
 
     def close(self) -> None:
         if self._mss is not None:

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from exact.observation import Observation
 from exact.task import Task
 
@@ -30,6 +32,12 @@ def id_of(seen: Observation, role: str, name: str | None = None) -> str:
 
 def value_of(seen: Observation, role: str = "textbox", last: bool = False) -> str | None:
     return [each.value for each in seen.elements if each.role == role][-1 if last else 0]
+
+
+def needs_gtk() -> None:
+    """Skip where Debian's Python has no GTK 3."""
+    if not (list(Path("/usr/lib").glob("*/girepository-1.0/Gtk-3.0.typelib")) and Path("/usr/lib/python3/dist-packages/gi").exists()):
+        pytest.skip("python3-gi and gir1.2-gtk-3.0 not installed")
 
 
 def running(pid: int | None, program: str) -> int:

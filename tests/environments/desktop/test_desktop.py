@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import struct
+import time
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ import pytest
 from exact.environments.desktop import COMPUTER_13, computer13, desktop_factory
 from exact.environments.process.worker import Worker
 from exact.errors import ActionError, EnvironmentFailure, UsageError
+from exact.observation import Observation
 from exact.task import Outcome
 
-from .applications import CALCULATOR, EDITOR, Do, desktop_task, id_of, running, value_of
+from .applications import CALCULATOR, EDITOR, Do, desktop_task, id_of, needs_gtk, running, value_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -268,3 +270,24 @@ async def test_a_key_on_the_screen_is_seen_once_it_is_released(desktop: Worker, 
     for key in "7894":
         seen = await do(f'press "{key}"')
         assert not [each.name for each in seen.elements if "pressed" in each.states]
+
+
+LATER = """
+import gi
+gi.require_version("Gtk", "3.0")
+from gi.repository import GLib, Gtk
+window, label = Gtk.Window(title="Later"), Gtk.Label(label="before")
+window.add(label)
+window.show_all()
+GLib.timeout_add(2000, lambda: label.set_text("after"))
+Gtk.main()
+"""
+
+
+async def test_an_observation_without_an_input_shows_what_changed_by_itself(desktop: Worker) -> None:
+    needs_gtk()
+    seen = await desktop.reset(desktop_task(["/usr/bin/python3", "~/later.py"], files={"later.py": LATER}))
+    end = time.monotonic() + 20
+    while "after" not in seen.text and time.monotonic() < end:
+        seen = await desktop._move("observe", {}, 30, Observation)
+    assert "after" in seen.text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,7 @@ from exact.environments.desktop.roles import ENABLED, SENSITIVE, states
 from exact.environments.process.worker import Worker
 from exact.observation import Observation
 
-from .applications import Do, desktop_task, id_of, value_of
+from .applications import Do, desktop_task, id_of, needs_gtk, value_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -20,12 +19,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 def needs(*programs: str) -> None:
     if lack := [name for name in programs if not shutil.which(name)]:
         pytest.skip(f"{', '.join(lack)} not installed")
-
-
-def needs_gtk() -> None:
-    """Skip where Debian's Python has no GTK 3."""
-    if not (list(Path("/usr/lib").glob("*/girepository-1.0/Gtk-3.0.typelib")) and Path("/usr/lib/python3/dist-packages/gi").exists()):
-        pytest.skip("python3-gi and gir1.2-gtk-3.0 not installed")
 
 
 def names(seen: Observation, role: str) -> list[str]:

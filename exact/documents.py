@@ -1,4 +1,4 @@
-"""Files that users write and strangers give: read within bounds, and YAML that is plain data or an error in one line."""
+"""Files that users write and strangers give: read within bounds, and YAML and JSON that are plain data or an error in one line."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import functools
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from exact.errors import UsageError
 
 if TYPE_CHECKING:
+    from io import FileIO
+
     import yaml
+
+T = TypeVar("T")
 
 _MOST_BYTES = 2 << 20
 """Bytes of the largest document, unless its reader says otherwise."""
@@ -31,22 +37,40 @@ def read_bounded(path: Path, most: int = _MOST_BYTES) -> bytes:
 
     Raises UsageError for a larger file, a pipe or a device, and OSError for one that cannot be read.
     """
-    text = os.fspath(path)
-    if "\0" in text:
-        raise UsageError(f"the path {text!r} holds a zero byte: name a file")
-    with open(path, "rb", opener=_without_waiting, buffering=0) as file:
-        kind = os.fstat(file.fileno()).st_mode
-        if stat.S_ISDIR(kind):
-            raise IsADirectoryError(21, "Is a directory", text)
-        if not stat.S_ISREG(kind) and not text.startswith(_STREAMS):
-            raise UsageError(f"{path} is a pipe or a device: name a regular file")
-        os.set_blocking(file.fileno(), True)
+    with open_regular(path) as file:
         data = bytearray()
         while len(data) <= most and (part := file.read(min(most + 1 - len(data), _CHUNK))):
             data += part
     if len(data) > most:
         raise UsageError(f"{path} has more than {most:,} bytes: name a smaller file")
     return bytes(data)
+
+
+def open_regular(path: Path) -> FileIO:
+    """Open a regular file, or what a shell pipes in, for reading. Raises UsageError for a pipe or a device, and OSError."""
+    text = os.fspath(path)
+    if "\0" in text:
+        raise UsageError(f"the path {text!r} holds a zero byte: name a file")
+    file = open(path, "rb", opener=_without_waiting, buffering=0)  # noqa: SIM115
+    try:
+        kind = os.fstat(file.fileno()).st_mode
+        if stat.S_ISDIR(kind):
+            raise IsADirectoryError(21, "Is a directory", text)
+        if not stat.S_ISREG(kind) and not text.startswith(_STREAMS):
+            raise UsageError(f"{path} is a pipe or a device: name a regular file")
+        os.set_blocking(file.fileno(), True)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def decoded(data: bytes | str, kind: type[T]) -> T:
+    """Return somebody else's JSON as a type. Raises ValueError for anything else, and where it is nested too deeply."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def read_yaml(path: Path, most: int = _MOST_BYTES) -> Any:

@@ -14,11 +14,13 @@ from pathlib import Path
 import msgspec
 
 from exact.config import Config, dump
+from exact.documents import decoded, read_bounded
 from exact.errors import JournalError, UsageError
 from exact.evaluation.plan import BenchSession, Plan, checked_names
 from exact.runs.concealed import conceal
 from exact.runs.journal.store import Manifest, ResultLine, RunFolder, read_lines, write_whole
 from exact.runs.runner import reopen
+from exact.runs.strange import MOST
 
 
 class Replay(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,9 +125,9 @@ class BenchFolder:
     def plan(self) -> Plan:
         """The plan in bench.json. Raises JournalError where it cannot be read."""
         try:
-            plan = msgspec.json.decode((self.path / "bench.json").read_bytes(), type=Plan)
+            plan = decoded(read_bounded(self.path / "bench.json", MOST["bench.json"]), Plan)
             checked_names(plan.agents)  # they are names of folders, which a stranger's benchmark may place anywhere
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError, UsageError) as error:
+        except (OSError, ValueError, UsageError) as error:
             raise JournalError(f"{self.path / 'bench.json'} does not read: {error}") from error
         return plan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from exact.errors import JournalError
+from exact.errors import JournalError, UsageError
 from exact.evaluation.status import AgentStatus, money_an_hour, seconds_left, status_of
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -27,7 +27,7 @@ def exposition(path: Path) -> tuple[str, str]:
     for run in _runs(path):
         try:
             agents = status_of(run)
-        except JournalError:
+        except (JournalError, UsageError):
             continue
         for name, labels, value in _metrics(run.resolve().name, agents):
             shown = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())

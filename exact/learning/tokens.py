@@ -11,6 +11,7 @@ import msgspec
 from exact.action import Action
 from exact.agents.parse import parse_action
 from exact.agents.request import by_label
+from exact.documents import decoded
 from exact.errors import JournalError
 from exact.learning.actions import action_space
 from exact.learning.attempts import JournaledAttempt
@@ -49,7 +50,7 @@ def rollout_records(attempt: JournaledAttempt, number: int) -> Iterator[Training
     called = list(attempt.state.calls.values())[number]
     if called.role.partition(".")[0] != "policy":
         return
-    answer = msgspec.json.decode(attempt.blobs.get(called.answer), type=ChatAnswer)
+    answer = attempt.blobs.read(called.answer, ChatAnswer)
     prompt, given = _prompt(attempt, called), _prompt_ids(answer.raw)
     for choice in answer.choices:
         ids, logprobs = _tokens(choice)
@@ -75,7 +76,7 @@ def rollout_records(attempt: JournaledAttempt, number: int) -> Iterator[Training
 
 
 def _prompt(attempt: JournaledAttempt, called: ev.Called) -> tuple[Message, ...]:
-    turns = msgspec.json.decode(attempt.blobs.get(called.request), type=tuple[_Turn, ...])
+    turns = attempt.blobs.read(called.request, tuple[_Turn, ...])
     return tuple(
         Message(turn.role, tuple(Image(attempt.blobs.get(part.image)) if part.image else Text(part.text) for part in turn.parts))  # type: ignore[arg-type]
         for turn in turns
@@ -84,8 +85,8 @@ def _prompt(attempt: JournaledAttempt, called: ev.Called) -> tuple[Message, ...]
 
 def _prompt_ids(raw: str) -> list[int] | None:
     try:
-        found = msgspec.json.decode(raw, type=_Reported).prompt_token_ids
-    except msgspec.MsgspecError:
+        found = decoded(raw, _Reported).prompt_token_ids
+    except ValueError:
         return None
     return None if found is None else list(found)
 

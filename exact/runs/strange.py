@@ -16,16 +16,19 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
     (stat.S_ISCHR, "a device"),
 )
-_MOST = {
+MOST = {
     "signature": 4096,
     "config.yaml": 4 << 20,
-    "run.json": 1 << 30,
-    "bench.json": 1 << 30,
+    "run.json": 128 << 20,
+    "bench.json": 128 << 20,
     "rounds.json": 64 << 20,
-    "results.jsonl": 1 << 30,
+    "results.jsonl": 256 << 20,
 }
 """Most bytes of files by name."""
-_MOST_BLOB, _MOST_JOURNAL = 256 << 20, 4 << 30
+MOST_BLOB, _MOST_JOURNAL = 256 << 20, 256 << 20
+"""Bytes of the largest blob and journal. A journal takes ten to twenty times as much memory once it is read: 2 MB hold 1,500 states."""
+MOST_LINE = 16 << 20
+"""Bytes of the longest line of a journal, of results and of the like."""
 _DEEPEST, _MOST_FILES = 12, 4_000_000
 """Most folders in each other; most files."""
 
@@ -82,7 +85,9 @@ def _check(path: Path, found: os.stat_result, count: int) -> None:
     kind = next((words for is_kind, words in _KINDS if is_kind(found.st_mode)), "")
     if kind:
         raise UsageError(f"{path} is {kind}: a run folder holds regular files only; use a copy without it")
-    most = _MOST.get(path.name) or (_MOST_JOURNAL if path.suffix == ".jsonl" else _MOST_BLOB if "blobs" in path.parts else 0)
+    most = MOST.get(path.name) or (
+        _MOST_JOURNAL if path.suffix == ".jsonl" else MOST_BLOB if "blobs" in path.parts or path.suffix == ".png" else 0
+    )
     if most and found.st_size > most:
         raise UsageError(f"{path} has {found.st_size:,} bytes, more than any of a run: use a folder that `exact run` wrote")
     if count > _MOST_FILES:

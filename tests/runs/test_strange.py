@@ -12,10 +12,14 @@ from PIL import Image, UnidentifiedImageError
 from exact.cli.main import main
 from exact.errors import JournalError
 from exact.picture import open_picture
-from exact.runs.journal.store import Blobs
+from exact.runs.journal.file import read_journal
+from exact.runs.journal.store import Blobs, Manifest, read_lines
 from exact.runs.strange import files_of
 
-COMMANDS = (("show",), ("report",), ("resume",), ("compare",), ("audit",), ("export", "json"))
+COMMANDS = (
+    ("show",), ("report",), ("resume",), ("compare",), ("audit",), ("export", "json"), ("export", "value"), ("status",), ("cost",),
+    ("calibrate",), ("rescore",), ("trust",),
+)  # fmt: skip
 
 
 def folder(path: Path) -> Path:
@@ -36,7 +40,17 @@ def _huge(run: Path) -> None:
         file.truncate(1 << 40)
 
 
+def _sparse(run: Path, name: str) -> None:
+    file = run / "tasks" / "t-00000000" / name
+    file.parent.mkdir()
+    with file.open("wb") as whole:
+        whole.truncate(1 << 30)
+
+
 STRANGE = {
+    "a huge journal": lambda run: _sparse(run, "journal.jsonl"),
+    "a huge picture": lambda run: _sparse(run, "frame.png"),
+    "a pipe as plan": lambda run: ((run / "run.json").unlink(), os.mkfifo(run / "run.json")),
     "a linked configuration": _link_config,
     "a linked blob": lambda run: (run / "blobs" / "ab" / "x").symlink_to("/dev/zero"),
     "a linked folder": lambda run: (run / "tasks" / "t").symlink_to("/etc"),
@@ -58,6 +72,8 @@ def test_a_strange_run_folder_is_refused_in_one_line(tmp_path: Path, what: str, 
     for command in COMMANDS:
         code = main([*command, str(run), *([str(run)] if command == ("compare",) else [])])
         said = capsys.readouterr().err
+        if command == ("status",) and what in ("deep YAML", "deep YAML blocks", "aliases"):
+            continue  # it does not read the configuration
         assert (code, said.count("\n"), said[:7]) == (2, 1, "exact: "), (command, said[-500:])
 
 
@@ -86,3 +102,53 @@ def test_a_file_that_its_writer_has_renamed_meanwhile_is_passed_over(tmp_path: P
     first = next(files)
     (run / "blobs" / "ab" / "b.part").rename(run / "blobs" / "ab" / "b")
     assert [path.name for path, _ in (first, *files)] == ["a", "c"]
+
+
+ODD = {
+    "an object in itself": '{"a":' * 50_000,
+    "an empty file": "",
+    "a number": "1",
+    "a list": "[]",
+    "a task without id": '{"tasks": [{"instruction": "x"}], "agent": "a"}',
+    "a task whose seed is text": '{"tasks": [{"id": "a", "instruction": "x", "seed": "1"}], "agent": "a"}',
+    "no UTF-8": '{"tasks": [], "agent": "\ud800"}',
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+@pytest.mark.parametrize("name", ["run.json", "bench.json"])
+def test_a_plan_that_does_not_read_is_one_line(tmp_path: Path, what: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run = folder(tmp_path / "run")
+    (run / name).write_bytes(ODD[what].encode("utf-8", "surrogatepass"))
+    if name == "bench.json":
+        (run / "run.json").unlink()
+    for command in COMMANDS if name == "run.json" else (("status",), ("rescore",), ("trust",), ("bench", "--resume", "--out")):
+        code = main([*command, str(run), *([str(run)] if command == ("compare",) else [])])
+        said = capsys.readouterr().err
+        if command != ("audit",):  # it searches bytes
+            assert (code in (1, 2), said.count("\n"), said[:7]) == (True, 1, "exact: "), (command, said[-500:])
+
+
+def test_a_line_without_end_is_not_read(tmp_path: Path) -> None:
+    journal = tmp_path / "journal.jsonl"
+    with journal.open("wb") as file:
+        file.truncate(100 << 20)
+    for read in (read_journal(journal), read_lines(journal, Manifest)):
+        with pytest.raises(JournalError, match=r"a line of more than 16,777,216 bytes"):
+            list(read)
+
+
+@pytest.mark.parametrize(
+    "usage", ['{"input_tokens":' + "9" * 400 + "}", '{"output_tokens":-1}', '{"cost":-1}', '{"cost":1e300}', '{"cost":NaN}']
+)
+def test_a_call_of_no_possible_cost_does_not_read(tmp_path: Path, usage: str) -> None:
+    (tmp_path / "journal.jsonl").write_text(f'{{"event":"unaccounted","role":"policy","node":0,"model":"m","usage":{usage}}}\n')
+    with pytest.raises(JournalError, match="does not read"):
+        list(read_journal(tmp_path / "journal.jsonl"))
+
+
+@pytest.mark.parametrize("data", [b"{", b"[" * 50_000, b'{"url": 1}', b"\xff"])
+def test_a_blob_that_is_no_observation_is_an_error_of_the_journal(tmp_path: Path, data: bytes) -> None:
+    blobs = Blobs(tmp_path)
+    with pytest.raises(JournalError, match="does not read"):
+        blobs.get_observation(blobs.put(data))

@@ -27,6 +27,7 @@ from exact.report.live.follow import Follower
 from exact.report.page import page, waiting
 from exact.runs.journal.commands import Name, send
 from exact.runs.journal.store import RunFolder
+from exact.runs.strange import check_folder
 
 EVERY = 0.15
 """Seconds between two looks at a journal that has viewers."""
@@ -97,6 +98,7 @@ class View:
     def __init__(self, path: Path, *, orders: bool = True, metrics: Metrics | None = None) -> None:
         self.path, self.orders, self._metrics = path, orders, metrics
         self._feeds: dict[tuple[str, int], Feed] = {}
+        self._checked: set[Path] = set()
 
     def runs(self) -> dict[str, Path]:
         """Return the present runs by their names in addresses, newest first."""
@@ -195,7 +197,12 @@ class View:
 
     def _folder(self, request: Request) -> RunFolder | None:
         path = self.runs().get(request.path_params["run"])
-        return RunFolder(path) if path is not None else None
+        if path is None:
+            return None
+        if path not in self._checked:
+            check_folder(path)
+            self._checked.add(path)
+        return RunFolder(path)
 
     def _feed(self, request: Request) -> Feed | None:
         """Return the feed of a task that was started; None for other tasks."""

@@ -42,8 +42,8 @@ def _call(reading: Reading, called: ev.Called, texts: Texts) -> data.ModelCall:
 def _blob(reading: Reading, name: str, kind: Any) -> Any:
     """Return a blob's JSON as `kind`; None, with a warning, where it is missing or damaged."""
     try:
-        return msgspec.json.decode(reading.blobs.get(name), type=kind)
-    except (JournalError, ValueError) as error:
+        return reading.blobs.read(name, kind)
+    except JournalError as error:
         reading.warnings.append(f"A model call cannot be shown: {error}")
         return None
 

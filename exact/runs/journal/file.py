@@ -16,7 +16,8 @@ from exact.errors import JournalError
 from exact.locks import guard, try_lock
 from exact.runs.journal.aliases import RENAMED, current
 from exact.runs.journal.events import OLDEST, SCHEMA, AnyEvent, Opened, Reset
-from exact.runs.journal.store import scrubbed
+from exact.runs.journal.store import lines_of, scrubbed
+from exact.runs.strange import MOST_LINE
 from exact.secrecy import NOTHING, Scrubber
 
 Clock = Callable[[], float]
@@ -82,6 +83,8 @@ class Journal:
         """Append one event and return it with its time and without secrets. A fact is on disk when this returns. Raises JournalError."""
         stamped = scrubbed(msgspec.structs.replace(event, t=self.now), self._scrubber)
         line = _encoder.encode(stamped) + b"\n"
+        if len(line) > MOST_LINE:
+            raise JournalError(f"an event has {len(line):,} bytes, more than are read again: {type(event).__struct_config__.tag}")
         try:
             written = self._file.write(line)
             if written != len(line):
@@ -149,16 +152,12 @@ class Tail:
 
     def new(self) -> Iterator[AnyEvent]:
         """Yield the events written since the last call, without a torn last line. Raises JournalError where another line is invalid."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self._end)
-                data = file.read()
-        except OSError as error:
-            raise JournalError(f"cannot read {self.path}: {error.strerror}") from error
-        *whole, rest = data.split(b"\n")
-        self.torn = bool(rest)
-        for line in whole:
-            self._end, self._lines = self._end + len(line) + 1, self._lines + 1
+        self.torn = False
+        for line in lines_of(self.path, self._end):
+            if not line.endswith(b"\n"):
+                self.torn = True
+                return
+            self._end, self._lines = self._end + len(line), self._lines + 1
             try:
                 event = _decoder.decode(current(line) if self._has_old_names else line)
                 if isinstance(event, Opened) and event.schema < RENAMED:

@@ -48,7 +48,7 @@ class Ledger:
         while key in self._asking:
             await asyncio.wait([self._asking[key]])
         if known := self._state.calls.get(key):
-            return msgspec.json.decode(self._blobs.get(known.answer), type=ChatAnswer)
+            return self._blobs.read(known.answer, ChatAnswer)
         self._asking[key] = asyncio.get_running_loop().create_future()
         try:
             return await self._ask(request, content, key)

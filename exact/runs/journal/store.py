@@ -12,22 +12,25 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
+from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
 
+from exact.documents import decoded, open_regular, read_bounded
 from exact.errors import JournalError, UsageError
 from exact.observation import Observation
 from exact.runs.journal.aliases import current
-from exact.runs.strange import check_folder
+from exact.runs.strange import MOST, MOST_BLOB, MOST_LINE, check_folder
 from exact.secrecy import NOTHING, Scrubber, Secret
 from exact.signature import sign
 from exact.task import Task
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 S = TypeVar("S", bound=msgspec.Struct)
+T = TypeVar("T")
 
 
 class ResultLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,12 +145,21 @@ class Blobs:
         if not _NAME.fullmatch(name):
             raise JournalError(f"blob {name[:12]!r} is no name of a blob: the journal was not written by exact")
         try:
-            data = self._path(name).read_bytes()
+            data = read_bounded(self._path(name), MOST_BLOB)
         except OSError as error:
             raise JournalError(f"blob {name[:12]} is missing from {self.folder}: {error.strerror}") from error
+        except UsageError as error:
+            raise JournalError(f"blob {name[:12]} does not read: {error}") from error
         if hashlib.sha256(data).hexdigest() != name:
             raise JournalError(f"blob {name[:12]} in {self.folder} is damaged: its content has another digest")
         return data
+
+    def read(self, name: str, kind: type[T]) -> T:
+        """Return the JSON of a name as a type. Raises JournalError."""
+        try:
+            return decoded(self.get(name), kind)
+        except ValueError as error:
+            raise JournalError(f"blob {name[:12]} in {self.folder} does not read: {error}") from error
 
     def _path(self, name: str) -> Path:
         return self.folder / name[:2] / name
@@ -159,7 +171,7 @@ class Blobs:
 
     def get_observation(self, name: str, screenshot: str = "") -> Observation:
         """Return the observation of these names. Raises JournalError."""
-        observation = msgspec.structs.replace(msgspec.json.decode(self.get(name), type=Observation), marked=self._marks.get(name, ()))
+        observation = msgspec.structs.replace(self.read(name, Observation), marked=self._marks.get(name, ()))
         return msgspec.structs.replace(observation, screenshot=self.get(screenshot)) if screenshot else observation
 
 
@@ -205,8 +217,8 @@ class RunFolder:
     def manifest(self) -> Manifest:
         """Tasks and agent of the run. Raises JournalError where run.json does not read."""
         try:
-            return msgspec.json.decode((self.path / "run.json").read_bytes(), type=Manifest)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            return decoded(read_bounded(self.path / "run.json", MOST["run.json"]), Manifest)
+        except (OSError, ValueError, UsageError) as error:
             raise JournalError(f"{self.path / 'run.json'} does not read: {error}") from error
 
     def task_folder(self, task: Task) -> Path:
@@ -240,11 +252,29 @@ def scrubbed(value: S, scrubber: Scrubber) -> S:
 def read_lines(path: Path, kind: type[S]) -> Iterator[S]:
     """Yield the JSON lines of a file, without a torn last one; none where the file is absent. Raises JournalError where one is invalid."""
     if path.exists():
-        for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
+        for number, line in enumerate(lines_of(path), 1):
+            if not line.endswith(b"\n"):
+                return
             try:
-                yield msgspec.json.decode(current(line, path.name), type=kind)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                yield decoded(current(line, path.name), kind)
+            except (ValueError, RecursionError) as error:
                 raise JournalError(f"{path}:{number} does not read: {error}") from error
+
+
+def lines_of(path: Path, begin: int = 0) -> Iterator[bytes]:
+    """Yield the lines of a file from a place on, one at a time in memory; a torn last one lacks its end.
+
+    Raises JournalError where the file does not read, or a line is longer than any of ours.
+    """
+    try:
+        with BufferedReader(open_regular(path)) as file:
+            file.seek(begin)
+            while line := file.readline(MOST_LINE + 1):
+                if len(line) > MOST_LINE:
+                    raise UsageError(f"it has a line of more than {MOST_LINE:,} bytes, and was not written by exact")
+                yield line
+    except (OSError, UsageError) as error:
+        raise JournalError(f"cannot read {path}: {getattr(error, 'strerror', '') or error}") from error
 
 
 def append_line(path: Path, line: msgspec.Struct) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import os
 import re
 import socket
 import threading
@@ -403,3 +404,24 @@ async def test_runs_that_come_later_are_listed(tmp_path: Path, chromium: Browser
         shop_run(tmp_path / "second")
         body = (await asyncio.to_thread(asked, address, "/"))[1]
         assert 'href="/first/"' in body and 'href="/second/"' in body
+
+
+@pytest.mark.parametrize("name", ["run.json", "config.yaml", "tasks/*/journal.jsonl"])
+async def test_a_strange_run_does_not_hang_the_view_of_the_others(tmp_path: Path, name: str) -> None:
+    shop_run(tmp_path / "good")
+    shop_run(tmp_path / "odd")
+    (odd,) = (tmp_path / "odd").glob(name)
+    odd.unlink()
+    os.mkfifo(odd)
+    with served(tmp_path) as address:
+        for path in ("/odd/", "/odd/0/", "/odd/0/events"):
+            status, said, _ = await asyncio.to_thread(asked, address, path)
+            assert (status, "is a pipe" in said) == (500, True)
+        assert (await asyncio.to_thread(asked, address, "/good/0/"))[0] == 200
+
+
+async def test_a_run_whose_plan_is_nested_too_deeply_is_said(tmp_path: Path) -> None:
+    shop_run(tmp_path / "odd")
+    (tmp_path / "odd" / "run.json").write_text('{"a":' * 50_000)
+    with served(tmp_path / "odd") as address:
+        assert "nested too deeply" in (await asyncio.to_thread(asked, address, "/odd/"))[1]

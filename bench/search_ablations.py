@@ -4,7 +4,7 @@ The plan was committed before the run: docs/results/when_search_helps.md. Rows a
 and 15 actions; a name is a judge and, after `@`, what differs in the search. `oracle_0` is a perfect judge, which sees the rewards of
 training tasks.
 
-    python bench/search_ablations.py --minutes 30 --json bench/results/search_ablations.json    goes on from --work after an interruption
+    python bench/search_ablations.py --part budget --json bench/results/search_ablations.json    goes on after an interruption
     python bench/search_ablations.py --quick     compute every figure from the records, and attempt five rows of greedy again
 """
 
@@ -17,12 +17,13 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import _common
 import msgspec
 from _attempts import attempt, folder_of
 from _continuations import Continuations, NoisyOracle, RecordedValue
+from _novelty import novel
 from _records import conclude, differing, read_records, write_records
 from _when import counted, name_of
 from _when_runs import BROWSER, OPTIONS, by_hash, settings
@@ -38,24 +39,65 @@ from exact.learning.builtin.split import load_split
 from exact.models.base import ChatModel
 from exact.task import Task
 
-SEED, TASKS = 10501, 35
+TASKS = 35
 RECORDS, RESULT = (_common.ROOT / "bench" / "results" / f"search_ablations.{end}" for end in ("jsonl.gz", "json"))
-DIFFERENCES: Mapping[str, dict[str, Any]] = {
-    "": {},
-    "exhaust": {"revisit": "exhaust"},
-    "mean": {"revisit": "exhaust", "backup": "mean"},
+
+
+Build = Callable[[Config, Callable[[str], ChatModel]], Agent]
+
+
+class Part(NamedTuple):
+    """Ablations that were run together."""
+
+    seed: int
+    """Training seed that nothing else has used."""
+    judges: tuple[str, ...]
+    differences: Mapping[str, Mapping[str, Any]]
+    """Sections of the configuration, and what is changed in them, by the name after `@`."""
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        return ("greedy", *(f"{judge}{'@' if name else ''}{name}" for judge in self.judges for name in ("", *self.differences)))
+
+
+PARTS: Mapping[str, Part] = {
+    "ends": Part(
+        10501,
+        ("learned", "oracle_0"),
+        {"exhaust": {"search": {"revisit": "exhaust"}}, "mean": {"search": {"revisit": "exhaust", "backup": "mean"}}},
+    ),
+    "budget": Part(
+        10502,
+        ("learned",),
+        {
+            "think": {"search": {"think": 0.9}},
+            "enough": {"search": {"enough": 0.9}},
+            "early": {"search": {"early": True}},
+            "sharp": {"search": {"temperature": 0.5}},
+            "flat": {"search": {"temperature": 2.0}},
+            "widening": {"search": {"widening": 1.0}},
+            "novelty": {"search": {"widening": 1.0}},
+            "snapshots": {"browser": {"page_snapshots": True}},
+        },
+    ),
 }
-ROWS = ("greedy", *(f"{judge}{'@' if name else ''}{name}" for judge in ("learned", "oracle_0") for name in DIFFERENCES))
+
+
+def part_of(row: str) -> str:
+    """Return the part with a row's difference; of a row without one, the first part."""
+    return next(name for name, part in PARTS.items() if row in part.rows)
 
 
 def row_settings(row: str) -> Config:
     """Return the configuration of a row."""
     judge, _, name = row.partition("@")
     config = settings(judge)
-    return msgspec.structs.replace(config, name=row, search=msgspec.structs.replace(config.search, **DIFFERENCES[name]))
+    changed = PARTS[part_of(row)].differences[name] if name else {}
+    sections = {section: msgspec.structs.replace(getattr(config, section), **change) for section, change in changed.items()}
+    return msgspec.structs.replace(config, name=row, **sections)
 
 
-def oracle(row: str, labels: Continuations) -> Callable[[Config, Callable[[str], ChatModel]], Agent]:
+def oracle(row: str, labels: Continuations) -> Build:
     """Return what builds an agent with a perfect judge: the outcome that the policy alone reaches from a state."""
 
     def build(config: Config, models: Callable[[str], ChatModel]) -> Agent:
@@ -65,9 +107,14 @@ def oracle(row: str, labels: Continuations) -> Callable[[Config, Callable[[str],
     return build
 
 
-def tasks() -> list[Task]:
+def builders(rows: Sequence[str], labels: Continuations) -> dict[str, Build]:
+    """Return what builds the agents of those rows that a configuration does not describe."""
+    return {row: oracle(row, labels) for row in rows if row.startswith("oracle")} | {row: novel for row in rows if row.endswith("@novelty")}
+
+
+def tasks(seed: int) -> list[Task]:
     """Return the tasks, refused unless they are for training."""
-    split, ids = load_split(), [f"{name}?seed={SEED}" for name in by_hash(load_split().training)[:TASKS]]
+    split, ids = load_split(), [f"{name}?seed={seed}" for name in by_hash(load_split().training)[:TASKS]]
     for id in ids:
         split.check_training(id)
     return [MiniWob().task(id) for id in ids]
@@ -82,7 +129,7 @@ async def run(
         folder = folder_of(work / "attempts", wanted, {row: row_settings(row) for row in rows})
         try:
             async with asyncio.timeout(60 * minutes):
-                await attempt(folder, parallel, noise, {row: oracle(row, labels) for row in rows if row.startswith("oracle")})
+                await attempt(folder, parallel, noise, builders(rows, labels))
         except TimeoutError:
             print(f"\n{minutes:g} minutes are over: run it again to go on", file=sys.stderr)
     done = BenchFolder.open(work / "attempts").done()
@@ -90,9 +137,17 @@ async def run(
 
 
 def show(records: Sequence[Attempt]) -> list[_common.Figure]:
-    """Print the rows, and return the figures."""
-    order = counted(records, ROWS, [task.id for task in tasks()])
-    scores: dict[str, dict[str, float]] = {row: {} for row in ROWS}
+    """Print the rows of each part, and return the figures."""
+    figures = list[_common.Figure]()
+    for name, part in PARTS.items():
+        print(f"\n{name}: seed {part.seed}")
+        figures += show_part(part, [each for each in records if each.task.endswith(f"seed={part.seed}")])
+    return figures
+
+
+def show_part(part: Part, records: Sequence[Attempt]) -> list[_common.Figure]:
+    order = counted(records, part.rows, [task.id for task in tasks(part.seed)])
+    scores: dict[str, dict[str, float]] = {row: {} for row in part.rows}
     for each in records:
         if each.task in order and each.score is not None:
             scores[each.row][each.task] = each.score
@@ -100,8 +155,8 @@ def show(records: Sequence[Attempt]) -> list[_common.Figure]:
     def gain(row: str, base: str) -> Any:
         return bootstrap({name_of(id): [score - scores[base][id]] for id, score in scores[row].items() if id in scores[base]})
 
-    rows, figures = list[list[str]](), [_common.Figure("tasks", float(len(order)))]
-    for row in ROWS:
+    rows, figures = list[list[str]](), [_common.Figure(f"tasks_{part.seed}", float(len(order)))]
+    for row in part.rows:
         judge, _, name = row.partition("@")
         mine = [each for each in records if each.row == row and each.task in order]
         steps, actions = (sum(getattr(each, kind) for each in mine) / max(1, len(mine)) for kind in ("transitions", "actions"))
@@ -132,18 +187,21 @@ async def quick(noise: _common.Noise, args: Any) -> int:
 
 async def main() -> int:
     options = _common.parser(__doc__ or "")
+    options.add_argument("--part", choices=tuple(PARTS), default="ends", help="what is attempted; the records of the others are kept")
     options.add_argument("--work", type=Path, default=_common.ROOT / ".bench" / "search_ablations")
     options.add_argument("--parallel", type=int, default=6)
     options.add_argument("--minutes", type=float, default=30.0)
     args, noise = options.parse_args(), _common.Noise()
     if args.quick:
         return await quick(noise, args)
-    args.work.mkdir(parents=True, exist_ok=True)
-    records = await run(args.work, ROWS, tasks(), args.parallel, args.minutes, noise)
-    figures = show(records)
+    part, work = PARTS[args.part], args.work / args.part
+    work.mkdir(parents=True, exist_ok=True)
+    made = await run(work, part.rows, tasks(part.seed), args.parallel, args.minutes, noise)
+    kept = [each for each in read_records(RECORDS, Attempt) if not each.task.endswith(f"seed={part.seed}")]
+    figures = show([*kept, *made])
     if args.json:
-        write_records(RECORDS, records)
-    _common.finish(args, figures, noise, _common.versions("exact-agent", "miniwob", "playwright"), {"seed": SEED})
+        write_records(RECORDS, [*kept, *made])
+    _common.finish(args, figures, noise, _common.versions("exact-agent", "miniwob", "playwright"), {})
     return 0
 
 

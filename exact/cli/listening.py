@@ -25,8 +25,9 @@ def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens. Raises UsageError where the address is taken, or none of this machine."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}: choose another --port or --host") from error
+    except (OSError, UnicodeError, TypeError) as error:  # the last two: a name that no host can have
+        why = getattr(error, "strerror", None) or "it is no host name"
+        raise UsageError(f"cannot listen on {host}:{port}: {why}: choose another --port or --host") from error
 
 
 def url_of(host: str, listening: socket.socket) -> str:

@@ -56,6 +56,9 @@ INTERRUPTED, ENDED = 130, 128
 CLOSED_PIPE = 141
 """Exit code where the reader of a pipe has closed it, as shells report SIGPIPE."""
 
+LONGEST_ERROR, _END = 1_200, 400
+"""Most characters of an error, and those of its end that are kept where its middle is left out."""
+
 _FIXES = {
     errno.ENOSPC: "free some space, then run `exact resume`",
     errno.EDQUOT: "free some of your quota, then run `exact resume`",
@@ -64,6 +67,8 @@ _FIXES = {
     errno.ENOTDIR: "choose another path",
     errno.EISDIR: "choose another path",
     errno.EEXIST: "choose another path",
+    errno.ENAMETOOLONG: "choose a shorter path",
+    errno.ELOOP: "choose another path",
 }
 
 
@@ -154,5 +159,8 @@ def _expected(group: ExceptionGroup[Exception]) -> ExactError | None:
 
 
 def _fail(message: str, code: int) -> int:
-    echo(f"exact: {' '.join(message.split())}", err=True)
+    line = " ".join(message.split())
+    if len(line) > LONGEST_ERROR:
+        line = f"{line[: LONGEST_ERROR - _END]} … {line[-_END:]}"  # the way out stands at the end
+    echo(f"exact: {line}", err=True)
     return code

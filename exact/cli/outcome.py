@@ -36,7 +36,7 @@ def is_solved(line: ResultLine) -> bool:
 
 def mark(line: ResultLine) -> str:
     """Return the coloured sign of an outcome."""
-    sign, colour = ("✓", "green") if line.score is not None and line.score >= 1 else _MARKS[line.status]
+    sign, colour = ("✓", "green") if line.score is not None and line.score >= 1 else _MARKS.get(line.status, _MARKS["failed"])
     return click.style(sign, fg=colour)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from exact.cli.main import COMMANDS, INTERRUPTED, cli, main
+from exact.cli.main import COMMANDS, INTERRUPTED, LONGEST_ERROR, cli, main
 from exact.errors import ExactError, JournalError, ModelError, UsageError
 
 Run = Callable[[BaseException | None], int]
@@ -44,6 +44,36 @@ def test_an_error_of_the_package_is_one_line_and_its_exit_code(
 ) -> None:
     assert run(error) == code
     assert capsys.readouterr().err == "exact: no such thing\n"
+
+
+def test_a_long_error_is_one_bounded_line_with_its_beginning_and_its_way_out(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(UsageError(f"no run in {'x' * 5000}\x1b[2J: name the folder that `exact run` wrote")) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("exact: no run in xxx") and said.endswith("xx␛[2J: name the folder that `exact run` wrote\n")
+    assert len(said) < LONGEST_ERROR + 20 and said.count("\n") == 1
+
+
+LONG = "A" * 5000
+ODD_ARGUMENTS = [
+    ["show", LONG], ["show", "../" * 3000], ["show", f"{'b' * 200}/" * 50], ["view", LONG], ["run", LONG],
+    ["run", "miniwob/x", "--config", LONG], ["run", "miniwob/x", "--set", LONG], ["run", "miniwob/click-test", "--out", "\udcff"],
+    ["memory", "list", f"postgresql://{LONG}"], ["memory", "list", LONG], ["check", f"module:{LONG}"],
+    ["train", "sft", "--model", "m", "--data", LONG], ["bench", "miniwob/x", "--budget", LONG], ["view", ".", "--host", "x\x1b[31m"],
+    ["view", ".", "--host", LONG], [LONG], ["cost", "a", "--by", LONG],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("args", ODD_ARGUMENTS, ids=lambda args: " ".join(each[:12] for each in args))
+def test_an_odd_argument_is_one_bounded_line(
+    args: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if "postgresql" in args[-1]:
+        pytest.importorskip("psycopg")
+    assert main(args) in (1, 2)
+    said = capsys.readouterr().err
+    assert said.startswith("exact: ") and said.count("\n") == 1 and len(said) < LONGEST_ERROR + 20 and "\x1b" not in said
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_errors_that_came_together_show_the_first(run: Run, capsys: pytest.CaptureFixture[str]) -> None:

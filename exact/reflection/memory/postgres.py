@@ -45,7 +45,7 @@ class PostgresDatabase:
         self._in_transaction = self._closed = False
         try:
             self._connection = self._connected()
-        except psycopg.Error as error:
+        except (psycopg.Error, UnicodeError) as error:  # UnicodeError: a name that no host can have
             raise UsageError(f"cannot use {self.where} as memory: {_line(error)}; is the server running, and the address right?") from error
         try:
             self.embedding = self._prepare(embedding, other)

@@ -192,6 +192,8 @@ class RunFolder:
         """Create a run folder. Raises UsageError where the path holds a run, JournalError where it cannot be written."""
         if (path / "run.json").exists():
             raise UsageError(f"{path} already holds a run: `exact resume {path}`, or choose another output folder")
+        if not is_text(str(path)):
+            raise UsageError(f"the path {str(path)!r} is not UTF-8: choose another output folder")
         try:
             path.mkdir(parents=True, exist_ok=True)
             write_whole(path / "config.yaml", config.encode())
@@ -233,6 +235,15 @@ class RunFolder:
     def add_result(self, line: ResultLine) -> None:
         """Append one finished attempt. It is on disk when this returns. Raises JournalError."""
         append_line(self.path / "results.jsonl", scrubbed(line, self.scrubber))
+
+
+def is_text(text: str) -> bool:
+    """Return whether a text can be stored: it holds no halves of characters, which names of files have that are not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def scrubbed(value: S, scrubber: Scrubber) -> S:

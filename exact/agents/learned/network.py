@@ -13,8 +13,6 @@ an ended episode reads h of the last action; that of another state reads the mea
 from __future__ import annotations
 
 import io
-import zipfile
-import zlib
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -22,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from exact.agents.learned.arrays import UNREADABLE, numbers, read_arrays
 from exact.agents.learned.features import ACTION_NUMBERS, STATE_NUMBERS, Ragged, StateFeatures
 from exact.agents.learned.tokens import CROSSES, TOKENS
 from exact.documents import read_bounded
@@ -60,9 +59,6 @@ LARGEST = 4_000_000
 """Most bytes of a file of weights."""
 _MOST_UNPACKED = 64_000_000
 """Most bytes of its arrays."""
-_UNREADABLE = (OSError, ValueError, LookupError, EOFError, MemoryError, OverflowError, RecursionError, zipfile.BadZipFile, zlib.error)
-"""What reading a file of weights raises, a hostile one too."""
-
 Parameters = dict[str, "Floats"]
 
 
@@ -223,33 +219,11 @@ def load(path: str | Path = "") -> Network:
     name = str(path) or "the package's weights"
     try:
         data = read_bounded(Path(path), LARGEST) if path else resources.files(__package__).joinpath("weights.npz").read_bytes()
-        _check_size(data)
-        with np.load(io.BytesIO(data), allow_pickle=False) as held:
-            if set(held.files) != {"about", *SHAPES}:
-                raise ValueError(f"it holds {', '.join(sorted(held.files))[:80]}")
-            about = msgspec.json.decode(_numbers(held["about"], np.uint8, None).tobytes(), type=About)
-            if about.format != FORMAT:
-                raise ValueError(f"format {about.format}, expected {FORMAT}")
-            parameters = {part: _numbers(held[part], np.float16, shape).astype(np.float32) for part, shape in SHAPES.items()}
-    except _UNREADABLE as error:
+        held = read_arrays(data, ("about", *SHAPES), _MOST_UNPACKED)
+        about = msgspec.json.decode(numbers(held["about"], np.uint8).tobytes(), type=About)
+        if about.format != FORMAT:
+            raise ValueError(f"format {about.format}, expected {FORMAT}")
+        parameters = {part: numbers(held[part], np.float16, shape).astype(np.float32) for part, shape in SHAPES.items()}
+    except UNREADABLE as error:
         raise UsageError(f"the weights {name} do not load: {' '.join(str(error).split())}: train some by `exact train builtin`") from error
     return Network(parameters, about)
-
-
-def _check_size(data: bytes) -> None:
-    """Raise ValueError where data is no npz file, or one that is much larger unpacked. numpy reads an array before its shape is known."""
-    if not zipfile.is_zipfile(io.BytesIO(data)):
-        raise ValueError("it is no npz file")
-    with zipfile.ZipFile(io.BytesIO(data)) as held:
-        if sum(each.file_size for each in held.infolist()) > _MOST_UNPACKED:
-            raise ValueError(f"its arrays have more than {_MOST_UNPACKED:,} bytes")
-
-
-def _numbers(found: Any, kind: type[Any], shape: tuple[int, ...] | None) -> NDArray[Any]:
-    """Return an array. Raises ValueError where its type or shape is not the expected one, or a number is not finite."""
-    import numpy as np
-
-    array: NDArray[Any] = found
-    if array.dtype != kind or (shape is not None and array.shape != shape) or not np.isfinite(array).all():
-        raise ValueError(f"an array of {array.dtype} {array.shape}, expected finite {np.dtype(kind)} {shape or ''}")
-    return array

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -11,11 +10,12 @@ import msgspec
 import numpy as np
 
 from exact.agents.learned.network import About, Network, untrained
+from exact.errors import UsageError
 from exact.learning.builtin import examples
 from exact.learning.builtin.collect import collect, examples_of
 from exact.learning.builtin.examples import Examples
 from exact.learning.builtin.fit import fit
-from exact.learning.builtin.rounds import BuiltinSettings, read_examples, tasks_of_rounds
+from exact.learning.builtin.rounds import BuiltinSettings, read_examples, settings_of, tasks_of_rounds
 from exact.learning.builtin.split import digest
 
 Progress = Callable[[str], None]
@@ -60,4 +60,7 @@ def _fitted(found: Examples, settings: BuiltinSettings, progress: Progress) -> N
 
 
 def _settings(folder: Path) -> BuiltinSettings:
-    return msgspec.convert({**json.loads((folder / "run.json").read_text())["settings"], "out": str(folder)}, BuiltinSettings)
+    try:
+        return msgspec.convert({**settings_of(folder), "out": str(folder)}, BuiltinSettings)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{folder / 'run.json'} does not read: {error}: name another folder") from error

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from exact.agents.learned.features import RAGGED, Ragged, StateFeatures, join
+from exact.agents.learned.arrays import UNREADABLE, numbers, read_arrays
+from exact.agents.learned.features import ACTION_NUMBERS, RAGGED, STATE_NUMBERS, Ragged, StateFeatures, join
 from exact.agents.learned.network import lengths
+from exact.agents.learned.tokens import CROSSES, TOKENS
+from exact.documents import decoded, read_bounded
+from exact.errors import UsageError
 from exact.learning.builtin.explore import ExploredTask, StateNode, solution
 
 if TYPE_CHECKING:
@@ -19,6 +23,13 @@ if TYPE_CHECKING:
 MOST_CANDIDATES = 48
 """Candidates of a state that are kept: those that were tried, then the likeliest."""
 _ARRAYS = ("numbers", "lexical", "state", "value", "first")
+_OF_CANDIDATES: dict[str, tuple[int, ...]] = {
+    "visits": (), "ended": (), "ended_lexical": (), "features.lexical": (), "features.numbers": (ACTION_NUMBERS,),
+}  # fmt: skip
+_OF_STATES: dict[str, tuple[int, ...]] = {"outcome": (), "weight": (), "features.value": (), "features.state": (STATE_NUMBERS,)}
+"""Arrays with a row for each candidate, and for each state, and the further axes of each."""
+_LARGEST, _MOST_UNPACKED = 64 << 20, 1 << 30
+"""Most bytes of a file of examples, and of its arrays. One state takes about 20 kB unpacked."""
 
 
 class Examples(NamedTuple):
@@ -140,9 +151,41 @@ def write(examples: Examples, path: Path) -> None:
 
 
 def read(path: Path) -> Examples:
-    """Read examples that `write` wrote."""
-    with np.load(path, allow_pickle=False) as held:
-        parts: dict[str, Any] = {name: Ragged(held[f"features.{name}.rows"], held[f"features.{name}.starts"]) for name in RAGGED}
-        parts |= {name: held[f"features.{name}"] for name in _ARRAYS}
-        arrays: dict[str, Any] = {name: held[name] for name in ("visits", "outcome", "weight", "ended", "ended_lexical", "task")}
-        return Examples(features=StateFeatures(**parts), tasks=tuple(json.loads(held["tasks"].tobytes())), **arrays)
+    """Read examples that `write` wrote. Raises UsageError for anything else."""
+    lists = [f"features.{name}.{part}" for name in RAGGED for part in ("rows", "starts")]
+    names = [*_OF_CANDIDATES, *_OF_STATES, "task", "features.first", "tasks", *lists]
+    try:
+        return _checked(read_arrays(read_bounded(path, _LARGEST), names, _MOST_UNPACKED))
+    except UNREADABLE as error:
+        raise UsageError(f"the examples {path} do not read: {' '.join(str(error).split())}: remove the file, and train again") from error
+
+
+def _checked(held: Mapping[str, Any]) -> Examples:
+    """Return the examples in arrays. Raises ValueError where one does not fit the others."""
+    candidates, states, tasks = held["visits"].size, held["outcome"].size, decoded(held["tasks"].tobytes(), tuple[str, ...])
+    arrays = {name: numbers(held[name], np.float32, (candidates, *more)) for name, more in _OF_CANDIDATES.items()}
+    arrays |= {name: numbers(held[name], np.float32, (states, *more)) for name, more in _OF_STATES.items()}
+    parts: dict[str, Any] = {name.removeprefix("features."): arrays.pop(name) for name in list(arrays) if name.startswith("features.")}
+    parts["first"] = _beginnings(held["features.first"], states, candidates)
+    for name in RAGGED:
+        rows = _below(held[f"features.{name}.rows"], CROSSES if name == "cross" else TOKENS)
+        starts = _beginnings(held[f"features.{name}.starts"], states if name == "said" else candidates, len(rows))
+        parts[name] = Ragged(rows, starts)
+    task = numbers(_below(held["task"], len(tasks)), np.int32, (states,))
+    return Examples(features=StateFeatures(**parts), task=task, tasks=tasks, **arrays)
+
+
+def _below(found: Any, most: int) -> Ints:
+    """Return indices. Raises ValueError where one is negative, or not below `most`."""
+    array = numbers(found, np.int32, (None,))
+    if len(array) and not (array.min() >= 0 and array.max() < most):
+        raise ValueError(f"an index that is not in [0, {most})")
+    return array
+
+
+def _beginnings(found: Any, count: int, end: int) -> Ints:
+    """Return where lists begin, none of which is empty. Raises ValueError where they are not `count`, or do not end at `end`."""
+    array = numbers(found, np.int32, (count,))
+    if not count or array[0] != 0 or (np.diff([*array, end]) <= 0).any():
+        raise ValueError("lists that do not follow one another")
+    return array

@@ -16,6 +16,7 @@ import numpy as np
 
 from exact.agents.learned.network import About, Network, save, untrained
 from exact.config.strict import Strict
+from exact.documents import decoded, read_bounded
 from exact.errors import UsageError
 from exact.learning.builtin import examples
 from exact.learning.builtin.collect import collect, examples_of, summary_of
@@ -41,6 +42,22 @@ class BuiltinSettings(Strict, frozen=True, kw_only=True):
     explore: ExploreSettings = ExploreSettings()
     fit: FitSettings = FitSettings()
     seed: int = 0
+
+
+class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What the exploration of one task came to, as `collect` writes it."""
+
+    contradicted: bool
+    returns: tuple[float, ...]
+    """Returns of the episodes; empty where the environment failed."""
+    steps: int
+    states: int
+
+
+class _Kept(msgspec.Struct):
+    """What is read of a training's run.json."""
+
+    settings: dict[str, Any]
 
 
 class RoundSummary(NamedTuple):
@@ -115,14 +132,30 @@ def read_examples(folder: Path, rounds: Sequence[Sequence[str]]) -> Examples:
 
 def summarise(data: Path, round: int, tasks: Sequence[str]) -> RoundSummary:
     """Return what a round came to."""
-    lines: list[dict[str, Any]] = [json.loads(summary_of(data, task).read_text()) for task in tasks]
-    good = [line for line in lines if line["returns"] and not line["contradicted"]]
+    lines = [_summary(summary_of(data, task)) for task in tasks]
+    good = [line for line in lines if line.returns and not line.contradicted]
     count = max(len(good), 1)
     return RoundSummary(
-        round, len(lines), sum(line["returns"][0] > 0 for line in good) / count, sum(max(line["returns"]) > 0 for line in good) / count,
-        sum(line["states"] for line in lines), sum(line["steps"] for line in lines), sum(len(line["returns"]) for line in lines),
+        round, len(lines), sum(line.returns[0] > 0 for line in good) / count, sum(max(line.returns) > 0 for line in good) / count,
+        sum(line.states for line in lines), sum(line.steps for line in lines), sum(len(line.returns) for line in lines),
         len(lines) - len(good),
     )  # fmt: skip
+
+
+def _summary(path: Path) -> TaskSummary:
+    """Return what the exploration of one task came to. Raises UsageError."""
+    try:
+        return decoded(read_bounded(path), TaskSummary)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} does not read: {error}: remove it, and train again") from error
+
+
+def settings_of(folder: Path) -> dict[str, Any]:
+    """Return the settings of a training's folder, as plain data. Raises UsageError."""
+    try:
+        return decoded(read_bounded(folder / "run.json"), _Kept).settings
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{folder / 'run.json'} does not read: {error}: name another folder") from error
 
 
 def _opened(settings: BuiltinSettings) -> Path:
@@ -131,7 +164,7 @@ def _opened(settings: BuiltinSettings) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     kept = {name: value for name, value in msgspec.to_builtins(settings).items() if name not in ("out", "processes")}
     manifest = folder / "run.json"
-    if manifest.exists() and json.loads(manifest.read_text())["settings"] != json.loads(json.dumps(kept)):
+    if manifest.exists() and settings_of(folder) != json.loads(json.dumps(kept)):
         raise UsageError(f"{folder} is a run of other settings: name another folder")
     if not manifest.exists():
         said = {"trained_with_reward": True, "settings": kept, "split": load_split().sha256, "versions": versions()}

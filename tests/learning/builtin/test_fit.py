@@ -9,11 +9,13 @@ import pytest
 
 from exact.agents.learned.agent import LearnedAgent
 from exact.agents.learned.network import About, Network, forward, untrained
+from exact.errors import UsageError
 from exact.learning.builtin import examples as made
-from exact.learning.builtin.controls import deal_out
+from exact.learning.builtin.controls import deal_out, shuffled
 from exact.learning.builtin.examples import Examples
 from exact.learning.builtin.explore import Explorer, ExploreSettings
 from exact.learning.builtin.fit import FitSettings, fit, gradients
+from exact.learning.builtin.rounds import BuiltinSettings, train
 from exact.learning.builtin.split import load_split
 from tests.learning.builtin.worlds import TASK, Lamps, task
 
@@ -29,6 +31,57 @@ async def found() -> Examples:
 
 def fitted(examples: Examples, seed: int = 0) -> Network:
     return fit(untrained(), examples, FitSettings(epochs=150), seed=seed, about=About(), progress=lambda text: None)
+
+
+HOSTILE: dict[str, dict[str, object]] = {
+    "an array is missing": {"visits": None},
+    "one more": {"more": np.zeros(1)},
+    "objects": {"visits": np.array([print, {}], object)},
+    "another type": {"outcome": np.zeros(3, np.float64)},
+    "no number": {"visits": np.full(1, np.nan, np.float32)},
+    "another length": {"ended": np.zeros(1, np.float32)},
+    "a word that is none": {"features.bag.rows": np.full(9, 2**31 - 1, np.int32)},
+    "a word before the first": {"features.said.rows": np.full(9, -1, np.int32)},
+    "a list that begins behind the end": {"features.said.starts": np.full(3, 10**6, np.int32)},
+    "an empty list": {"features.first": np.zeros(3, np.int32)},
+    "a task that is none": {"task": np.full(3, 99, np.int32)},
+    "tasks that are none": {"tasks": np.frombuffer(b"[" * 9000, np.uint8)},
+    "a number for all": {"visits": np.float32(1)},
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+async def test_examples_of_a_stranger_are_arrays_that_fit_each_other(found: Examples, tmp_path: Path, what: str) -> None:
+    path = tmp_path / "e.npz"
+    made.write(found, path)
+    with np.load(path) as held:
+        parts = dict(held) | HOSTILE[what]
+    np.savez(path, **{name: part for name, part in parts.items() if part is not None})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="do not read"):
+        made.read(path)
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"\x93NUMPY", b"x" * 100])
+def test_a_file_that_is_no_npz_is_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "e.npz").write_bytes(data)
+    with pytest.raises(UsageError, match="do not read"):
+        made.read(tmp_path / "e.npz")
+
+
+async def test_examples_are_not_unpacked_without_bounds(found: Examples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made.write(found, tmp_path / "e.npz")
+    monkeypatch.setattr(made, "_MOST_UNPACKED", 1000)
+    with pytest.raises(UsageError, match=r"more than 1,000 bytes"):
+        made.read(tmp_path / "e.npz")
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 50_000, "{}", '{"settings": 1}', '{"settings": {"seeds": "x"}}'])
+def test_a_trainings_folder_that_does_not_read_is_one_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(UsageError, match=r"does not read|other settings"):
+        shuffled(tmp_path, print)
+    with pytest.raises(UsageError, match=r"does not read|other settings"):
+        train(BuiltinSettings(out=str(tmp_path)), print)
 
 
 async def test_the_gradient_is_that_of_the_loss(found: Examples) -> None:

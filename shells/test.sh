@@ -21,17 +21,25 @@ step() {
   shift
   "$@"
 }
+# Where an image of Python switches bytecode off, each `exact` that a test starts would compile its modules again.
+unset PYTHONDONTWRITEBYTECODE
+# In a fresh clone each process of the tests would compile all of them: they are compiled once, beside the checks.
+said=$(mktemp)
+beside=()
+trap 'kill "${beside[@]}" 2>/dev/null || true; rm -f "$said"' EXIT
+if ! [ -d tests/__pycache__ ]; then
+  .venv/bin/python -m pytest --collect-only -q >/dev/null 2>&1 &
+  beside=($!)
+fi
 step "ruff check" .venv/bin/python -m ruff check .
 step "ruff format" .venv/bin/python -m ruff format --check .
 step "floors (import-linter)" .venv/bin/lint-imports --no-logo
 # mypy needs a minute of one core. It gets it beside the tests, at the lowest priority, for tests wait half of their time.
-said=$(mktemp)
 nice -n 19 .venv/bin/python -m mypy >"$said" 2>&1 &
 mypy=$!
-trap 'kill "$mypy" 2>/dev/null || true; rm -f "$said"' EXIT
+[ ${#beside[@]} = 0 ] || wait "${beside[@]}" || true
+beside=("$mypy")
 
-# Where an image of Python switches bytecode off, each `exact` that a test starts would compile its modules again.
-unset PYTHONDONTWRITEBYTECODE
 tests=0 types=0
 # Tests of a file stay in one process because they share fixtures, some of which take a minute. Tests wait for a third of their time, so
 # three processes keep two cores busy.

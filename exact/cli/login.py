@@ -19,7 +19,7 @@ from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 from exact.config import LoginConfig
 from exact.errors import EnvironmentFailure, UsageError
-from exact.pattern import compiled
+from exact.pattern import BoundedPattern, compiled
 from exact.safety import is_web
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class LoginSign(NamedTuple):
 
     proof: str
     """Text or element that a logged-in page shows; empty if there is none."""
-    until: re.Pattern[str] | None
+    until: BoundedPattern | None
     """Addresses of logged-in pages."""
     expired: re.Pattern[str] | None
     """Addresses of pages that are not logged in."""
@@ -96,12 +96,12 @@ class LoginSign(NamedTuple):
         """Return whether a page shows it."""
         from exact.environments.browser.proof import is_shown
 
-        if self.until and not self.until.search(page.url):
+        if self.until and not self.until.found_in(page.url, otherwise=False):
             return False
         return not self.proof or await is_shown(page, self.proof)
 
 
-def _compiled(until: str | None) -> re.Pattern[str] | None:
+def _compiled(until: str | None) -> BoundedPattern | None:
     return compiled(until, "--until") if until else None
 
 

@@ -250,7 +250,9 @@ def _is_refused(session: LoginSession, url: str) -> bool:
     if session.config == LoginConfig():
         return False
     refused, session.policy.unauthorized = session.policy.unauthorized, ""
-    return bool(refused) or bool(session.config.expired and compiled(session.config.expired, "login.expired").search(url))
+    return bool(refused) or bool(
+        session.config.expired and compiled(session.config.expired, "login.expired").found_in(url, otherwise=False)
+    )
 
 
 async def _restore(session: LoginSession, state: State) -> bool:

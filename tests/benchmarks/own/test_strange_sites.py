@@ -8,6 +8,7 @@ from exact.benchmarks.own.files import TaskEntry, own_task, read_site
 from exact.cli.dry_run import describe
 from exact.config import Config
 from exact.errors import UsageError
+from exact.models.providers import providers
 from exact.task import Task
 
 BASE = "name: shop\nurl: http://shop.test/\n"
@@ -26,6 +27,7 @@ def site_task(folder: Path, *lines: str) -> Task:
         LOGIN % "OPENAI_API_KEY",
         "browser: {login: {headers: {X-Key: $ANTHROPIC_API_KEY}}}\n",
         "browser: {proxy: {server: 'http://p.test:1', user: u, password: $GEMINI_API_KEY}}\n",
+        SERVICE % ("[a]", "http://127.0.0.1:1/', env: {KEY: '$OPENAI_API_KEY'}, folder: '/"),
         "outside: {accounts: [{name: ann, fields: {p: $AZURE_OPENAI_API_KEY}}]}\n",
     ],
 )
@@ -33,6 +35,11 @@ def test_no_site_is_sent_the_key_of_a_model(tmp_path: Path, line: str) -> None:
     with pytest.raises(UsageError, match="_API_KEY, the key of a model, which no site is sent"):
         site_task(tmp_path, line)
     assert site_task(tmp_path, LOGIN % "SHOP_PASSWORD").id == "shop/goal"
+
+
+def test_the_variables_that_are_refused_are_documented() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "own_application.md").read_text()
+    assert all(f"`{each.api_key_env}`" in page for each in providers().values() if each.api_key_env)
 
 
 def test_a_dry_run_says_which_programs_files_and_values_a_site_uses(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 
 from exact.environments.base import SAFE_METHODS
 from exact.environments.browser.presume.address import graphql_in, operations, overridden_method
-from exact.pattern import compiled
+from exact.pattern import BoundedPattern, compiled
 from exact.safety import split_url
 
 Nature = Literal["read", "write", "harmless"]
@@ -49,21 +49,21 @@ class HarmlessRequests:
     def nature(self, method: str, url: str, body: str = "") -> Nature:
         """Return what a request does, by its method and by what the site declares; what is learned is not asked."""
         line = f"{method} {url}"
-        if _matches(self._writes, line):
+        if _matches(self._writes, line, otherwise=True):
             return "write"
-        if _matches(self._reads, line):
+        if _matches(self._reads, line, otherwise=False):
             return "read"
         if method in SAFE_METHODS:
             writes = (method == "GET" and ends_session(url)) or overridden_method(url) not in ("", *SAFE_METHODS)
             return "write" if writes or "mutation" in graphql_in(url) else "read"
-        if _matches(self._harmless, line):
+        if _matches(self._harmless, line, otherwise=False):
             operations = graphql_operations(body)
             return "harmless" if not operations else "write" if "mutation" in operations else "read"
         return "write"
 
     def is_declared_read(self, method: str, url: str) -> bool:
         """Return whether the site declares that a request only reads."""
-        return _matches(self._reads, f"{method} {url}")
+        return _matches(self._reads, f"{method} {url}", otherwise=False)
 
     def learn(self, kind: str) -> None:
         """Remember a kind of request that a page sends by itself."""
@@ -154,9 +154,10 @@ def _decoded(body: str) -> Any:
         return None
 
 
-def _compiled(name: str, patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
+def _compiled(name: str, patterns: Iterable[str]) -> tuple[BoundedPattern, ...]:
     return tuple(compiled(each, name, "write a regular expression of `METHOD URL`") for each in patterns)
 
 
-def _matches(patterns: Iterable[re.Pattern[str]], line: str) -> bool:
-    return any(each.search(line) for each in patterns)
+def _matches(patterns: Iterable[BoundedPattern], line: str, *, otherwise: bool) -> bool:
+    """Return whether a pattern is found. `otherwise`: the answer where that takes too long, by which the request counts as a write."""
+    return any(each.found_in(line, otherwise=otherwise) for each in patterns)

@@ -117,5 +117,5 @@ class Masks:
 
     def _apply(self, text: str) -> str:
         for pattern in self._patterns:
-            text = pattern.sub(PLACEHOLDER, text)
+            text = pattern.replaced(PLACEHOLDER, text)
         return text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -77,7 +76,7 @@ class LoginSign(NamedTuple):
     """Text or element that a logged-in page shows; empty if there is none."""
     until: BoundedPattern | None
     """Addresses of logged-in pages."""
-    expired: re.Pattern[str] | None
+    expired: BoundedPattern | None
     """Addresses of pages that are not logged in."""
     seconds: float
     """Seconds to wait for either."""
@@ -173,7 +172,7 @@ async def _state_after(browser: Browser, context: BrowserContext, sign: LoginSig
     pages = context.pages
     if not pages:
         raise EnvironmentFailure("the window was closed before the log-in: nothing was saved")
-    if sign.expired and all(sign.expired.search(page.url) for page in pages):
+    if sign.expired and all(sign.expired.found_in(page.url, otherwise=False) for page in pages):
         raise EnvironmentFailure(f"{pages[-1].url} is not logged in, by login.expired: nothing was saved")
     return await context.storage_state()
 

@@ -19,10 +19,16 @@ class Prediction(NamedTuple):
     """One evaluated state and its outcome."""
 
     task: str
+    """Id of the task, with its seed."""
     node: int
     value: float
     """Value in [0, 1]."""
     success: bool
+
+    @property
+    def name(self) -> str:
+        """The task without its seed. Attempts at several seeds of one task are no independent samples."""
+        return self.task.partition("?seed=")[0]
 
 
 class ReliabilityBin(NamedTuple):
@@ -51,7 +57,7 @@ class _Pool(NamedTuple):
 
 
 class BootstrapInterval(NamedTuple):
-    """A measure with its 95 percent interval, by resampling tasks."""
+    """A measure with its 95 percent interval, by resampling tasks with all their seeds."""
 
     value: float
     low: float
@@ -85,7 +91,7 @@ def auc_within(predictions: Sequence[Prediction]) -> float | None:
 
     A value function that only tells easy tasks from hard ones has a high AUC, and 0.5 here. None if no task has states of both outcomes.
     """
-    counted = [_comparisons(part) for part in _by_task(predictions)]
+    counted = [_comparisons(part) for part in _grouped(predictions, lambda one: one.task)]
     pairs = sum(each for _, each in counted)
     return sum(won for won, _ in counted) / pairs if pairs else None
 
@@ -98,10 +104,10 @@ def _comparisons(predictions: Sequence[Prediction]) -> tuple[float, int]:
     return len(won) * len(lost) - below / 2, len(won) * len(lost)
 
 
-def _by_task(predictions: Sequence[Prediction]) -> list[list[Prediction]]:
+def _grouped(predictions: Sequence[Prediction], key: Callable[[Prediction], str]) -> list[list[Prediction]]:
     found: dict[str, list[Prediction]] = {}
     for one in predictions:
-        found.setdefault(one.task, []).append(one)
+        found.setdefault(key(one), []).append(one)
     return list(found.values())
 
 
@@ -137,14 +143,14 @@ def fit(predictions: Sequence[Prediction], about: str = "") -> Curve:
 
 def refitted(predictions: Sequence[Prediction], folds: int = 5) -> list[Prediction]:
     """Return each prediction through a curve fitted to other tasks: the effect of recalibration on unseen tasks. Empty with one task."""
-    tasks = sorted({one.task for one in predictions})
+    tasks = sorted({one.name for one in predictions})
     if len(tasks) < 2:
         return []
     found = list[Prediction]()
     for fold in range(min(folds, len(tasks))):
         held_out = set(tasks[fold :: min(folds, len(tasks))])
-        curve = fit([one for one in predictions if one.task not in held_out])
-        found += [one._replace(value=curve(one.value)) for one in predictions if one.task in held_out]
+        curve = fit([one for one in predictions if one.name not in held_out])
+        found += [one._replace(value=curve(one.value)) for one in predictions if one.name in held_out]
     return found
 
 
@@ -155,7 +161,7 @@ def interval(
     value = figure(predictions)
     if value is None:
         return None
-    rng, tasks = random.Random(seed), _by_task(predictions)
+    rng, tasks = random.Random(seed), _grouped(predictions, lambda one: one.name)
     copies: dict[tuple[int, int], list[Prediction]] = {}
 
     def drawn() -> list[Prediction]:

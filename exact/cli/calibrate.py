@@ -139,7 +139,7 @@ def _write(path: Path, groups: dict[tuple[str, str], list[Prediction]]) -> None:
     [value_function] = value_functions
     kind = "drawn" if (value_function, "drawn") in groups else "committed"
     predictions = groups[value_function, kind]
-    tasks = len({one.task for one in predictions})
+    tasks = len({one.name for one in predictions})
     path.write_bytes(msgspec.json.encode(fit(predictions, f"{value_function}, {len(predictions)} {kind} states of {tasks} tasks")))
 
 
@@ -151,7 +151,7 @@ def _figures(value_function: str, sample: str, predictions: Sequence[Prediction]
         "value_function": value_function,
         "sample": sample,
         "states": len(predictions),
-        "tasks": len({one.task for one in predictions}),
+        "tasks": len({one.name for one in predictions}),
         "success": sum(one.success for one in predictions) / len(predictions),
         "brier": interval(predictions, brier),
         "brier_refitted": interval(calibrated, brier) if calibrated else None,

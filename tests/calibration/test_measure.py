@@ -53,6 +53,13 @@ def test_intervals_resample_tasks_and_hold_the_figure():
     assert found is not None and found.low <= found.value <= found.high
 
 
+def test_the_seeds_of_a_task_are_drawn_together():
+    judged = [Prediction(f"t?seed={i}", 0, 0.6, i % 3 == 0) for i in range(30)]
+    found = interval(judged, brier)
+    assert found is not None and found.low == found.value == found.high
+    assert not refitted(judged)
+
+
 def test_the_calibration_error_is_the_distance_of_values_from_rates():
     judged = [
         Prediction("a", i, value, success) for i, (value, success) in enumerate([(0.9, True), (0.9, False), (0.1, False), (0.1, False)])

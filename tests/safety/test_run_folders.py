@@ -179,11 +179,11 @@ def test_a_bench_of_a_stranger_is_not_resumed(tmp_path: Path, place: Place, caps
     """Its plan has another task than the folder of its agent, which names nothing."""
     run = stranger(tmp_path / "bench" / "agents", {"name": "run"})
     evil = {"id": "shop/buy", "instruction": "Buy.", "start": place.url, "private": {"evaluate": f"{run}/evil.py:judge"}}
-    plan = {"tasks": [evil], "agents": ["run"], "own": True, "seed": 0, "reruns": 1, "sessions": [], "suite": ["x"]}
+    plan = {"tasks": [evil], "agents": ["run"], "own": True, "reruns": 1, "suite": "x"}
     (tmp_path / "bench" / "bench.json").write_text(json.dumps(plan))
     for command in (["bench", "--resume", "--out"], ["rescore"]):
         assert main([*command, str(tmp_path / "bench")]) != 0
-        assert capsys.readouterr().err.startswith("exact: ")
+        assert "have different tasks" in capsys.readouterr().err
     assert (list(place.marks.iterdir()), place.asked) == ([], [])
 
 

@@ -1,5 +1,6 @@
 """Training data of strangers."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,9 @@ def test_conversations_are_read_as_ever(tmp_path: Path) -> None:
     turn = '{"role": "user", "content": "a"}'
     (tmp_path / "data.jsonl").write_text(f'{{"messages": [{turn}]}}\n{{"prompt": [{turn}], "completion": [{turn}]}}\n')
     assert [len(turns) for turns in read_lines([str(tmp_path / "data.jsonl")])] == [1, 2]
+
+
+def test_a_pipe_in_place_of_an_export_is_refused_and_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "data.jsonl")
+    with pytest.raises(UsageError, match="is a pipe or a device"):
+        list(read_lines([str(tmp_path / "data.jsonl")]))

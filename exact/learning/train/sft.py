@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from exact.documents import open_regular
 from exact.errors import UsageError
 from exact.learning.masks import Encode, TokenizedConversation, tokenize
 from exact.learning.train.curves import PAGE, reported, training_page
@@ -90,7 +92,7 @@ def read_lines(paths: Sequence[str]) -> Iterator[list[Mapping[str, Any]]]:
     """Yield the conversations of exports as turns. Raises UsageError."""
     for path in paths:
         try:
-            with Path(path).open(encoding="utf-8") as file:
+            with TextIOWrapper(BufferedReader(open_regular(Path(path))), "utf-8") as file:
                 number = 0
                 while text := file.readline(_LONGEST_LINE + 1):
                     number += 1

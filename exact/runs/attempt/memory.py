@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import msgspec
 
 from exact.config import Config
+from exact.documents import decoded, read_bounded
 from exact.errors import JournalError, UsageError
 from exact.locks import wait_for_lock
 from exact.plugins import is_attribute, is_registered, make_plugin
@@ -20,6 +21,7 @@ from exact.reflection.base import Memory
 from exact.reflection.memory import StoredMemory, open_memory
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import write_whole
+from exact.runs.strange import MOST
 from exact.task import Task
 
 if TYPE_CHECKING:
@@ -102,13 +104,13 @@ class MemoryRounds:
             return
         try:
             with self._locked():
-                versions = msgspec.json.decode(self._path.read_bytes(), type=dict[str, str]) if self._path.exists() else {}
+                versions = decoded(read_bounded(self._path, MOST["rounds.json"]), dict[str, str]) if self._path.exists() else {}
                 version = cast(StoredMemory, memory).freeze(versions.get(round))
                 if round not in versions:
                     write_whole(self._path, msgspec.json.encode({**versions, round: version}))
         except OSError as error:
             raise JournalError(f"cannot write {self._path}: {error.strerror}") from error
-        except msgspec.DecodeError as error:
+        except (ValueError, UsageError) as error:
             raise JournalError(f"{self._path} does not read: {error}") from error
         self._round = round
 

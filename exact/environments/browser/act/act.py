@@ -6,7 +6,7 @@ import difflib
 import json
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from exact.action import Action
 from exact.environments.browser.act.context import ActionContext
@@ -21,6 +21,7 @@ from exact.environments.browser.page.cdp import click_mouse
 from exact.environments.browser.page.clipboard import uses_clipboard
 from exact.environments.browser.page.script import script, script_call
 from exact.errors import ActionError, EnvironmentFailure
+from exact.safety import origin
 
 _MOST_KEYSTROKES = 64
 """Characters up to which a text is typed key by key. A longer one is inserted at once."""
@@ -167,7 +168,10 @@ async def _upload(context: ActionContext, action: Action) -> None:
 
 
 async def _goto(context: ActionContext, action: Action) -> None:
-    url = urljoin(context.tab.page.url, str(action.args[0]))
+    given = str(action.args[0])
+    url = urljoin(await _base(context), given)
+    if not urlsplit(url).scheme:
+        raise ActionError(f"cannot go to {given}: this page has no address that it starts from: give a whole one, https://host/path")
     reason = context.refusal(url)
     if reason:
         raise ActionError(f"cannot go to {url}: {reason}")
@@ -176,6 +180,15 @@ async def _goto(context: ActionContext, action: Action) -> None:
         raise EnvironmentFailure(f"{url} cannot be reached: {error}")
     if error and error != "ABORTED":
         raise PartialAction(f"cannot go to {url}: {error}")  # the browser now shows an error page
+
+
+async def _base(context: ActionContext) -> str:
+    """Return the address from which relative ones start: of an error page and an empty tab, that of the last page that was asked for."""
+    if origin(context.tab.page.url):
+        return context.tab.page.url
+    history = await context.tab.cdp.send("Page.getNavigationHistory")
+    urls = [entry["url"] for entry in history["entries"][: history["currentIndex"] + 1]]
+    return next((url for url in reversed(urls) if origin(url)), "")
 
 
 async def _go_back(context: ActionContext, action: Action) -> None:

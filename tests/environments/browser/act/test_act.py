@@ -274,6 +274,17 @@ async def test_a_page_that_cannot_be_shown_is_what_the_step_led_to(visit: Visit,
         assert (await look(env, "go_back")).fingerprint == seen.fingerprint
 
 
+async def test_a_relative_address_on_an_error_page_starts_from_what_was_asked_for(visit: Visit, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/deep/round").respond_with_response(Response(status=302, headers={"Location": "/deep/round"}))
+    httpserver.expect_request("/deep/two").respond_with_data("<h1>Second</h1>", content_type="text/html")
+    async with visit("<p>Here") as (env, _):
+        assert "TOO_MANY_REDIRECTS" in (await do(env, 'goto "/deep/round"')).info["refused"]
+        assert find(await look(env, 'goto "/deep/two"'), "Second")
+        await do(env, "new_tab")
+        with pytest.raises(ActionError, match="has no address that it starts from: give a whole one"):
+            await do(env, 'goto "/deep/two"')
+
+
 async def test_a_server_that_is_gone_is_a_broken_environment(visit: Visit) -> None:
     async with visit("<p>Here", config=BrowserConfig(screenshots=False, allow_origins=("http://localhost:1234",))) as (env, _):
         with pytest.raises(EnvironmentFailure, match="CONNECTION_REFUSED"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
@@ -12,6 +13,8 @@ from typing import Any
 
 from exact.environments.sites.site import Hook, Site
 from exact.errors import EnvironmentFailure
+
+_logger = logging.getLogger("exact.sites")
 
 
 @dataclass(eq=False)
@@ -101,13 +104,23 @@ class SiteStates:
         """Delete a saved state, in the background."""
         if name in self._names:
             self._names.discard(name)
-            self._in_background(self._call("drop", self.site.drop, name=name, base=self.site.base))
+            self._in_background(self._delete(name))
 
     async def close(self) -> None:
-        """Delete all saved states. Never raises."""
-        for name in list(self._names):
-            self.drop(name)
-        await asyncio.gather(*self._background, return_exceptions=True)
+        """Delete all saved states, once more those that could not be deleted before. Never raises."""
+        for _ in range(2):
+            for name in list(self._names):
+                self.drop(name)
+            await asyncio.gather(*self._background, return_exceptions=True)
+        if self._names:
+            _logger.warning("saved states that the site did not delete stay on it: %s: delete them there", ", ".join(sorted(self._names)))
+
+    async def _delete(self, name: str) -> None:
+        try:
+            await self._call("drop", self.site.drop, name=name, base=self.site.base)
+        except EnvironmentFailure as error:  # something may use it still: `close` tries again
+            _logger.info("%s", error)
+            self._names.add(name)
 
     async def _switch_to(self, client: SiteClient) -> None:
         """Save the state of the last environment, and restore that of this one."""
@@ -145,11 +158,7 @@ class SiteStates:
     async def _call(self, role: str, hook: Hook | None, **values: str) -> str:
         return await hook.call(role, **values) if hook else ""
 
-    def _in_background(self, work: Coroutine[Any, Any, str]) -> None:
-        async def done() -> None:
-            with suppress(EnvironmentFailure):  # a state that cannot be deleted stays on the server
-                await work
-
-        task = asyncio.ensure_future(done())
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import signal
 import sys
@@ -196,6 +197,32 @@ def notes(tmp_path: Path) -> tuple[Path, SiteStates]:
         "drop": python(f"import os, sys; os.unlink({str(tmp_path)!r} + '/' + sys.argv[1])"),
     }
     return file, SiteStates(Site(base="http://site.test", **hooks))
+
+
+def saved_in(folder: Path) -> list[str]:
+    """Return the beginnings of the names of saved states."""
+    return [each.name.partition("_")[0] for each in folder.glob("exact_*")]
+
+
+@pytest.mark.parametrize(("failures", "left"), [(1, []), (9, ["exact"])])
+async def test_a_saved_state_that_is_in_use_is_deleted_at_the_end_or_named(
+    failures: int, left: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tries = f"open({str(tmp_path / 'tries')!r}, 'a+')"
+    drop = f"import os, sys; f = {tries}; f.write('x'); f.flush(); f.seek(0); len(f.read()) > {failures} or sys.exit('it is in use')"
+    site = Site(
+        base="http://site.test",
+        reset=python("pass"),
+        snapshot=python(f"import sys; open({str(tmp_path)!r} + '/' + sys.argv[1], 'w')"),
+        restore=python("pass"),
+        drop=python(f"{drop}; os.unlink({str(tmp_path)!r} + '/' + sys.argv[1])"),
+    )
+    states = SiteStates(site)
+    states.drop(await states.save(SiteClient(lambda: asyncio.sleep(0), site.base)))
+    with caplog.at_level(logging.WARNING, "exact.sites"):
+        await states.close()
+    assert saved_in(tmp_path) == left
+    assert [each for each in left if each in caplog.text] == left and bool(caplog.text) is bool(left)
 
 
 async def test_forks_that_take_turns_each_find_what_they_left(notes: tuple[Path, SiteStates]) -> None:

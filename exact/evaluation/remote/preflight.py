@@ -32,15 +32,21 @@ class NodeFaults(NamedTuple):
 async def preflight(ray: Any, cargo: Any, needs: Collection[Mapping[str, float]]) -> list[str]:
     """Return what would keep attempts from running, a line each, with the name of the node; none where all is well.
 
-    `cargo`: reference of an encoded Cargo. `needs`: what attempts take of a node. Nodes that no attempt fits are not asked.
+    `cargo`: reference of an encoded Cargo. `needs`: what attempts take of a node. Nodes that no attempt fits are not asked, and what
+    is said of one that was lost meanwhile does not count: no attempt goes there.
     """
-    nodes = [node for node in ray.nodes() if node["Alive"]]
-    lacking = [each for each in needs if not any(holds(node["Resources"], each) for node in nodes)]
-    faults = [_no_node(each) for each in lacking]
-    used = [node for node in nodes if any(holds(node["Resources"], each) for each in needs)]
+    used = [node for node in _alive(ray) if any(holds(node["Resources"], each) for each in needs)]
     answers = await asyncio.gather(*(_asked(ray, node, cargo) for node in used))
-    names = [str(node["NodeManagerHostname"] or node["NodeManagerAddress"]) + f" ({node['NodeManagerAddress']})" for node in used]
-    return faults + [f"{name}: {fault}" for name, found in zip(names, _compared(answers), strict=True) for fault in found]
+    alive = {node["NodeID"] for node in _alive(ray)} if any(each.faults for each in answers) else set()
+    found = [(node, answer) for node, answer in zip(used, answers, strict=True) if not answer.faults or node["NodeID"] in alive]
+    faults = [_no_node(each) for each in needs if not any(holds(node["Resources"], each) for node, _ in found)]
+    names = [str(node["NodeManagerHostname"] or node["NodeManagerAddress"]) + f" ({node['NodeManagerAddress']})" for node, _ in found]
+    lines = _compared([answer for _, answer in found])
+    return faults + [f"{name}: {fault}" for name, each in zip(names, lines, strict=True) for fault in each]
+
+
+def _alive(ray: Any) -> list[Mapping[str, Any]]:
+    return [node for node in ray.nodes() if node["Alive"]]
 
 
 def _no_node(needs: Mapping[str, float]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,6 +19,7 @@ from exact.evaluation.remote.parcel import Cargo
 from exact.evaluation.remote.preflight import NodeFaults, _compared, _installed, look, preflight
 from exact.runs.journal.versions import versions
 from exact.task import Task
+from tests.evaluation.remote.lying import LyingRay
 from tests.evaluation.toys import toy_bench
 
 MODEL = {"policy": {"model": "some-model", "base_url": "http://models.example/v1", "api_key_env": "KEY_OF_THE_NODE"}}
@@ -97,3 +100,31 @@ async def test_resources_that_no_node_declares_are_told_with_the_way_to_declare_
     toy_bench(tmp_path / "bench", seeds=1)
     (line,) = await preflight(NoNodes(), None, [{"browser": 1.0}])
     assert line.startswith("no node has 1 browser, which attempts take: start one with `ray start --resources='{\"browser\": 4}'`")
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+async def test_a_node_that_is_lost_while_it_is_asked_is_no_fault(is_lost: bool, tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: shells/setup.sh --extras")
+
+    class TwoNodes(LyingRay):
+        times = 0
+
+        def nodes(self) -> list[dict[str, object]]:
+            self.times += 1
+            alive = {"1": True, "2": self.times == 1 or not is_lost}
+            named = {name: {"NodeManagerHostname": name, "NodeManagerAddress": name} for name in alive}
+            return [{"NodeID": 56 * name, "Alive": alive[name], "Resources": {"browser": 1.0}, **named[name]} for name in alive]
+
+        def remote(self, program: Any) -> Any:
+            async def work(place: Any, given: tuple[Any, ...]) -> Any:
+                if place.node_id.startswith("2"):
+                    raise self.RayError("the node doesn't exist any more")
+                return program(*given)
+
+            return SimpleNamespace(
+                options=lambda scheduling_strategy, **given: SimpleNamespace(remote=lambda *given: work(scheduling_strategy, given))
+            )
+
+    given = cargo(tmp_path / "bench", {})
+    lost = [] if is_lost else ["2 (2): cannot be reached: the node doesn't exist any more"]
+    assert await preflight(TwoNodes({}), given, [{"browser": 1.0}]) == lost

@@ -67,8 +67,16 @@ def reports(bus: Accessibility, seconds: float) -> bool:
 
 
 def changes(bus: Accessibility, screen: Screen, seconds: float) -> bool:
-    """Return whether anything is reported or drawn within that many seconds; return at once when it is."""
-    ready, _, _ = select.select([bus.fileno(), screen.fileno()], [], [], seconds)
-    bus.take()
-    screen.take()
-    return bool(ready)
+    """Return whether anything is reported or drawn within that many seconds; return at once when it is.
+
+    Messages that say neither, such as the window manager's about the properties of our own window, are read and do not count.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        ready, _, _ = select.select([bus.fileno(), screen.fileno()], [], [], max(0.0, end - time.monotonic()))
+        heard = bus.events
+        bus.take()
+        if screen.take() or bus.events > heard:
+            return True
+        if not ready:
+            return False

@@ -112,21 +112,24 @@ class Screen:
     def manager(self, seconds: float) -> bool:
         """Wait until the window manager has handled earlier events: it sees clicks first. Return False where it does not answer.
 
-        The request is for a frame's extents, which it answers by setting a property of the requesting window.
+        The request is for a frame's extents, which it answers by setting a property of the requesting window. openbox sets three others
+        before that one.
         """
         from Xlib import X
         from Xlib.protocol import event
 
         end = time.monotonic() + seconds
         with broken():
+            extents = self._atom("_NET_FRAME_EXTENTS")
             message = event.ClientMessage(window=self._bell, client_type=self._atom("_NET_REQUEST_FRAME_EXTENTS"), data=(32, [0] * 5))
             self._root.send_event(message, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
             self._display.flush()
             while (left := end - time.monotonic()) > 0:
                 while self._display.pending_events():
-                    if self._display.next_event().type == X_PROPERTY:
+                    found = self._display.next_event()
+                    if found.type == X_PROPERTY and found.atom == extents:
                         return True
-                    self._drawn = True
+                    self._drawn |= found.type != X_PROPERTY
                 select.select([self], [], [], left)
         return False
 

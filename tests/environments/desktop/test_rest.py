@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import select
+import socket
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -49,3 +52,33 @@ def test_a_desktop_that_answers_slowly_is_waited_for_longer(
     monkeypatch.setattr(rest, "changes", clock.changes)
     assert rest.settle(clock, clock, (), 3.0) is idle
     assert clock.now <= until
+
+
+class Quiet:
+    """A bus, and a screen, with a message that tells of no change."""
+
+    def __init__(self) -> None:
+        self.here, there = socket.socketpair()
+        there.send(b"a property")
+        self.there, self.events, self.drawn = there, 0, False
+
+    def fileno(self) -> int:
+        return self.here.fileno()
+
+    def take(self) -> bool:
+        if select.select([self.here], [], [], 0)[0]:
+            self.here.recv(100)
+        return self.drawn
+
+    def close(self) -> None:
+        self.here.close()
+        self.there.close()
+
+
+def test_a_message_that_tells_of_no_change_is_none() -> None:
+    with closing(Quiet()) as bus, closing(Quiet()) as screen:
+        given: Any = (bus, screen)
+        assert not rest.changes(*given, 0.01)
+        screen.there.send(b"drawn")
+        screen.drawn = True
+        assert rest.changes(*given, 60)

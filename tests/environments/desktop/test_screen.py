@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import select
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,3 +35,13 @@ def test_the_clicks_of_a_double_click_are_sent_at_once(screen: Screen, monkeypat
     screen.click(1, 2)
     assert sent == ["flush"]
     assert not screen._held
+
+
+def test_all_of_the_window_manager_s_answer_is_read(screen: Screen) -> None:
+    end = time.monotonic() + 20
+    while not screen.manager(0.1) and time.monotonic() < end:
+        pass  # it starts
+    screen.take()
+    for _ in range(20):
+        assert screen.manager(5)
+        assert not select.select([screen], [], [], 0.02)[0]

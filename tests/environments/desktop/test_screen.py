@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from exact.environments.desktop.screen import Screen
+from exact.environments.desktop.screen import X_PROPERTY, Screen
 from exact.environments.desktop.session import Session
 
 
@@ -44,4 +44,6 @@ def test_all_of_the_window_manager_s_answer_is_read(screen: Screen) -> None:
     screen.take()
     for _ in range(20):
         assert screen.manager(5)
-        assert not select.select([screen], [], [], 0.02)[0]
+        select.select([screen], [], [], 0.02)
+        left: Any = screen._display
+        assert X_PROPERTY not in [left.next_event().type for _ in range(left.pending_events())]

@@ -78,5 +78,5 @@ def changes(bus: Accessibility, screen: Screen, seconds: float) -> bool:
         bus.take()
         if screen.take() or bus.events > heard:
             return True
-        if not ready:
+        if not ready or time.monotonic() > end:
             return False

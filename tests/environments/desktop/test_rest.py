@@ -82,3 +82,10 @@ def test_a_message_that_tells_of_no_change_is_none() -> None:
         screen.there.send(b"drawn")
         screen.drawn = True
         assert rest.changes(*given, 60)
+
+
+def test_messages_without_end_that_tell_of_no_change_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(Quiet()) as bus, closing(Quiet()) as screen:
+        monkeypatch.setattr(screen, "take", lambda: False)  # what arrived is there still
+        given: Any = (bus, screen)
+        assert not rest.changes(*given, 0.01)

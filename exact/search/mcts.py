@@ -102,9 +102,9 @@ class MCTS(Work):
         if self.stops and (stopped := self._stopped(tree)) is not None:
             return stopped
         while tree.iterations + root.in_flight < tree.allowed:
-            if (asked := self._reevaluate(tree)) is not None:
+            if self.reevaluations and (asked := self._reevaluate(tree)) is not None:
                 return asked
-            found = self._walk(tree)
+            found = self._down(tree, *self._begin(tree))
             if found is not None:
                 return self._resample(tree) if isinstance(found, Wait) else found
         return self.first_proposals(tree, "proposals" if self.widening is None else "sample") or self._finish(
@@ -148,10 +148,6 @@ class MCTS(Work):
             tree.allowed = max(tree.allowed - self.iterations, tree.iterations)
         super().grant(tree)
 
-    def _walk(self, tree: Tree) -> Selection | Wait | Done | None:
-        """Descend from the root to work. None: the descent ended in a free backup or closed an edge."""
-        return self._down(tree, *self._begin(tree))
-
     def _down(self, tree: Tree, node: Node, path: Path) -> Selection | Wait | Done | None:
         """Descend from a state, which `path` leads to, to work. None: the descent ended without work."""
         deepest = tree.root.depth + self.depth
@@ -161,7 +157,7 @@ class MCTS(Work):
                 return Wait()
             if node.evaluation is None:
                 return self.select_state(tree, path, node, *self._state_needs(node, deepest))
-            if node.leaf or node.depth >= deepest:
+            if node.depth >= deepest or (not node.expansions and node.leaf):
                 return self._revisit(tree, path, node)
             grows = widens or node.refused or not node.expansions
             if grows and (asked := self._propose(tree, path, node)) is not None:
@@ -173,7 +169,7 @@ class MCTS(Work):
             path.append((node, edge))
             if edge.child is None:
                 return Wait() if edge.in_flight else self._step(tree, path, index, node.depth + 1 < deepest)
-            node = follow(edge) if edge.others else edge.child
+            node = follow(edge) if edge.fate.others else edge.child
 
     def _begin(self, tree: Tree) -> tuple[Node, Path]:
         """Return where a descent begins: the root, or the state where the last one asked for proposals if it would lead there again."""

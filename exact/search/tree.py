@@ -36,6 +36,8 @@ class Fate:
     distance: int = 0
     failures: int = 0
     policy: int = 0
+    writes: bool = False
+    others: tuple[Node, ...] = ()
 
 
 _ORDINARY = Fate()
@@ -68,8 +70,6 @@ class Edge:
     prior: float
     """P(s, a), in [0, 1]. The priors of a node sum to 1."""
     rationale: str = ""
-    writes: bool = False
-    """Whether the policy presumes that the action changes something outside."""
     visits: int = 0
     """N(s, a): number of values backed up through this edge."""
     total: float = 0.0
@@ -80,8 +80,6 @@ class Edge:
     """Number of reservations whose path contains this edge."""
     child: Node | None = None
     """First observed outcome."""
-    others: tuple[Node, ...] = ()
-    """Further outcomes, where the environment is stochastic."""
     closed: str = ""
     """Reason why the edge is no longer selected. Empty while it is open."""
     fate: Fate = _ORDINARY
@@ -99,6 +97,10 @@ class Edge:
     """Number of failed attempts."""
     policy = _Seldom[int]()
     """Index of the agent's policy that drew the action first, where actions are sampled one by one."""
+    writes = _Seldom[bool]()
+    """Whether the policy presumes that the action changes something outside."""
+    others = _Seldom[tuple["Node", ...]]()
+    """Further outcomes, where the environment is stochastic."""
 
     def __repr__(self) -> str:
         from exact.search.inspect.text import label

@@ -208,7 +208,7 @@ class Work:
             if node.terminated:
                 record_end(tree, node)
         node.evaluations += 1
-        node.value_sum += evaluation.value
+        node.value_sum = node.value_sum + evaluation.value if node.evaluations > 1 else evaluation.value  # one number object, not two
         value = evaluation.value if not node.terminated else pooled_value(tree, node)
         back_up(tree, path, node, value, rule=self.backup, discount=self.discount)
 
@@ -227,7 +227,9 @@ class Work:
             if key in known:
                 known[key].prior += proposal.prior
             else:
-                known[key] = Edge(proposal.action, proposal.prior, proposal.rationale, proposal.writes)
+                known[key] = edge = Edge(proposal.action, proposal.prior, proposal.rationale)
+                if proposal.writes:
+                    edge.writes = True
         node.edges = list(known.values())  # by first arrival; a list of exact size, without the spare room of append
         normalise_priors(node.edges)
 
@@ -417,7 +419,9 @@ def _warm_start(child: Node, foreseen: Node, observed: Stepped) -> None:
     if foreseen.terminated and observed.terminated:
         child.evaluation, child.evaluations, child.value_sum = foreseen.evaluation, foreseen.evaluations, foreseen.value_sum
     if not child.leaf:
-        child.edges = [Edge(edge.action, edge.prior, edge.rationale, edge.writes) for edge in foreseen.edges if not edge.futile]
+        child.edges = [Edge(edge.action, edge.prior, edge.rationale) for edge in foreseen.edges if not edge.futile]
+        for edge, before in zip(child.edges, (edge for edge in foreseen.edges if not edge.futile), strict=True):
+            edge.writes = before.writes
 
 
 _ROUNDING = 1e-12

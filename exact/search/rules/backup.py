@@ -58,12 +58,18 @@ def back_up(tree: Tree, path: Path, node: Node, value: float, *, rule: Backup = 
         tree.high = value
     below, averages = node, rule is mean
     for above, edge in reversed(path):
-        value *= discount
-        edge.visits = visits = edge.visits + 1
-        edge.total = total = edge.total + value
+        if discount != 1.0:
+            value *= discount
         above.visits += 1
-        if not edge.closed or not edge.settled:  # only what is closed is settled
-            edge.q = total / visits if averages else rule(edge, below)
+        if visits := edge.visits:
+            edge.visits = visits = visits + 1
+            edge.total = total = edge.total + value
+            if not edge.closed or not edge.settled:  # only what is closed is settled
+                edge.q = total / visits if averages else rule(edge, below)
+        else:
+            edge.visits, edge.total = 1, value  # and Q is the same number object
+            if not edge.closed or not edge.settled:
+                edge.q = value if averages else rule(edge, below)
         below = above
 
 

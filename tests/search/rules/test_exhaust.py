@@ -77,7 +77,8 @@ def test_an_exhausted_outcome_continues_counting_beside_an_open_one() -> None:
 def test_an_outcome_that_was_met_and_neither_judged_nor_expanded_settles_nothing() -> None:
     judged = Node(1, fingerprint="lost", terminated=True, evaluations=1, value_sum=0.5, arrivals=1)
     met = Node(2, fingerprint="water", closed="pruned", arrivals=1)
-    edge = Edge(go("ice"), 1.0, child=judged, others=(met,))
+    edge = Edge(go("ice"), 1.0, child=judged)
+    edge.others = (met,)
     assert is_exhausted(edge, evaluations=1, deepest=8)
     settle(edge, discount=1.0, deepest=8)
     assert not edge.settled

@@ -65,9 +65,11 @@ def service(script: str, port: int, *arguments: str, **fields: Any) -> Service:
 
 
 @contextlib.asynccontextmanager
-async def forms() -> AsyncIterator[ForkingFactory]:
-    """Environments of the form application that fork."""
-    async with forking(CONFIG, PageSetup(hosts={HOST: "127.0.0.1:8000"}), services=[service("_form.py", 8000)]) as environments:
+async def forms(limit: int | None = None) -> AsyncIterator[ForkingFactory]:
+    """Environments of the form application that fork. limit: bytes of snapshots that are retained."""
+    more = {} if limit is None else {"limit": limit}
+    setup, services = PageSetup(hosts={HOST: "127.0.0.1:8000"}), [service("_form.py", 8000)]
+    async with forking(CONFIG, setup, services=services, **more) as environments:
         yield environments
 
 

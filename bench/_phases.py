@@ -13,6 +13,7 @@ from exact.environments.browser.environment import BrowserEnvironment
 from exact.environments.browser.episode import EpisodeSetup
 from exact.environments.browser.fork import browser as fork_browser
 from exact.environments.browser.fork.environment import ForkingEnvironment
+from exact.environments.browser.fork.relay import Relay
 from exact.environments.browser.fork.store import ForkStore
 from exact.environments.browser.interaction import Interaction
 from exact.environments.browser.observer import Observer
@@ -40,7 +41,12 @@ RESTORE: Parts = (
     ("the whole of the fork's browser", ForkStore, "fork_browser"),
     ("the whole of the reconnection", BrowserEnvironment, "resume"),
 )
-
+SNAPSHOT: Parts = (
+    ("pages collect garbage", ForkingEnvironment, "_collect_garbage"),
+    ("until no frame is in the pipes", Relay, "hold"),
+    ("runsc writes the image", Sandbox, "checkpoint"),
+    ("the whole snapshot", ForkingEnvironment, "take_snapshot"),
+)
 
 FIRST = "Target.getTargets"
 """The first question to a restored browser; of a connection, only this one is timed."""

@@ -317,20 +317,47 @@ async def weigh(mib: int, rounds: int) -> dict[str, float]:
     return {"mib": mib, "snapshot_s": statistics.median(snapshots), "restore_s": statistics.median(restores), "image_mb": size / 1e6}
 
 
+async def retained(count: int) -> dict[str, float]:
+    """Measure what a snapshot takes in megabytes, as taken, and packed beside the first image: the mean of `count`, a step apart."""
+    site, taken = form(0.0), list[int]()
+    async with forms(limit=200 << 20) as environments, environments.open(simulation=True) as environment:
+        seen = await environment.reset(site.task)
+        first = environments.bytes
+        for step in range(count + 1):  # the newest is never packed
+            before = environments.bytes
+            await environment.snapshot()
+            taken.append(environments.bytes - before)
+            await environments.store._sandboxes.packer.wait()
+            transition = await environment.step(site.action(environment, seen, step))
+            assert transition.observation is not None
+            seen = transition.observation
+        return {"taken_mb": statistics.mean(taken) / 1e6, "packed_mb": (environments.bytes - first - taken[-1]) / count / 1e6}
+
+
 async def profile(rounds: int, noise: _common.Noise) -> dict[str, Any]:
     """Time the steps of forks of the form application at depth 5."""
     site = form(0.0)
     async with forms() as environments, environments.open(simulation=True) as inside:
-        _, kept = await walk(site, inside, 5, (5,))
+        with _phases.timed(_phases.SNAPSHOT) as taken:
+            _, kept = await walk(site, inside, 5, range(1, 6))
         with _phases.timed(_phases.RESTORE) as found:
             seconds = []
             for _ in range(rounds):
                 noise.probe()
                 seconds.append(await _fork(environments, kept[5]))
+    _common.table(["step of a snapshot", "ms, median"], _phases.rows(taken))
+    print()
     _common.table(
         ["step of a fork", "ms, median"], [*_phases.rows(found), ["all, with closing", f"{1000 * statistics.median(seconds):.0f}"]]
     )
-    return {"steps": dict(found), "seconds": seconds, "empty_restore_s": [(await probe_forking()).restore for _ in range(5)]}
+    sizes = await retained(2 if rounds < 10 else 6)
+    return {
+        "snapshot_steps": dict(taken),
+        "steps": dict(found),
+        "seconds": seconds,
+        "megabytes": sizes,
+        "empty_restore_s": [(await probe_forking()).restore for _ in range(5)],
+    }
 
 
 def report(found: dict[str, Any], noise: _common.Noise) -> tuple[list[_common.Figure], dict[str, Any]]:
@@ -363,7 +390,7 @@ def report(found: dict[str, Any], noise: _common.Noise) -> tuple[list[_common.Fi
     right = [(row["chosen"] == "replay") == (row["replay_s"] < row["fork_s"]) for row in found["planner"]]
     snapshots = [each for contest in contests for each in contest.snapshots]
     figures = [
-        _common.Figure("snapshot_s", statistics.median(snapshots)),
+        _common.Figure("snapshot_s", statistics.median(snapshots), 0.25, at_least=False),
         _common.Figure("world_restore_all_s", statistics.median(every)),
         _common.Figure("world_vs_empty", environment / statistics.median(found["empty"])),
         _common.Figure("planner_right", statistics.mean(right)),
@@ -396,6 +423,8 @@ def main() -> None:
         figures = [
             _common.Figure("settle_and_observe_s", middle),
             _common.Figure("empty_restore_s", statistics.median(told["empty_restore_s"])),
+            _common.Figure("snapshot_taken_mb", told["megabytes"]["taken_mb"]),
+            _common.Figure("snapshot_retained_mb", told["megabytes"]["packed_mb"], 60.0, at_least=False),
         ]
         _common.finish(chosen, figures, noise, _common.versions("exact-agent", "playwright"), told)
         return

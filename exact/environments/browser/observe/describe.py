@@ -10,6 +10,7 @@ from typing import NamedTuple
 from exact.environments.browser.observe.masks import Identity, Masks
 from exact.environments.browser.observe.scrolling import ScrollPlace
 from exact.environments.browser.observe.tree import takes_typing
+from exact.environments.browser.page.garbage import no_collection
 from exact.observation import Box, Element, Observation
 
 _PICTURES = ("Canvas", "image", "Video", "graphics-symbol")
@@ -56,6 +57,7 @@ class Digests(NamedTuple):
     """The digest of everything, where something is volatile; otherwise empty."""
 
 
+@no_collection()
 def fingerprint(
     url: str,
     elements: Sequence[Element],

@@ -99,7 +99,8 @@ class _Tree:
             if made is None and (playing := self.media.get((document.frame, node.backend))) and playing.heard:
                 made = _Draft(node, document, "Audio", "", holder, self.drafts[holder].depth + 1 if holder >= 0 else 0)
             if made:
-                self._add_media(made)
+                if self.media:
+                    self._add_media(made)
                 if holder >= 0 and made.role != "StaticText":
                     self.drafts[holder].nested += 1
                 self.drafts.append(made)
@@ -110,13 +111,13 @@ class _Tree:
 
     def _add_media(self, draft: _Draft) -> None:
         """Add what a video or sound does."""
-        if self.media and (playing := self.media.get((draft.document.frame, draft.node.backend))):
+        if playing := self.media.get((draft.document.frame, draft.node.backend)):
             draft.states, draft.value = tuple(sorted({*draft.states, *playing.states})), playing.place
 
     def _draft(self, node: DomNode, document: Document, holder: int, few: bool) -> _Draft | None:
         around = self.drafts[holder] if holder >= 0 else None
         depth = around.depth + 1 if around else 0
-        if asks := captcha(node, document):
+        if node.name == "iframe" and (asks := captcha(node, document)):
             return _Draft(node, document, "Iframe", flat(asks), holder, depth)
         found = self.accessible.get(node.backend)
         if found and not found.get("ignored"):

@@ -24,3 +24,23 @@ def test_collection_that_a_program_has_turned_off_stays_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_objects_made_in_the_block_are_not_searched_right_after_it() -> None:
+    gc.collect()
+    before = [each["collections"] for each in gc.get_stats()]
+    with no_collection():
+        made = [[] for _ in range(5_000)]
+    assert [each["collections"] for each in gc.get_stats()] == before
+    assert made
+
+
+def test_objects_that_a_program_froze_stay_frozen() -> None:
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with no_collection():
+            pass
+        assert gc.get_freeze_count() >= frozen > 0
+    finally:
+        gc.unfreeze()

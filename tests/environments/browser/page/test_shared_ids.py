@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -43,6 +44,24 @@ def test_the_state_that_was_not_seen_for_longest_is_forgotten(monkeypatch: pytes
         known.differ("task", state, called("1"))
     assert known.differ("task", "one", called("9")) == {"9": "1"}
     assert known.differ("task", "two", called("9")) == {}
+
+
+@given(st.lists(st.integers(1, 30), unique=True), st.lists(st.integers(1, 30), unique=True))
+def test_any_ids_become_those_that_the_state_was_first_seen_with(first: list[int], later: list[int]) -> None:
+    known = SharedIds()
+    known.differ("task", "state", called(*map(str, first)))
+    wanted = dict(zip(map(str, later), map(str, first), strict=False)) if len(first) == len(later) and first != later else {}
+    assert known.differ("task", "state", called(*map(str, later))) == wanted
+
+
+def test_many_states_of_a_large_page_take_little_memory() -> None:
+    known, elements = SharedIds(), called(*map(str, range(1, 5001)))
+    tracemalloc.start()
+    for state in range(100):
+        known.differ("task", str(state), elements)
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert taken < 100_000, "a thousand bytes a state, where 5,000 ids take 40,000"
 
 
 @given(st.permutations(range(1, 7)), st.integers(1, 6), st.integers(0, 20))

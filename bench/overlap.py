@@ -5,6 +5,7 @@ s by default, and give the same answers each time. From the journal: `wait` is t
 arrive; the used restores are those and the prefetched ones that the search then needed.
 
   restore_hidden      1 - wait / (seconds of all used restores); goal 0.9
+  restore_hidden_first_visit  the same for a search of Trac, in environments that were never used before, behind a model of 1 s; goal 0.8
   hit_rate            share of the requested states that an environment had already reached
   wasted              share of the prefetched restores that were not needed
   speedup_4_workers   seconds of one worker over seconds of four, for the same iterations with a model that takes 1 s; the median of
@@ -20,6 +21,7 @@ import asyncio
 import hashlib
 import statistics
 import tempfile
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -30,14 +32,17 @@ from _environments import form, forms
 
 from exact.action import ActionSpace
 from exact.agents.agent import Agent
-from exact.config import parse
+from exact.benchmarks import registry
+from exact.config import BrowserConfig, parse
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.browser.fork.factory import ForkingFactory
+from exact.environments.base import EnvironmentFactory
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal
 from exact.runs.runner import Runner, create, reopen
+from exact.task import Task
 
 PAGE_SECONDS = 0.3
+FIRST = "trac/21"
 
 
 def draw(*about: object) -> float:
@@ -46,17 +51,17 @@ def draw(*about: object) -> float:
 
 
 class Thinker:
-    """A policy and a judge that take so many seconds and know nothing."""
+    """A policy and a judge that take so many seconds and know nothing. The policy clicks elements of some roles."""
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+    def __init__(self, seconds: float, roles: Sequence[str] = ("button",)) -> None:
+        self.seconds, self.roles = seconds, roles
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         await asyncio.sleep(self.seconds)
-        buttons = [element.id for element in context.observation.elements if element.role == "button"][:k]
+        buttons = [element.id for element in context.observation.elements if element.role in self.roles][:k]
         weights = [0.5 + draw(context.observation.fingerprint, button) for button in buttons]
         return tuple(
-            Proposal(action=actions.parse(f"click [{button}]"), prior=weight / sum(weights), rationale="a button")
+            Proposal(action=actions.parse(f"click [{button}]"), prior=weight / sum(weights), rationale="any")
             for button, weight in zip(buttons, weights, strict=True)
         )
 
@@ -110,9 +115,16 @@ def overlap(journal: list[ev.AnyEvent]) -> Overlap:
     return Overlap(ended - began, wait, used, moved, hits, prepared)
 
 
-async def search(environments: ForkingFactory, iterations: int, thinks: float, **more: Any) -> Overlap:
-    """Search to one decision."""
-    site = form(PAGE_SECONDS)
+async def search(
+    environments: EnvironmentFactory,
+    iterations: int,
+    thinks: float,
+    task: Task | None = None,
+    roles: Sequence[str] = ("button",),
+    **more: Any,
+) -> Overlap:
+    """Search to one decision. task: another than that of the form application."""
+    task = task or form(PAGE_SECONDS).task
     settings = parse(
         {
             "search": {"iterations": iterations, "k": 3, "depth": 5, "merging": "none", **more},
@@ -120,14 +132,21 @@ async def search(environments: ForkingFactory, iterations: int, thinks: float, *
             "reflection": {"kind": "none"},
         }
     )
-    thinker = Thinker(thinks)
+    thinker = Thinker(thinks, roles)
     with tempfile.TemporaryDirectory() as folder:
-        run = create(Path(folder) / "run", (site.task,), settings)
+        run = create(Path(folder) / "run", (task,), settings)
         run, settings = reopen(run.path)
-        runner = Runner(folder=run, config=settings, open_environments=lambda task: nullcontext(environments))
+        runner = Runner(folder=run, config=settings, open_environments=lambda _: nullcontext(environments))
         agent = Agent(policy=thinker, value=thinker)
         await replace(runner, build_agent=lambda config, models: agent).run()
-        return overlap(list(read_journal(run.task_folder(site.task) / "journal.jsonl")))
+        return overlap(list(read_journal(run.task_folder(task) / "journal.jsonl")))
+
+
+async def first_visit(iterations: int) -> Overlap:
+    """Search an application of others behind a model of one second, in environments that were never used before."""
+    task, config = registry.task(FIRST), BrowserConfig(screenshots=False, sandbox="required", settle_seconds=10.0)
+    async with registry.suite(FIRST).environments(config) as environments:
+        return await search(environments, iterations, 1.0, task, ("link", "button"), prefetch=1)
 
 
 async def measure(quick: bool, thinks: float, noise: _common.Noise) -> tuple[dict[str, Overlap], list[Pair]]:
@@ -142,6 +161,9 @@ async def measure(quick: bool, thinks: float, noise: _common.Noise) -> tuple[dic
             one, four = [await search(environments, crowd, 1.0, workers=number, prefetch=1) for number in (1, 4)]
             pairs.append(Pair(one, four))
             noise.probe()
+    if not quick:
+        ahead["first visit of Trac"] = await first_visit(20)
+        noise.probe()
     return ahead, pairs
 
 
@@ -166,6 +188,7 @@ def main() -> None:
         _common.Figure("hit_rate", one.hits / max(1, one.moved)),
         _common.Figure("wasted", (one.prepared - one.hits) / max(1, one.prepared)),
         _common.Figure("restore_hidden", one.hidden, 0.9),
+        *([_common.Figure("restore_hidden_first_visit", first.hidden, 0.8)] if (first := ahead.get("first visit of Trac")) else []),
         _common.Figure("speedup_4_workers", statistics.median(pair.speedup for pair in pairs), 2.5),
     ]
     details = {

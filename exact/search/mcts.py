@@ -13,7 +13,6 @@ may be evaluated again, up to `evaluations` times, and is then exhausted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
 from exact.context import Evaluation
@@ -22,6 +21,7 @@ from exact.search.base import Decision, Done, Need, Selection, Stepped, Wait
 from exact.search.rules.backup import back_up
 from exact.search.rules.exhaust import exhausted_value, is_exhausted, reopen, settle
 from exact.search.rules.final import CLEARLY, LOWER_BOUND, FinalChoice, first_value, most_likely, most_promising, principal
+from exact.search.rules.forecast import likely_steps
 from exact.search.rules.reevaluate import next_rival, record_score, reevaluation_count, reranked
 from exact.search.rules.schedule import Widening
 from exact.search.rules.select import SelectionRule, follow, puct
@@ -131,7 +131,7 @@ class MCTS(Work):
 
     def forecast(self, tree: Tree, k: int) -> list[Node]:
         """Return up to k states in which a step is likely next."""
-        found = [*_likely_steps(tree, self.rule, self.depth), *super().forecast(tree, k)]
+        found = [*likely_steps(tree, self.rule, self.depth, self.backup, self.discount), *super().forecast(tree, k)]
         return list({node.id: node for node in found}.values())[:k]
 
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
@@ -303,21 +303,3 @@ class MCTS(Work):
                 if child is not None and not child.pending and 0 < child.evaluations < self.evaluations:
                     return self.select_state(tree, [(tree.root, edge)], child, "value", draw=child.evaluations)
         return Wait()
-
-
-def _likely_steps(tree: Tree, rule: SelectionRule, depth: int) -> Iterator[Node]:
-    """Yield the states in which a step is likely next: those with proposals in flight, then the one to which the rule leads now.
-
-    Changes nothing. depth: the maximum number of actions below the root.
-    """
-    for work in tree.open.values():
-        if "proposals" in work.left or "sample" in work.left:
-            yield work.target if work.target is not None else tree.nodes[work.selection.node]
-    deepest, node = tree.root.depth + depth, tree.root
-    while not (node.leaf or node.closed or node.depth >= deepest):
-        index = rule(tree, node) if node.expansions and not node.pending else -1
-        child = node.edges[index].child if index >= 0 else None
-        if child is None:
-            yield node
-            return
-        node = follow(node.edges[index])

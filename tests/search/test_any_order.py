@@ -16,7 +16,7 @@ from exact.search.base import Compared, Done, Need, Selection, Stepped, Valued
 from exact.search.mcts import MCTS
 from exact.search.registry import algorithm
 from exact.search.rules.schedule import progressive
-from exact.search.tree import SearchError
+from exact.search.tree import SearchError, Tree
 from exact.search.work import Work
 from tests.search.harness import Harness, check, check_idle, failed
 from tests.search.harness import graph as made_of
@@ -35,6 +35,13 @@ def any_environment(dice: random.Random) -> ToyGraph:
         edges = {f"l{i}": ToyEdge(to=dice.choice(names), prior=dice.random() + 0.01) for i in range(dice.randint(1, 4))}
         states[name] = ToyState(edges=edges, looks=dice.random())
     return made_of(states, start="s0")
+
+
+def numbers(tree: Tree) -> list[tuple[object, ...]]:
+    """Return all counts of a tree."""
+    nodes = [(node.visits, node.backups, node.in_flight, node.pending, node.evaluations, node.value_sum) for node in tree.nodes]
+    edges = [(edge.visits, edge.total, edge.q, edge.in_flight) for node in tree.nodes for edge in node.edges]
+    return [*nodes, *edges, (tree.iterations, tree.low, tree.high)]
 
 
 class Crowd:
@@ -62,6 +69,9 @@ class Crowd:
             else:
                 self.move()
             check(self.run.tree, self.values)
+            before = numbers(self.run.tree)
+            self.run.algorithm.forecast(self.run.tree, 4)
+            assert numbers(self.run.tree) == before, "the forecast has changed the tree"
         raise AssertionError("it never ends")
 
     def move(self) -> None:

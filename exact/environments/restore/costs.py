@@ -11,7 +11,7 @@ environment."""
 
 UNMEASURED: dict[Operation, float] = {"snapshot": 0.6, "restore": 0.6, "fork": 0.6}
 """Least seconds assumed before the first measurement: a browser in a sandbox on two idle cores. Other operations: 0."""
-OF_OPENING: dict[Operation, float] = {"snapshot": 0.2, "restore": 0.3, "fork": 0.4}
+OF_OPENING: dict[Operation, float] = {"snapshot": 0.2, "restore": 0.3, "fork": 0.4, "reset": 0.3}
 """Share of the measured time to open an environment that is assumed for an operation, if it is more: where sandboxes are slow, all of
 their operations are. Measured with Trac in a sandbox on a busy machine (open 6.9 s; snapshot 1.1, restore 1.9 and fork 2.5 s)."""
 MEMORY = 20
@@ -76,9 +76,7 @@ class Costs:
 
     def _assumed(self, operation: Operation) -> float:
         """Return the seconds that are assumed before the first measurement."""
-        if operation not in UNMEASURED:
-            return 0.0
-        return max(UNMEASURED[operation], OF_OPENING[operation] * self.of("open"))
+        return max(UNMEASURED.get(operation, 0.0), OF_OPENING[operation] * self.of("open")) if operation in OF_OPENING else 0.0
 
     @property
     def back(self) -> float:

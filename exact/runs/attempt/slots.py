@@ -95,8 +95,8 @@ class Slots:
         """
         if tuple(path) in self._coming or not self._free or len(self._all) - len(self._free) >= self._cores:
             return False
-        near = min(_seconds_to(each, path) for each in self._free)
-        return near >= WORTHWHILE and bool(self._free[0].routes(path, since=since))
+        near = [_seconds_to(each, path) for each in self._free if each.opened]  # what opening takes is known after the first alone
+        return min(near, default=WORTHWHILE) >= WORTHWHILE and bool(self._free[0].routes(path, since=since))
 
     def has_route(self, path: Sequence[Waypoint], *, since: int) -> bool:
         """Return True where any slot can be brought to the path's end. `since`: as in Slot.arrive."""

@@ -62,7 +62,7 @@ def test_a_state_that_is_not_returned_to_gets_no_snapshot(way: float) -> None:
 def test_where_opening_an_environment_was_slow_snapshots_are_assumed_to_be_slow_until_one_was_taken() -> None:
     costs = Costs(cores=64)
     costs.add("open", 8.0)
-    assert (costs.of("snapshot"), costs.of("restore"), costs.of("fork")) == pytest.approx((1.6, 2.4, 3.2))
+    assert (costs.of("snapshot"), costs.of("restore"), costs.of("fork"), costs.of("reset")) == pytest.approx((1.6, 2.4, 3.2, 2.4))
     costs.add("fork", 0.7)
     assert costs.of("fork") == pytest.approx(0.7)
 

@@ -101,6 +101,12 @@ def test_the_first_environment_is_opened_while_the_start_is_judged(monkeypatch: 
     assert [(arrival.node, arrival.prepared, arrival.seconds) for arrival in first] == [(0, True, 0.0)] * 2
 
 
+def test_an_agent_that_does_not_search_has_one_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    environments = slow_environments()
+    events = run(monkeypatch, tmp_path, config(search={"algorithm": "react", "prefetch": 2}, limits={"actions": 3}), environments)
+    assert not prepared(events) and environments.counts.opened == 1
+
+
 def test_no_environment_is_prefetched_while_workers_need_all_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     free, crowded = (run(monkeypatch, tmp_path / str(cores), searched(workers=4, prefetch=2), cores=cores) for cores in (8, 1))
     assert len(prepared(crowded)) < len(prepared(free)), "four workers leave one core little to spare"

@@ -36,7 +36,7 @@ class Prefetch:
         self._replays = not capped and attempt.live.isolated
 
     async def __aenter__(self) -> Prefetch:
-        if self._slots.spares:
+        if self._slots.spares and self._state.algorithm.simulates:
             self._loop = asyncio.create_task(self._follow())
         return self
 

@@ -104,7 +104,7 @@ class MCTS(Work):
         while tree.iterations + root.in_flight < tree.allowed:
             if self.reevaluations and (asked := self._reevaluate(tree)) is not None:
                 return asked
-            found = self._down(tree, *self._begin(tree))
+            found = self._walk(tree)
             if found is not None:
                 return self._resample(tree) if isinstance(found, Wait) else found
         return self.first_proposals(tree, "proposals" if self.widening is None else "sample") or self._finish(
@@ -147,6 +147,10 @@ class MCTS(Work):
         elif self.plan:  # called at each step of a plan; the next search follows the last step
             tree.allowed = max(tree.allowed - self.iterations, tree.iterations)
         super().grant(tree)
+
+    def _walk(self, tree: Tree) -> Selection | Wait | Done | None:
+        """Descend from the root to work. None: the descent ended in a free backup or closed an edge."""
+        return self._down(tree, *self._begin(tree))
 
     def _down(self, tree: Tree, node: Node, path: Path) -> Selection | Wait | Done | None:
         """Descend from a state, which `path` leads to, to work. None: the descent ended without work."""

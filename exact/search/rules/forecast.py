@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from exact.search.rules.backup import Backup, back_up, reserve
 from exact.search.rules.select import SelectionRule, follow
@@ -22,9 +22,10 @@ def likely_steps(tree: Tree, rule: SelectionRule, depth: int, backup: Backup, di
             yield work.target if work.target is not None else tree.nodes[work.selection.node]
     awaited = [work for work in tree.open.values() if work.target is not None and "value" in work.left]
     low, high = sorted((tree.low, tree.high))
-    cases = [nullcontext()] if not awaited else [
-        _supposed(tree, awaited, low, backup, discount), nullcontext(), _supposed(tree, awaited, high, backup, discount),
-    ]  # fmt: skip
+    cases: list[AbstractContextManager[None]] = [nullcontext()]
+    if awaited:
+        if_low, if_high = (_supposed(tree, awaited, value, backup, discount) for value in (low, high))
+        cases = [if_low, *cases, if_high]
     for case in cases:
         with case:
             likely = _next_step(tree, rule, depth)
@@ -61,9 +62,10 @@ def _supposed(tree: Tree, awaited: list[Open], value: float, backup: Backup, dis
             back_up(tree, work.path, work.target, value, rule=backup, discount=discount)
         yield
     finally:
-        for node, counts, node.value_sum in states:
+        for node, counts, value_sum in states:
             node.visits, node.backups, node.in_flight, node.pending, node.evaluations = counts
-        for edge, counts_of_edge, values in taken:
-            edge.visits, edge.in_flight = counts_of_edge
+            node.value_sum = value_sum
+        for edge, numbers, values in taken:
+            edge.visits, edge.in_flight = numbers
             edge.total, edge.q = values
         tree.iterations, tree.low, tree.high = counters

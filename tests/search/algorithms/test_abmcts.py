@@ -72,6 +72,14 @@ def test_a_beta_posterior_counts_values_as_fractions_of_successes(values: list[f
     assert sum(drawn) / 4000 == pytest.approx(a / (a + b), abs=0.02)
 
 
+def test_a_sampled_action_is_tried_before_anything_else_is_drawn() -> None:
+    run = Unbounded(made(iterations=12))
+    run.run()
+    sampled = [(one, following) for one, following in itertools.pairwise(run.asked) if one.needs == ("sample",)]
+    assert len(sampled) > 5
+    assert all(following.needs[0] == "step" and following.node == one.node for one, following in sampled)
+
+
 def test_a_gaussian_posterior_is_murphys() -> None:
     belief, found, dice = Gaussian(), seen([0.2, 0.4, 0.9]), random.Random(1)
     drawn = [belief.draw(found, dice) for _ in range(6000)]

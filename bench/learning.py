@@ -6,7 +6,7 @@ each attempt are in bench/results/learning/. Tasks and seeds are those of exact/
     python bench/learning.py --keep RUN                      copy the weights and records of a run of `exact train builtin`
     python bench/learning.py --controls RUN                  train the controls from it
     python bench/learning.py --json bench/results/learning.json      attempt the test; goes on from --work after an interruption
-    python bench/learning.py --validate greedy_1,greedy_2    attempts on validation seeds, which decide nothing
+    python bench/learning.py --validate greedy_1,greedy_3    attempts on validation seeds, which decide nothing
     python bench/learning.py --quick                         compute every figure from the records, and attempt ten of them again
 """
 
@@ -22,7 +22,7 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +35,7 @@ from _greedy import follow, started
 
 from exact.agents.agent import Agent, build_agent
 from exact.agents.base import Policy
+from exact.agents.learned import network
 from exact.agents.learned.network import save, untrained
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.rewards import binary
@@ -52,10 +53,11 @@ from exact.task import Outcome, Task
 FOLDER = _common.ROOT / "bench" / "results" / "learning"
 RECORDS, TRAINING = FOLDER / "attempts.jsonl.gz", FOLDER / "training.jsonl.gz"
 ACTIONS, STEPS = 15, 40
-SEEDS, USED = 1, 1
-"""Test seeds of each task, after those that a start of the test has used."""
-SEARCHED = 15
+SEEDS, USED = 3, 2
+"""Test seeds of each task, after those that earlier cycles have used. Rows with a search attempt the first of them."""
+SEARCHED = 30
 """Tasks of each part that rows with a search attempt, the first by the hash of their name."""
+ROUNDS = 3
 DEAL_SEED = 0
 
 
@@ -75,14 +77,21 @@ ROWS: Mapping[str, Row] = {
     "greedy_0": Row("round-0"),
     "greedy_1": Row("round-1"),
     "greedy_2": Row("round-2"),
+    "greedy_3": Row("round-3"),
+    "first_cycle": Row("package"),
     "imitation": Row("imitation"),
     "shuffled_outcomes": Row("shuffled"),
     "rmcts_0": Row("round-0", "learned"),
     "rmcts_2": Row("round-2", "learned"),
     "rmcts_2_constant": Row("round-2", "constant", seen_only=True),
     "rmcts_2_shuffled": Row("round-2", "shuffled", seen_only=True),
+    "rmcts_3": Row("round-3", "learned"),
+    "rmcts_3_constant": Row("round-3", "constant", seen_only=True),
+    "rmcts_3_shuffled": Row("round-3", "shuffled", seen_only=True),
 }
-TRAINED = ("round-1", "round-2", "imitation", "shuffled")
+FORMER = ("rmcts_2", "rmcts_2_constant", "rmcts_2_shuffled")
+"""Rows of the first cycle alone, which are read and not attempted again."""
+TRAINED = (*(f"round-{round}" for round in range(1, ROUNDS + 1)), "imitation", "shuffled")
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -99,7 +108,9 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 def weights_of(name: str) -> Path:
-    """Return the file of a row's weights. The untrained ones are made in .bench."""
+    """Return the file of a row's weights. The untrained ones are made in .bench; `package` names those that are installed."""
+    if name == "package":
+        return Path(network.__file__).with_name("weights.npz")
     if name != "round-0":
         return FOLDER / f"{name}.npz"
     path = _common.ROOT / ".bench" / "learning_round_0.npz"
@@ -126,7 +137,8 @@ def settings(name: str) -> Config:
 
 def builders() -> dict[str, BuildAgent]:
     def shuffled(config: Config, models: Callable[[str], ChatModel]) -> Agent:
-        return Agent(policy=build_agent(config, models).policy, value=ShuffledValue(DEAL_SEED))
+        built = build_agent(config, models)
+        return Agent(policy=built.policy, value=ShuffledValue(DEAL_SEED), reflector=built.reflector)
 
     return {name: shuffled for name, row in ROWS.items() if row.value == "shuffled"}
 
@@ -134,10 +146,11 @@ def builders() -> dict[str, BuildAgent]:
 def tasks_of(name: str, part: str) -> list[str]:
     """Return the ids that a row attempts, of `test` or `validation`."""
     split, row = load_split(), ROWS[name]
-    parts = [split.training] if row.seen_only or part == "validation" else [split.training, split.held_out]
+    parts: list[Sequence[str]] = [split.training] if row.seen_only or part == "validation" else [split.training, split.held_out]
     if row.value:
         parts = [sorted(names, key=lambda task: hashlib.sha256(task.encode()).hexdigest())[:SEARCHED] for names in parts]
-    return [f"{task}?seed={seed}" for seed in split.seeds[part].take(SEEDS, USED) for names in parts for task in names]
+    seeds = split.seeds[part].take(SEEDS, USED)[: 1 if row.value else SEEDS]
+    return [f"{task}?seed={seed}" for seed in seeds for names in parts for task in names]
 
 
 async def attempted(name: str, ids: Sequence[str], work: Path, parallel: int, noise: _common.Noise) -> list[Attempt]:
@@ -255,18 +268,24 @@ def kept(found: Scores, row: str, names: Sequence[str], draws: int = 10_000) -> 
     ids = [id for id in found["rmcts_0"] if id.partition("?")[0] in names and id in found[row] and id in found["greedy_0"]]
     top = np.array([found[row][id] - found["greedy_0"][id] for id in ids])
     bottom = np.array([found["rmcts_0"][id] - found["greedy_0"][id] for id in ids])
-    drawn = np.random.default_rng(0).integers(0, len(ids), (draws, len(ids)))  # one id a task: SEEDS is 1
+    drawn = np.random.default_rng(0).integers(0, len(ids), (draws, len(ids)))  # rows with a search have one id a task
     below = bottom[drawn].mean(axis=1)
     ratios = top[drawn].mean(axis=1)[below > 0] / below[below > 0]
     low, high = np.quantile(ratios, [0.025, 0.975])
     return float(top.mean() / bottom.mean()), float(low), float(high)
 
 
-GAINS = (
-    ("greedy_1", "greedy_0"), ("greedy_2", "greedy_0"), ("imitation", "greedy_0"),
-    ("shuffled_outcomes", "greedy_0"), ("greedy_0", "lexical"), ("greedy_2", "lexical"), ("rmcts_0", "greedy_0"),
-    ("rmcts_2", "greedy_2"), ("rmcts_2", "rmcts_0"), ("rmcts_2_constant", "greedy_2"), ("rmcts_2_shuffled", "greedy_2"),
-)  # fmt: skip
+def pairs(last: int) -> list[tuple[str, str]]:
+    """Return the pairs of rows that are compared, where the last round is `last`."""
+    rounds = [(f"greedy_{round}", "greedy_0") for round in range(1, last + 1)]
+    controls = [("imitation", "greedy_0"), ("shuffled_outcomes", "greedy_0"), ("greedy_0", "lexical"), (f"greedy_{last}", "lexical")]
+    searches = [("rmcts_0", "greedy_0"), (f"rmcts_{last}", f"greedy_{last}"), (f"rmcts_{last}", "rmcts_0")]
+    return [*rounds, *controls, *searches, *((f"rmcts_{last}_{value}", f"greedy_{last}") for value in ("constant", "shuffled"))]
+
+
+def last_round(rows: Iterable[str]) -> int:
+    """Return the last round of training that was attempted."""
+    return max((int(row.removeprefix("greedy_")) for row in rows if row.startswith("greedy_")), default=ROUNDS)
 
 
 def show(records: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figure]]:
@@ -285,7 +304,9 @@ def show(records: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figur
         _common.table([what, *parts], [[row, *map(str, each.values())] for row, each in table.items()])
         print()
         gains = {
-            f"{a} - {b}": {part: gain(found, a, b, names) for part, names in parts.items()} for a, b in GAINS if a in found and b in found
+            f"{a} - {b}": {part: gain(found, a, b, names) for part, names in parts.items()}
+            for a, b in pairs(last_round(found))
+            if a in found and b in found
         }
         shown["gain"][what] = gains
         _common.table([f"gain, {what}", *parts], [[pair, *map(str, each.values())] for pair, each in gains.items()])
@@ -309,30 +330,37 @@ def show(records: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figur
 
 
 def figures(found: Scores, seen: Sequence[str], held_out: Sequence[str], shown: dict[str, Any]) -> list[_common.Figure]:
+    last = last_round(found)
     made = [
-        _common.Figure("gain_search_seen_low", gain(found, "rmcts_2", "greedy_2", seen).low, goal=0.001),
-        _common.Figure("gain_search_heldout_low", gain(found, "rmcts_2", "greedy_2", held_out).low, goal=0.001),
-        _common.Figure("gain_learning_seen_low", gain(found, "greedy_2", "greedy_0", seen).low, goal=0.10),
-        _common.Figure("gain_learning_heldout_low", gain(found, "greedy_2", "greedy_0", held_out).low),
+        _common.Figure("gain_search_seen_low", gain(found, f"rmcts_{last}", f"greedy_{last}", seen).low, goal=0.001),
+        _common.Figure("gain_search_heldout_low", gain(found, f"rmcts_{last}", f"greedy_{last}", held_out).low, goal=0.001),
+        _common.Figure("gain_learning_seen_low", gain(found, f"greedy_{last}", "greedy_0", seen).low, goal=0.10),
+        _common.Figure("gain_learning_heldout_low", gain(found, f"greedy_{last}", "greedy_0", held_out).low),
     ]
-    for row, base in (("shuffled_outcomes", "greedy_0"), ("rmcts_2_constant", "greedy_2"), ("rmcts_2_shuffled", "greedy_2")):
+    for row, base in (
+        ("shuffled_outcomes", "greedy_0"),
+        (f"rmcts_{last}_constant", f"greedy_{last}"),
+        (f"rmcts_{last}_shuffled", f"greedy_{last}"),
+    ):
         made.append(_common.Figure(f"gain_control_{row}_low", gain(found, row, base, seen).low, goal=0.0, at_least=False))
     if gain(found, "rmcts_0", "greedy_0", seen).low > 0:
-        for name, row in (("kept_without_search", "greedy_2"), ("kept_by_imitation", "imitation")):
+        for name, row in (("kept_without_search", f"greedy_{last}"), ("kept_by_imitation", "imitation")):
             ratio = kept(found, row, seen)
             shown[name] = ratio
-            made.append(_common.Figure(name, ratio[0], goal=0.87 if row == "greedy_2" else None))
+            made.append(_common.Figure(name, ratio[0], goal=0.87 if row == f"greedy_{last}" else None))
     return [each for each in made if not math.isnan(each.value)]
 
 
 def keep(run: Path) -> None:
     """Copy the weights of a finished run, and what it trained on: one line for each task and seed."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for round in (1, 2):
+    for round in range(1, ROUNDS + 1):
         shutil.copy(run / f"round-{round}.npz", FOLDER / f"round-{round}.npz")
     shutil.copy(run / "run.json", FOLDER / "run.json")
     lines = [
-        {"round": round, **json.loads(path.read_text())} for round in (0, 1) for path in sorted((run / f"data-{round}").glob("*.json"))
+        {"round": round, **json.loads(path.read_text())}
+        for round in range(ROUNDS)
+        for path in sorted((run / f"data-{round}").glob("*.json"))
     ]
     TRAINING.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode(), mtime=0))
 
@@ -396,7 +424,7 @@ async def quick(noise: _common.Noise, args: Any) -> int:
 
 async def main() -> int:
     options = _common.parser(__doc__ or "")
-    options.add_argument("--rows", default=",".join(ROWS), help="by comma")
+    options.add_argument("--rows", default=",".join(row for row in ROWS if row not in FORMER), help="by comma")
     options.add_argument("--validate", default="", metavar="ROWS", help="rows to attempt on validation seeds")
     options.add_argument("--keep", type=Path, metavar="RUN", help="folder of a run of `exact train builtin`")
     options.add_argument("--controls", type=Path, metavar="RUN", help="folder of a run of `exact train builtin`")

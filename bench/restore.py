@@ -320,7 +320,7 @@ async def weigh(mib: int, rounds: int) -> dict[str, float]:
 async def retained(count: int) -> dict[str, float]:
     """Measure what a snapshot takes in megabytes, as taken, and packed beside the first image: the mean of `count`, a step apart."""
     site, taken = form(0.0), list[int]()
-    async with forms(limit=200 << 20) as environments, environments.open(simulation=True) as environment:
+    async with forms(limit=250 << 20) as environments, environments.open(simulation=True) as environment:
         seen = await environment.reset(site.task)
         first = environments.bytes
         for step in range(count + 1):  # the newest is never packed

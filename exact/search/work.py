@@ -419,8 +419,9 @@ def _warm_start(child: Node, foreseen: Node, observed: Stepped) -> None:
     if foreseen.terminated and observed.terminated:
         child.evaluation, child.evaluations, child.value_sum = foreseen.evaluation, foreseen.evaluations, foreseen.value_sum
     if not child.leaf:
-        child.edges = [Edge(edge.action, edge.prior, edge.rationale) for edge in foreseen.edges if not edge.futile]
-        for edge, before in zip(child.edges, (edge for edge in foreseen.edges if not edge.futile), strict=True):
+        untried = [edge for edge in foreseen.edges if not edge.futile]
+        child.edges = [Edge(edge.action, edge.prior, edge.rationale) for edge in untried]
+        for edge, before in zip(child.edges, untried, strict=True):
             edge.writes = before.writes
 
 

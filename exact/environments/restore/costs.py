@@ -10,7 +10,7 @@ Operation = Literal["open", "reset", "step", "snapshot", "restore", "fork"]
 environment."""
 
 UNMEASURED: dict[Operation, float] = {"snapshot": 0.6, "restore": 0.6, "fork": 0.6}
-"""Least seconds assumed before the first measurement: a browser in a sandbox on two idle cores. Other operations: 0."""
+"""Least seconds assumed before the first measurement: a browser in a sandbox on two idle cores. Others: 0, or their share below."""
 OF_OPENING: dict[Operation, float] = {"snapshot": 0.2, "restore": 0.3, "fork": 0.4, "reset": 0.3}
 """Share of the measured time to open an environment that is assumed for an operation, if it is more: where sandboxes are slow, all of
 their operations are. Measured with Trac in a sandbox on a busy machine (open 6.9 s; snapshot 1.1, restore 1.9 and fork 2.5 s)."""

@@ -24,8 +24,8 @@ from exact.learning.builtin.split import load_split
 
 ENVIRONMENTS = 5
 """Environments of one process."""
-_LONGEST = 180.0
-"""Seconds after which a task is given up as a failure of its environment."""
+_OPENING, _STEP = 60.0, 2.5
+"""Seconds for the opening of an environment, and for each step, after which a task is given up as a failure of its environment."""
 
 
 def collect(
@@ -78,26 +78,28 @@ async def _collect(folder: Path, weights: Path, tasks: Sequence[str], settings: 
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with practice(BrowserConfig(screenshots=False)) as environments, asyncio.TaskGroup() as group:
         for _ in range(ENVIRONMENTS):
-            group.create_task(_work(explorer, environments, left, folder))
+            group.create_task(_work(explorer, environments, left, folder, settings.all_steps + settings.steps))
 
 
-async def _work(explorer: Explorer, environments: PracticeFactory, left: list[str], folder: Path) -> None:
-    """Explore one task after the other, each in a fresh environment."""
+async def _work(explorer: Explorer, environments: PracticeFactory, left: list[str], folder: Path, steps: int) -> None:
+    """Explore one task after the other, each in a fresh environment. `steps`: most steps of a task."""
     while left:
         task = left.pop()
         for again in (True, False):
             async with environments.open(simulation=True) as environment:
                 environment.begins_again = again
-                explored = await _explored(explorer, environment, task, by_path=not again)
+                explored = await _explored(explorer, environment, task, _OPENING + _STEP * steps, by_path=not again)
             if explored is not None and not explored.contradicted:
                 break
         _keep(folder, task, explored, again=again)
 
 
-async def _explored(explorer: Explorer, environment: PracticeEnvironment, task: str, *, by_path: bool) -> ExploredTask | None:
+async def _explored(
+    explorer: Explorer, environment: PracticeEnvironment, task: str, longest: float, *, by_path: bool
+) -> ExploredTask | None:
     """Return what was found; None where the environment failed."""
     try:
-        async with asyncio.timeout(_LONGEST):
+        async with asyncio.timeout(longest):
             return await explorer.explore(environment, MiniWob().task(task), by_path=by_path)
     except (EnvironmentFailure, TimeoutError):
         return None

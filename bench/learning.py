@@ -35,7 +35,6 @@ from _greedy import follow, started
 
 from exact.agents.agent import Agent, build_agent
 from exact.agents.base import Policy
-from exact.agents.learned import network
 from exact.agents.learned.network import save, untrained
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.rewards import binary
@@ -51,6 +50,7 @@ from exact.models.base import ChatModel
 from exact.task import Outcome, Task
 
 FOLDER = _common.ROOT / "bench" / "results" / "learning"
+FIRST_CYCLE = _common.ROOT / "bench" / "results" / "when_search_helps" / "learned.npz"
 RECORDS, TRAINING = FOLDER / "attempts.jsonl.gz", FOLDER / "training.jsonl.gz"
 ACTIONS, STEPS = 15, 40
 SEEDS, USED = 3, 2
@@ -78,19 +78,14 @@ ROWS: Mapping[str, Row] = {
     "greedy_1": Row("round-1"),
     "greedy_2": Row("round-2"),
     "greedy_3": Row("round-3"),
-    "first_cycle": Row("package"),
+    "first_cycle": Row("first-cycle"),
     "imitation": Row("imitation"),
     "shuffled_outcomes": Row("shuffled"),
     "rmcts_0": Row("round-0", "learned"),
-    "rmcts_2": Row("round-2", "learned"),
-    "rmcts_2_constant": Row("round-2", "constant", seen_only=True),
-    "rmcts_2_shuffled": Row("round-2", "shuffled", seen_only=True),
     "rmcts_3": Row("round-3", "learned"),
     "rmcts_3_constant": Row("round-3", "constant", seen_only=True),
     "rmcts_3_shuffled": Row("round-3", "shuffled", seen_only=True),
 }
-FORMER = ("rmcts_2", "rmcts_2_constant", "rmcts_2_shuffled")
-"""Rows of the first cycle alone, which are read and not attempted again."""
 TRAINED = (*(f"round-{round}" for round in range(1, ROUNDS + 1)), "imitation", "shuffled")
 
 
@@ -108,9 +103,9 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 def weights_of(name: str) -> Path:
-    """Return the file of a row's weights. The untrained ones are made in .bench; `package` names those that are installed."""
-    if name == "package":
-        return Path(network.__file__).with_name("weights.npz")
+    """Return the file of a row's weights. The untrained ones are made in .bench."""
+    if name == "first-cycle":
+        return FIRST_CYCLE
     if name != "round-0":
         return FOLDER / f"{name}.npz"
     path = _common.ROOT / ".bench" / "learning_round_0.npz"
@@ -424,7 +419,7 @@ async def quick(noise: _common.Noise, args: Any) -> int:
 
 async def main() -> int:
     options = _common.parser(__doc__ or "")
-    options.add_argument("--rows", default=",".join(row for row in ROWS if row not in FORMER), help="by comma")
+    options.add_argument("--rows", default=",".join(ROWS), help="by comma")
     options.add_argument("--validate", default="", metavar="ROWS", help="rows to attempt on validation seeds")
     options.add_argument("--keep", type=Path, metavar="RUN", help="folder of a run of `exact train builtin`")
     options.add_argument("--controls", type=Path, metavar="RUN", help="folder of a run of `exact train builtin`")

@@ -74,6 +74,10 @@ class LearnedPolicy:
         """Return at most `k` distinct actions, best first, with priors that sum to 1. Empty if no action is possible."""
         if context.task.instruction:
             return await self._lexical.propose(context, actions, k)
+        return await self.rank(context, actions, k)
+
+    async def rank(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+        """Return what the model proposes, as `propose` does for a page that sets its own task, whoever has set the task."""
         read = await self._agent.read(context, actions)
         if read is None:
             return ()

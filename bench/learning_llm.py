@@ -32,7 +32,7 @@ import _llamacpp
 import msgspec
 from _attempts import attempt, folder_of
 from grpo import PYTHON
-from learning import grouped
+from learning import grouped, weights_of
 from sft import VIEW, environ, exact
 
 from exact.benchmarks.miniwob import MiniWob
@@ -46,17 +46,17 @@ FOLDER, RESULT = _common.ROOT / "bench" / "results" / "learning_llm", _common.RO
 RECORDS = FOLDER / "attempts.jsonl.gz"
 WORK = _common.ROOT / ".bench" / "learning_llm"
 KINDS = ("react", "imitation", "exploratory")
-"""Data sets: ReAct's successes, those of R-MCTS, and the latter with their detours."""
+"""Data sets: ReAct's successes, those of R-MCTS with the reward, and the latter with their detours."""
 TRAINING_SEEDS = (0, 1, 2)
 TRAINED = (
-    *("click-tab", "email-inbox-star-reply", "enter-text-dynamic", "click-tab-2-hard"),
-    *("read-table-2", "click-checkboxes", "click-test-2", "drag-box"),
+    *("find-midpoint", "click-tab-2-hard", "count-shape", "social-media", "click-collapsible", "click-color"),
+    *("use-autocomplete", "identify-shape", "click-tab", "email-inbox-star-reply", "enter-text-dynamic", "read-table-2"),
 )
 UNTRAINED = (
     *("tic-tac-toe", "click-widget", "email-inbox-forward", "click-shape"),
     *("click-tab-2-medium", "drag-shapes", "login-user-popup", "use-autocomplete-nodelay"),
 )
-COLLECTED, ALONE, SEARCHED = (16, 20), (7, 4), (2, 4)
+COLLECTED, ALONE, SEARCHED = (12, 20), (5, 4), (2, 4)
 """Seeds of each task and those before them in the split: for training, for rows without a search, and for those with one."""
 ACTIONS, STEPS, SFT_STEPS = 10, 40, 120
 PORT, SLOTS, CONTEXT = 8461, 8, 8192
@@ -130,14 +130,17 @@ def ids_of(name: str) -> list[str]:
 
 
 def collect() -> None:
-    """Search training tasks with and without R-MCTS, and write data sets of equal length, in the order of a hash."""
+    """Attempt training tasks by ReAct, and by R-MCTS with their reward. Write data sets of equal length, in the order of a hash."""
     first, *_, last = load_split().seeds["training"].take(*COLLECTED)
     patterns = [f"miniwob/{task}?seed={first}..{last}" for task in TRAINED]
     lines: dict[str, list[str]] = {}
     for kind, agent in (("react", "react"), ("imitation", "rmcts"), ("exploratory", "rmcts")):
         runs, out = WORK / "runs" / agent, WORK / f"{kind}.jsonl"
         if not (runs / "results.jsonl").exists():
-            parts = {"policy.kind": "learned", "value.kind": "learned", "limits.actions": ACTIONS, "limits.transitions": STEPS}
+            weights = json.dumps({"weights": str(weights_of("round-0"))})
+            parts = {"policy.kind": "learned", "policy.options": weights, "limits.actions": ACTIONS, "limits.transitions": STEPS}
+            if agent == "rmcts":
+                parts["value.kind"] = "oracle"
             words = [word for key, value in parts.items() for word in ("--set", f"{key}={value}")]
             exact(Path(sys.executable), "bench", *patterns, "--agent", agent, "--own-budgets", "--no-reports", "--out", runs, *words)
         out.unlink(missing_ok=True)

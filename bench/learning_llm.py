@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import _common
 import _llamacpp
 import msgspec
+import numpy as np
 from _attempts import attempt, folder_of
 from grpo import PYTHON
 from learning import grouped, weights_of
@@ -246,6 +247,23 @@ def paired(found: Mapping[str, Mapping[str, float]], row: str, base: str, names:
     return bootstrap(grouped(both, names))
 
 
+def kept(found: Mapping[str, Mapping[str, float]], kind: str, names: Sequence[str], draws: int = 10_000) -> tuple[float, float, float]:
+    """Return (kind - base) / (rmcts_base - base) on what rmcts_base attempted, with its interval, bootstrapped over tasks."""
+    gains = [
+        [
+            statistics.fmean(each[id] - found["base"][id] for id in found["rmcts_base"] if id.partition("?")[0] == name)
+            for each in (found[kind], found["rmcts_base"])
+        ]
+        for name in names
+    ]
+    pairs = np.array(gains)
+    drawn = pairs[np.random.default_rng(0).integers(0, len(pairs), (draws, len(pairs)))].mean(axis=1)
+    ratios = drawn[drawn[:, 1] > 0]
+    low, high = np.quantile(ratios[:, 0] / ratios[:, 1], [0.025, 0.975])
+    top, bottom = pairs.mean(axis=0)
+    return float(top / bottom), float(low), float(high)
+
+
 PAIRS = (
     *((kind, "base") for kind in KINDS),
     ("imitation", "react"),
@@ -290,7 +308,13 @@ def show(records: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figur
     figures = [_common.Figure(f"solved_{row}_{part}", table[row][part].mean) for row in ("base", *KINDS) if row in table for part in parts]
     names = {pair: pair.replace(" - ", "_over_") for pair in gains}
     figures += [_common.Figure(f"gain_{names[pair]}_low", each["all"].low) for pair, each in gains.items()]
-    return {"success": table, "gain": gains, "cost": means, "unscored": unscored}, figures
+    shown: dict[str, Any] = {"success": table, "gain": gains, "cost": means, "unscored": unscored}
+    if "rmcts_base - base" in gains and gains["rmcts_base - base"]["trained"].low > 0:
+        for kind in (kind for kind in KINDS if kind in found):
+            shown[f"kept_by_{kind}"] = ratio = kept(found, kind, parts["trained"])
+            print(f"\nkept by {kind} without a search: {ratio[0]:.2f} [{ratio[1]:.2f}, {ratio[2]:.2f}]")
+            figures.append(_common.Figure(f"kept_by_{kind}", ratio[0], goal=None if kind == "react" else 0.87))
+    return shown, figures
 
 
 def _kind(row: str) -> str:

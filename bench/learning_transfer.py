@@ -1,10 +1,9 @@
 """Measure whether what the learned agent learned on MiniWoB++ transfers to Trac, Wagtail and MoinMoin.
 
 For a task that is set from outside, the learned policy proposes what the lexical agent proposes. Here its model is asked all the same,
-without a search: before training (the lexical scores over wider candidates) and after, beside the lexical agent. Nothing was trained on these
-applications. The plan was committed before any run:
-docs/results/learning.md. Trac and Wagtail run in the sandbox; the wiki runs on this
-machine, in the virtual environment that bench/third_party.py names.
+without a search: before training (the lexical scores over wider candidates) and after, beside the lexical agent. Nothing was trained on
+these applications. The plan was committed before any run: docs/results/learning.md. Trac and Wagtail run in the sandbox; the wiki runs on
+this machine, in the virtual environment that bench/third_party.py names.
 
     python bench/learning_transfer.py --json bench/results/learning_transfer.json     goes on from --work
 """

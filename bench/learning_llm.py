@@ -249,12 +249,12 @@ def paired(found: Mapping[str, Mapping[str, float]], row: str, base: str, names:
 
 def kept(found: Mapping[str, Mapping[str, float]], kind: str, names: Sequence[str], draws: int = 10_000) -> tuple[float, float, float]:
     """Return (kind - base) / (rmcts_base - base) on what rmcts_base attempted, with its interval, bootstrapped over tasks."""
+    rows = (found[kind], found["rmcts_base"])
+    ids = set(found["base"]).intersection(*rows)
     gains = [
-        [
-            statistics.fmean(each[id] - found["base"][id] for id in found["rmcts_base"] if id.partition("?")[0] == name)
-            for each in (found[kind], found["rmcts_base"])
-        ]
+        [statistics.fmean(each[id] - found["base"][id] for id in of) for each in rows]
         for name in names
+        if (of := [id for id in ids if id.partition("?")[0] == name])
     ]
     pairs = np.array(gains)
     drawn = pairs[np.random.default_rng(0).integers(0, len(pairs), (draws, len(pairs)))].mean(axis=1)

@@ -113,7 +113,8 @@ def settings(name: str) -> Config:
     if row.kind == "builtin":
         base["policy"] = {"kind": {"lexical": "builtin", "random": "random"}.get(name, "learned")}
     else:
-        shown = {"form": "conversation", "history": 16, "elements": "label", "observation_tokens": 600, "grammar": "action"}
+        grammar = "none" if row.kind == "exploratory" and not row.search else "action"
+        shown = {"form": "conversation", "history": 16, "elements": "label", "observation_tokens": 600, "grammar": grammar}
         drawn = {"samples": 4, "weigh": "logprobs"} if row.search else {"samples": 1}
         base["policy"] = {"kind": "llm", **shown, **drawn}
         base["models"] = {"policy": {

@@ -144,7 +144,7 @@ def _spoken(texts: StateTexts, moves: list[_Move], trained: list[bool], *, explo
 
 
 def _answer(texts: StateTexts, move: _Move, explores: bool) -> str:
-    judged = move.at.evaluation.rationale.strip() if explores and move.at.evaluation else ""
+    judged = texts.judgement(move.at) if explores else ""
     match move.kind:
         case "back":
             return said(judged or "This is not the way.", STEP_BACK.name)

@@ -23,6 +23,9 @@ from exact.runs.journal.state import AskMoment
 from exact.search.tree import Node
 from exact.views.labels import describe
 
+CONTROLS = ("constant", "oracle", "reward")
+"""Kinds of value functions whose reasons are no part of training data."""
+
 
 class StateTexts:
     """Writes the states and actions of one attempt as the configured policy and value function are shown them."""
@@ -72,6 +75,12 @@ class StateTexts:
     def thought(self, node: Node, edge: int) -> str:
         """Return the reason that a language model gave for an action; empty for other policies, whose reasons are figures."""
         return node.edges[edge].rationale if self.attempt.config.policy.kind == "llm" else ""
+
+    def judgement(self, node: Node) -> str:
+        """Return the reason that a value function gave for a state; empty for controls, which know what the model cannot see."""
+        if node.evaluation is None or self.attempt.config.value.kind in CONTROLS:
+            return ""
+        return node.evaluation.rationale.strip()
 
     def opening(self, node: Node, *, explores: bool) -> tuple[Message, ...]:
         """Return the system turn and the first turn of a conversation that begins at a node. Raises JournalError, UsageError."""

@@ -71,6 +71,17 @@ def test_an_exploratory_conversation_steps_back_from_the_corridor_that_deceives(
     assert not any("left" in each or "step_back" in each for each in answers_of(straight[0]))
 
 
+def test_what_an_oracle_knew_is_no_part_of_a_conversation(tmp_path: Path) -> None:
+    told: dict[str, list[str]] = {}
+    for kind in ("builtin", "oracle"):
+        run = asyncio.run(toy_run(tmp_path / kind, deceptive_chain(), settings=config(value={"kind": kind})))
+        lines, _ = exported("exploratory", run, tmp_path / f"{kind}.jsonl")
+        told[kind] = answers_of(lines[0])
+    assert any("looks like" in each for each in told["builtin"])
+    assert not any("looks like" in each for each in told["oracle"])
+    assert [each.splitlines()[-1] for each in told["oracle"]] == [each.splitlines()[-1] for each in told["builtin"]]
+
+
 async def test_an_answer_that_is_no_action_counts_as_refused() -> None:
     graph = maze()
     line = {"messages": [{"role": "assistant", "content": "I would rather not."}]}

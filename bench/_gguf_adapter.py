@@ -11,9 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-import gguf
 import numpy as np
-from safetensors.numpy import load_file
 
 HEADS = {"attn_q": 9, "attn_k": 3}
 """Heads of SmolLM2-135M."""
@@ -37,6 +35,9 @@ def interleaved(rows: np.ndarray, heads: int) -> np.ndarray:
 
 def convert(adapter: Path, file: Path) -> None:
     """Write the adapter of a folder to a file. Raises ValueError for a weight that is none of a LoRA adapter's."""
+    import gguf
+    from safetensors.numpy import load_file
+
     settings = json.loads((adapter / "adapter_config.json").read_text())
     writer = gguf.GGUFWriter(file, "llama")
     writer.add_type("adapter")

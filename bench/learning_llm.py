@@ -101,6 +101,11 @@ def adapter_of(kind: str, seed: int) -> Path:
     return WORK / "adapters" / f"{kind}_{seed}"
 
 
+def port_of(name: str) -> int:
+    """Return the port of a row's server. It is in the configuration, which must be equal where a row goes on."""
+    return PORT + list(ROWS).index(name)
+
+
 def settings(name: str) -> Config:
     """Return the configuration of a row."""
     row = ROWS[name]
@@ -118,7 +123,8 @@ def settings(name: str) -> Config:
         drawn = {"samples": 4, "weigh": "logprobs"} if row.search else {"samples": 1}
         base["policy"] = {"kind": "llm", **shown, **drawn}
         base["models"] = {"policy": {
-            "model": "local", "provider": "llamacpp", "base_url": f"http://127.0.0.1:{PORT}/v1", "max_tokens": 48, "timeout": 300.0,
+            "model": "local", "provider": "llamacpp", "base_url": f"http://127.0.0.1:{port_of(name)}/v1", "max_tokens": 48,
+            "timeout": 300.0,
             "temperature": 1.0 if row.search else 0.0, "price": {"input": 0, "output": 0},
         }}  # fmt: skip
     base |= {"browser": {"screenshots": False}, "limits": {"actions": ACTIONS, **({"transitions": STEPS} if row.search else {})}}
@@ -197,13 +203,13 @@ def _training(kind: str, seed: int) -> subprocess.Popen[str]:
 
 
 async def attempted(name: str, parallel: int, noise: _common.Noise) -> list[Attempt]:
-    """Attempt the tasks of one row, with its model served by llama.cpp."""
+    """Attempt the tasks of one row, with its model served by llama.cpp on one thread: two rows at a time fill two cores."""
     row, suite = ROWS[name], MiniWob()
     folder = folder_of(WORK / "attempts" / name, [suite.task(id) for id in ids_of(name)], {name: settings(name)})
     with ExitStack() as stack:
         if row.kind != "builtin":
             adapter = adapter_of(row.kind, row.seed).with_suffix(".gguf") if row.kind else None
-            stack.enter_context(_llamacpp.serving(slots=SLOTS, context=CONTEXT, port=PORT, threads=2, adapter=adapter))
+            stack.enter_context(_llamacpp.serving(slots=SLOTS, context=CONTEXT, port=port_of(name), adapter=adapter))
         return [recorded(name, result) for result in await attempt(folder, parallel, noise)]
 
 
@@ -351,7 +357,7 @@ async def main() -> int:
     for name in filter(None, args.rows.split(",")):
         if {each.task for each in records if each.row == name} != set(ids_of(name)):
             made = await attempted(name, args.parallel, noise)
-            records = [*(each for each in records if each.row != name), *made]
+            records = [*(each for each in read_records() if each.row != name), *made]  # another process may have added rows
             write_records(records)
             print(f"{name}: {sum(each.score or 0 for each in made):.0f} of {len(made)}", file=sys.stderr)
     records = read_records()

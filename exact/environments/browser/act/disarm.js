@@ -4,8 +4,9 @@
 function disarm(keep, releases = 0) {
   const guard = globalThis.exactGuard ?? {over: '', slipped: false, released: Infinity};
   const report = () => ({over: guard.over, slipped: guard.slipped});
+  if (releases) guard.due = releases;  // also where all have come already, else the guard would stop the next press
   if (guard.released < releases)
-    return new Promise(next => Object.assign(guard, {due: releases, onRelease: () => guard.released >= releases && next(report())}));
+    return new Promise(next => { guard.onRelease = () => guard.released >= releases && next(report()); });
   if (!keep) {
     globalThis.exactGuard = undefined;
     guard.released = Infinity;

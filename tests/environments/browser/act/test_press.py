@@ -1,7 +1,11 @@
 """A click reaches the element that was named, wherever it is by then, and nothing else."""
 
+import asyncio
+from typing import Any, cast
+
 import pytest
 
+from exact.environments.browser.page.cdp import Cdp
 from exact.errors import ActionError
 from tests.conftest import Visit
 from tests.environments.browser.pages import do, find, look
@@ -185,3 +189,30 @@ async def test_a_drag_begins_on_the_element_or_not_at_all(visit: Visit) -> None:
     async with visit(page) as (env, seen):
         step = await do(env, f"drag [{find(seen, 'From', 'group').id}] to [{find(seen, 'To', 'group').id}]")
         assert 'covered by <p> "Cover"' in step.info["refused"] and await env.page.title() == "Test"
+
+
+class LateAnswers:
+    """A connection by which the page hears what became of a press only after the button was released, as on a busy machine."""
+
+    def __init__(self, cdp: Cdp) -> None:
+        self._cdp, self._released = cdp, asyncio.Event()
+
+    async def send(self, method: str, params: dict[str, Any] | None = None) -> Any:
+        if "function disarm" in (params or {}).get("expression", ""):
+            await self._released.wait()
+        found = await self._cdp.send(method, params)
+        if (params or {}).get("type") == "mouseReleased":
+            self._released.set()
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cdp, name)
+
+
+async def test_a_point_is_pressed_after_a_press_whose_end_was_asked_for_late(visit: Visit) -> None:
+    page = f"{GO}<p style='position:fixed;left:0;top:200px' onclick=\"document.title='point'\">Elsewhere</p>"
+    async with visit(page) as (env, seen):
+        tab = env.tabs.present
+        tab.cdp = cast(Cdp, LateAnswers(tab.cdp))
+        assert (await look(env, f"click [{find(seen, 'Go').id}]")).title == "hit"
+        assert (await look(env, "click_at 10 225")).title == "point"

@@ -296,7 +296,7 @@ async def _start(
     async with AsyncExitStack() as own:
         program, pipe = await own.enter_async_context(shared_pipe(str(executable), folder, apart=apart))
         try:
-            browser = await playwright.chromium.launch(executable_path=program, **options)
+            browser = await _launched(playwright.chromium.launch(executable_path=program, **options))
         except Error as error:
             if not (pipe and pipe.is_apart):
                 raise EnvironmentFailure(f"{executable} does not start: {_first_line(error)}: try `{executable} --version`") from error
@@ -304,6 +304,22 @@ async def _start(
             last.push_async_exit(own.pop_all())
             return browser, pipe
     return await _start(playwright, executable, folder, options, last, apart=False)
+
+
+async def _launched(launching: Awaitable[PlaywrightBrowser]) -> PlaywrightBrowser:
+    """Return a browser once it has started. Where that is given up meanwhile, close it with its profile, which its driver may leave."""
+    from playwright.async_api import Error
+
+    started = asyncio.ensure_future(launching)
+    try:
+        return await asyncio.shield(started)
+    except asyncio.CancelledError:
+        with suppress(Error):
+            browser = await started
+            profile = await find_profile(await browser.new_browser_cdp_session())
+            await _end(browser, 0)
+            await remove_profile(profile)
+        raise
 
 
 def pin_arguments(pins: Iterable[str]) -> list[str]:

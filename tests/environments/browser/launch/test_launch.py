@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +101,33 @@ async def test_no_process_of_the_browser_has_a_key_of_ours(executable: str, monk
         found = [process for process, command in marked(mark).items() if "run-driver" not in command and "--headless" in command]
         assert len(found) > 1
         assert not any("hush-hush" in (Path("/proc") / str(process) / "environ").read_text() for process in found)
+
+
+@pytest.fixture
+def busy() -> Iterator[None]:
+    """Keep the processors busy."""
+    with ExitStack() as stack:
+        for _ in range(3):
+            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            stack.callback(process.kill)
+        yield
+
+
+@pytest.mark.usefixtures("executable", "busy")
+async def test_no_profile_remains_of_a_browser_that_is_given_up_while_it_starts(
+    temporary: Callable[[], list[str]],
+) -> None:
+    async def start() -> None:
+        async with launch(BrowserConfig()):
+            await asyncio.Event().wait()
+
+    for later in (0, 0.02, 0.03, 0.04, 0.05):  # seconds since the profile was made: what is written in it meanwhile differs
+        starting = asyncio.create_task(start())
+        async with asyncio.timeout(60):
+            while not any("playwright_" in each for each in temporary()):  # noqa: ASYNC110 (nobody tells)
+                await asyncio.sleep(0.001)
+        await asyncio.sleep(later)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        assert not temporary()

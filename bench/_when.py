@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import _common
 import msgspec
 from _continuations import Judged
+from _paired import Attempt
 from _plot import Point, Series
 from _records import Record, read_records, write_records
 from _worlds import Played, predictions
-from learning import Attempt
 
 from exact.calibration.measure import BootstrapInterval, Prediction, auc, auc_within, brier, ece, interval, reliability
 from exact.evaluation.statistics import Estimate, bootstrap, rate

@@ -32,6 +32,8 @@ import numpy as np
 from _attempts import attempt, folder_of
 from _controls import ShuffledValue
 from _greedy import follow, started
+from _paired import Attempt, Scores, gain, grouped, kept, scores
+from _records import differing, read_records, write_records
 
 from exact.agents.agent import Agent, build_agent
 from exact.agents.base import Policy
@@ -44,12 +46,12 @@ from exact.errors import EnvironmentFailure
 from exact.evaluation.agents import AGENTS
 from exact.evaluation.folder import Result
 from exact.evaluation.local import BuildAgent
-from exact.evaluation.statistics import Estimate, bootstrap, rate
+from exact.evaluation.statistics import rate
 from exact.learning.builtin.split import load_split
 from exact.models.base import ChatModel
 from exact.task import Outcome, Task
 
-FOLDER = _common.ROOT / "bench" / "results" / "learning"
+FOLDER, RESULT = _common.ROOT / "bench" / "results" / "learning", _common.ROOT / "bench" / "results" / "learning.json"
 FIRST_CYCLE = _common.ROOT / "bench" / "results" / "when_search_helps" / "learned.npz"
 RECORDS, TRAINING = FOLDER / "attempts.jsonl.gz", FOLDER / "training.jsonl.gz"
 ACTIONS, STEPS = 15, 40
@@ -87,19 +89,6 @@ ROWS: Mapping[str, Row] = {
     "rmcts_3_shuffled": Row("round-3", "shuffled", seen_only=True),
 }
 TRAINED = (*(f"round-{round}" for round in range(1, ROUNDS + 1)), "imitation", "shuffled")
-
-
-class Attempt(msgspec.Struct, frozen=True):
-    """The record of one attempt."""
-
-    row: str
-    task: str
-    score: float | None
-    raw: float | None
-    actions: int
-    transitions: int
-    evaluations: int
-    seconds: float
 
 
 def weights_of(name: str) -> Path:
@@ -193,7 +182,7 @@ async def without_search(name: str, ids: Sequence[str], work: Path, parallel: in
 
 def kept_attempts(file: Path) -> dict[str, Attempt]:
     """Return the scored attempts of a file by task, which need not exist. Those whose environment failed are made again."""
-    found = list(map(_attempt_of, file.read_bytes().splitlines())) if file.exists() else []
+    found = [msgspec.json.decode(line, type=Attempt) for line in file.read_bytes().splitlines()] if file.exists() else []
     return {each.task: each for each in found if each.score is not None}
 
 
@@ -201,10 +190,6 @@ def add_attempt(file: Path, attempt: Attempt) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("ab") as lines:
         lines.write(msgspec.json.encode(attempt) + b"\n")
-
-
-def _attempt_of(line: bytes) -> Attempt:
-    return msgspec.json.decode(line, type=Attempt)
 
 
 async def episode(name: str, environment: Environment, policy: Policy, task: Task) -> Attempt:
@@ -215,59 +200,10 @@ async def episode(name: str, environment: Environment, policy: Policy, task: Tas
     return Attempt(name, task.id, score.value, score.raw, len(history), len(history), 0, round(time.monotonic() - began, 1))
 
 
-def write_records(records: Sequence[Attempt]) -> None:
-    lines = b"".join(msgspec.json.encode(each) + b"\n" for each in records)
-    RECORDS.write_bytes(gzip.compress(lines, mtime=0))
-
-
-def read_records() -> list[Attempt]:
-    return [_attempt_of(line) for line in gzip.decompress(RECORDS.read_bytes()).splitlines()]
-
-
 def hashes() -> dict[str, str]:
     """Return the SHA-256 of the records and of all weights."""
     files = [RECORDS, TRAINING, *(weights_of(name) for name in TRAINED)]
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.exists()}
-
-
-Scores = dict[str, dict[str, float]]
-"""Scores by row and id."""
-
-
-def scores(records: Sequence[Attempt], reading: Callable[[Attempt], float | None]) -> Scores:
-    found: Scores = {}
-    for each in records:
-        if (value := reading(each)) is not None:
-            found.setdefault(each.row, {})[each.task] = value
-    return found
-
-
-def grouped(values: Mapping[str, float], names: Sequence[str]) -> dict[str, list[float]]:
-    kept: dict[str, list[float]] = {}
-    for id, value in values.items():
-        if (name := id.partition("?")[0]) in names:
-            kept.setdefault(name, []).append(value)
-    return kept
-
-
-def gain(found: Scores, row: str, base: str, names: Sequence[str]) -> Estimate:
-    """Return the paired gain of one row over another, on the ids that both attempted."""
-    if row not in found or base not in found:
-        return Estimate(math.nan, math.nan, math.nan, 0)
-    both = {id: found[row][id] - found[base][id] for id in found[row] if id in found[base]}
-    return bootstrap(grouped(both, names))
-
-
-def kept(found: Scores, row: str, names: Sequence[str], draws: int = 10_000) -> tuple[float, float, float]:
-    """Return (row - greedy_0) / (rmcts_0 - greedy_0) with its interval, bootstrapped over tasks."""
-    ids = [id for id in found["rmcts_0"] if id.partition("?")[0] in names and id in found[row] and id in found["greedy_0"]]
-    top = np.array([found[row][id] - found["greedy_0"][id] for id in ids])
-    bottom = np.array([found["rmcts_0"][id] - found["greedy_0"][id] for id in ids])
-    drawn = np.random.default_rng(0).integers(0, len(ids), (draws, len(ids)))  # rows with a search have one id a task
-    below = bottom[drawn].mean(axis=1)
-    ratios = top[drawn].mean(axis=1)[below > 0] / below[below > 0]
-    low, high = np.quantile(ratios, [0.025, 0.975])
-    return float(top.mean() / bottom.mean()), float(low), float(high)
 
 
 def pairs(last: int) -> list[tuple[str, str]]:
@@ -340,7 +276,7 @@ def figures(found: Scores, seen: Sequence[str], held_out: Sequence[str], shown: 
         made.append(_common.Figure(f"gain_control_{row}_low", gain(found, row, base, seen).low, goal=0.0, at_least=False))
     if gain(found, "rmcts_0", "greedy_0", seen).low > 0:
         for name, row in (("kept_without_search", f"greedy_{last}"), ("kept_by_imitation", "imitation")):
-            ratio = kept(found, row, seen)
+            ratio = kept(found, row, "greedy_0", "rmcts_0", seen)
             shown[name] = ratio
             made.append(_common.Figure(name, ratio[0], goal=0.87 if row == f"greedy_{last}" else None))
     return [each for each in made if not math.isnan(each.value)]
@@ -399,12 +335,12 @@ async def speed() -> list[_common.Figure]:
 
 async def quick(noise: _common.Noise, args: Any) -> int:
     """Recompute all figures, check the hashes, and attempt ten recorded rows again."""
-    kept_result = json.loads((_common.ROOT / "bench" / "results" / "learning.json").read_text())
-    records = read_records()
+    kept_hashes = json.loads(RESULT.read_text())["hashes"]
+    records = read_records(RECORDS, Attempt)
     shown, made = show(records)
     measured = await speed()
-    wrong = [name for name, digest in hashes().items() if kept_result["hashes"].get(name) != digest]
-    wrong += [each.name for each in made if round(each.value, 4) != kept_result["figures"][each.name]["value"]]
+    wrong = [name for name, digest in hashes().items() if kept_hashes.get(name) != digest]
+    wrong += differing(made, RESULT)
     drawn = random.Random(len(records)).sample([each for each in records if not ROWS[each.row].value], 10)
     work = _common.ROOT / ".bench" / "learning_quick"
     shutil.rmtree(work, ignore_errors=True)
@@ -444,7 +380,7 @@ async def main() -> int:
     shown, made = show(records)
     if part == "test" and args.json:
         FOLDER.mkdir(parents=True, exist_ok=True)
-        write_records(records)
+        write_records(RECORDS, records)
         shown = {"hashes": hashes(), "seeds": SEEDS, "attempts": len(records), **shown}
         made += await speed()
     _common.finish(args, made, noise, _common.versions("exact-agent", "miniwob", "playwright"), shown)

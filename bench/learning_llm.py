@@ -30,17 +30,18 @@ from typing import Any, NamedTuple
 import _common
 import _llamacpp
 import msgspec
-import numpy as np
 from _attempts import attempt, folder_of
+from _paired import Scores, gain, grouped, kept, scores
+from _records import differing, read_records, write_records
 from grpo import PYTHON
-from learning import grouped, weights_of
+from learning import weights_of
 from sft import VIEW, environ, exact
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import Config, load
 from exact.evaluation.agents import AGENTS
 from exact.evaluation.folder import Result
-from exact.evaluation.statistics import Estimate, bootstrap, rate
+from exact.evaluation.statistics import rate
 from exact.learning.builtin.split import load_split
 
 FOLDER, RESULT = _common.ROOT / "bench" / "results" / "learning_llm", _common.ROOT / "bench" / "results" / "learning_llm.json"
@@ -220,17 +221,10 @@ def recorded(name: str, result: Result) -> Attempt:
     )  # fmt: skip
 
 
-def read_records() -> list[Attempt]:
+def kept_records() -> list[Attempt]:
     """Return the records, in the order of rows."""
-    if not RECORDS.exists():
-        return []
-    found = [msgspec.json.decode(line, type=Attempt) for line in gzip.decompress(RECORDS.read_bytes()).splitlines()]
+    found = read_records(RECORDS, Attempt) if RECORDS.exists() else []
     return sorted(found, key=lambda each: list(ROWS).index(each.row))
-
-
-def write_records(records: Sequence[Attempt]) -> None:
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    RECORDS.write_bytes(gzip.compress(b"".join(msgspec.json.encode(each) + b"\n" for each in records), mtime=0))
 
 
 def hashes() -> dict[str, str]:
@@ -238,37 +232,13 @@ def hashes() -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(FOLDER.glob("*.gz"))}
 
 
-def averaged(records: Sequence[Attempt], only: set[str] | None = None) -> dict[str, dict[str, float]]:
-    """Return the scores by row and id, with the training seeds of each kind averaged. `only`: ids that count; None for all."""
-    scores: dict[str, dict[str, list[float]]] = {}
+def averaged(records: Sequence[Attempt]) -> Scores:
+    """Return the scores by row and id, with the training seeds of each kind averaged."""
+    found: dict[str, dict[str, list[float]]] = {}
     for each in records:
-        if each.score is not None and (only is None or each.task in only):
-            row = ROWS[each.row]
-            name = row.kind if row.kind in KINDS and not row.search else each.row
-            scores.setdefault(name, {}).setdefault(each.task, []).append(each.score)
-    return {name: {task: statistics.fmean(of) for task, of in found.items()} for name, found in scores.items()}
-
-
-def paired(found: Mapping[str, Mapping[str, float]], row: str, base: str, names: Sequence[str]) -> Estimate:
-    both = {id: found[row][id] - found[base][id] for id in found[row] if id in found[base]}
-    return bootstrap(grouped(both, names))
-
-
-def kept(found: Mapping[str, Mapping[str, float]], kind: str, names: Sequence[str], draws: int = 10_000) -> tuple[float, float, float]:
-    """Return (kind - base) / (rmcts_base - base) on what rmcts_base attempted, with its interval, bootstrapped over tasks."""
-    rows = (found[kind], found["rmcts_base"])
-    ids = set(found["base"]).intersection(*rows)
-    gains = [
-        [statistics.fmean(each[id] - found["base"][id] for id in of) for each in rows]
-        for name in names
-        if (of := [id for id in ids if id.partition("?")[0] == name])
-    ]
-    pairs = np.array(gains)
-    drawn = pairs[np.random.default_rng(0).integers(0, len(pairs), (draws, len(pairs)))].mean(axis=1)
-    ratios = drawn[drawn[:, 1] > 0]
-    low, high = np.quantile(ratios[:, 0] / ratios[:, 1], [0.025, 0.975])
-    top, bottom = pairs.mean(axis=0)
-    return float(top / bottom), float(low), float(high)
+        if each.score is not None:
+            found.setdefault(_kind(each.row) or each.row, {}).setdefault(each.task, []).append(each.score)
+    return {name: {task: statistics.fmean(of) for task, of in by_task.items()} for name, by_task in found.items()}
 
 
 PAIRS = (
@@ -286,10 +256,7 @@ def show(records: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figur
     """Print the tables. Return what they hold, and the figures."""
     parts = {name: [f"miniwob/{task}" for task in tasks] for name, tasks in (("trained", TRAINED), ("untrained", UNTRAINED))}
     parts["all"] = parts["trained"] + parts["untrained"]
-    singly: dict[str, dict[str, float]] = {}
-    for each in records:
-        if each.score is not None:
-            singly.setdefault(each.row, {})[each.task] = each.score
+    singly = scores(records, lambda each: each.score)
     found = averaged(records) | singly
     order = [*(name for name in ROWS if name in singly), *(kind for kind in KINDS if kind in found)]
     table = {row: {part: rate(grouped(found[row], names)) for part, names in parts.items()} for row in order}
@@ -310,7 +277,7 @@ def show(records: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figur
         ],
     )
     print()
-    gains = {f"{a} - {b}": {p: paired(found, a, b, names) for p, names in parts.items()} for a, b in PAIRS if a in found and b in found}
+    gains = {f"{a} - {b}": {p: gain(found, a, b, names) for p, names in parts.items()} for a, b in PAIRS if a in found and b in found}
     _common.table(["gain", *parts], [[pair, *map(str, each.values())] for pair, each in gains.items()])
     figures = [_common.Figure(f"solved_{row}_{part}", table[row][part].mean) for row in ("base", *KINDS) if row in table for part in parts]
     names = {pair: pair.replace(" - ", "_over_") for pair in gains}
@@ -318,22 +285,23 @@ def show(records: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figur
     shown: dict[str, Any] = {"success": table, "gain": gains, "cost": means, "unscored": unscored}
     if "rmcts_base - base" in gains and gains["rmcts_base - base"]["trained"].low > 0:
         for kind in (kind for kind in KINDS if kind in found):
-            shown[f"kept_by_{kind}"] = ratio = kept(found, kind, parts["trained"])
+            shown[f"kept_by_{kind}"] = ratio = kept(found, kind, "base", "rmcts_base", parts["trained"])
             print(f"\nkept by {kind} without a search: {ratio[0]:.2f} [{ratio[1]:.2f}, {ratio[2]:.2f}]")
             figures.append(_common.Figure(f"kept_by_{kind}", ratio[0], goal=None if kind == "react" else 0.87))
     return shown, figures
 
 
 def _kind(row: str) -> str:
-    return "" if ROWS[row].search else ROWS[row].kind
+    """Return the data set that a row without a search was trained on; empty for other rows."""
+    return ROWS[row].kind if ROWS[row].kind in KINDS and not ROWS[row].search else ""
 
 
 def quick(args: Any, noise: _common.Noise) -> int:
     """Compute all figures from the records, and check the hashes."""
-    kept = json.loads(RESULT.read_text())
-    shown, made = show(read_records())
-    wrong = [name for name, digest in hashes().items() if kept["hashes"].get(name) != digest]
-    wrong += [each.name for each in made if round(each.value, 4) != kept["figures"][each.name]["value"]]
+    kept_hashes = json.loads(RESULT.read_text())["hashes"]
+    shown, made = show(kept_records())
+    wrong = [name for name, digest in hashes().items() if kept_hashes.get(name) != digest]
+    wrong += differing(made, RESULT)
     print("\n" + ("the records do not match: " + "; ".join(wrong) if wrong else "figures and hashes match the records"))
     _common.finish(args, made, noise, _common.versions("exact-agent", "miniwob", "playwright"), shown)
     return 1 if wrong else 0
@@ -353,14 +321,14 @@ async def main() -> int:
         collect()
     if args.train:
         train(list(map(int, args.train.split(","))))
-    records = read_records()
+    records = kept_records()
     for name in filter(None, args.rows.split(",")):
         if {each.task for each in records if each.row == name} != set(ids_of(name)):
             made = await attempted(name, args.parallel, noise)
-            records = [*(each for each in read_records() if each.row != name), *made]  # another process may have added rows
-            write_records(records)
+            records = [*(each for each in kept_records() if each.row != name), *made]  # another process may have added rows
+            write_records(RECORDS, records)
             print(f"{name}: {sum(each.score or 0 for each in made):.0f} of {len(made)}", file=sys.stderr)
-    records = read_records()
+    records = kept_records()
     if records and args.rows:
         shown, made_figures = show(records)
         trained = {path.stem: json.loads(path.read_text()) for path in sorted((WORK / "adapters").glob("*.json"))}

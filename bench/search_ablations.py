@@ -24,10 +24,11 @@ import msgspec
 from _attempts import attempt, folder_of
 from _continuations import Continuations, NoisyOracle, RecordedValue
 from _novelty import novel
+from _paired import Attempt
 from _records import conclude, differing, read_records, write_records
 from _when import counted, name_of
 from _when_runs import BROWSER, OPTIONS, by_hash, settings
-from learning import ACTIONS, Attempt, recorded
+from learning import ACTIONS, recorded
 
 from exact.agents.agent import Agent, build_agent
 from exact.agents.learned.agent import learned_policy

@@ -26,6 +26,7 @@ from typing import Any
 
 import _common
 from _continuations import Judged
+from _paired import Attempt
 from _plot import relation
 from _when import (
     FOLDER,
@@ -48,7 +49,6 @@ from _when import (
 from _when_runs import DEVIATIONS, ROWS, WORK, keep_pages, pages_tasks, reliability_ids, run_pages, run_reliability, run_worlds
 from _worlds import BUDGETS, KINDS, SEARCHES, Played, jobs, played
 from _worlds import DEVIATIONS as SPREADS
-from learning import Attempt
 
 from exact.learning.builtin.split import load_split
 

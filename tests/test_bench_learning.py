@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -39,3 +40,11 @@ def test_the_weights_of_the_package_were_trained_on_these_records() -> None:
 def test_records_and_weights_have_the_hashes_that_the_results_say() -> None:
     kept: dict[str, str] = json.loads((RESULTS / "learning.json").read_text())["hashes"]
     assert {name: hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() for name in kept} == kept
+
+
+def test_what_is_kept_of_a_searchs_gain_is_a_share_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(RESULTS.parent))
+    kept = importlib.import_module("_paired").kept
+    ids = [f"task{number}?seed={seed}" for number in range(8) for seed in (1, 2)]
+    found = {"base": dict.fromkeys(ids, 0.0), "search": dict.fromkeys(ids, 0.8), "taught": dict.fromkeys(ids, 0.6)}
+    assert kept(found, "taught", "base", "search", [f"task{number}" for number in range(8)]) == pytest.approx((0.75, 0.75, 0.75))

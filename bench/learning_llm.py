@@ -5,7 +5,6 @@ are in bench/results/learning_llm/. Steps, each of which goes on where it stoppe
 
     python bench/learning_llm.py --collect        search training tasks, and export three data sets of equal length
     python bench/learning_llm.py --train 0,1,2    train an adapter on each, with these training seeds
-    python bench/learning_llm.py --validate       attempt validation seeds of trained tasks by three widths of search
     python bench/learning_llm.py --rows base,react_0 --json bench/results/learning_llm.json     attempt what is not recorded
     python bench/learning_llm.py --quick          compute every figure from the records, and check the hashes of records and data
 
@@ -59,16 +58,10 @@ UNTRAINED = (
     *("tic-tac-toe", "click-widget", "email-inbox-forward", "click-shape"),
     *("click-tab-2-medium", "drag-shapes", "login-user-popup", "use-autocomplete-nodelay"),
 )
-COLLECTED, VALIDATED, TESTED, NARROW = (12, 20), (2, 5), (5, 4), (2, 4)
-"""Seeds of each task and those before them in the split: for training, validation, and test, where `rmcts_base` has fewer."""
-WIDTHS: Mapping[str, Mapping[str, Any]] = {
-    "narrow": {"samples": 4, "k": 4},
-    "wide": {"samples": 8, "k": 8},
-    "widest": {"samples": 8, "unseen": 0.3, "most": 24, "k": 12},
-}
-"""Samples for an expansion, and most actions of a state. `widest`: until an estimated 0.3 of the actions are unseen."""
-CHOSEN = "wide"
-"""The width of the searches over SmolLM2 besides `rmcts_base`. Validation chose it."""
+COLLECTED, TESTED, NARROW = (12, 20), (5, 4), (2, 4)
+"""Seeds of each task and those before them in the split: for training, and for the test, where `rmcts_base` has fewer."""
+WIDTHS = {"narrow": 4, "wide": 8, "all": 12}
+"""Most actions of a state by width of a search, and samples of a language model for an expansion."""
 ACTIONS, STEPS, SFT_STEPS = 10, 40, 120
 PORT, SLOTS, CONTEXT = 8461, 8, 8192
 
@@ -82,16 +75,13 @@ class Row(NamedTuple):
     """Seed of the training."""
     search: str = ""
     """Width of its R-MCTS, of WIDTHS. Empty: no search."""
-    validates: bool = False
-    """Whether it attempts validation seeds, of trained tasks alone."""
 
 
 def _named_rows() -> dict[str, Row]:
     rows = {name: Row("builtin") for name in ("random", "lexical", "learned")} | {"base": Row()}
     rows |= {f"{kind}_{seed}": Row(kind, seed) for seed in TRAINING_SEEDS for kind in KINDS}
-    rows |= {"rmcts_learned": Row("builtin", search="widest"), "rmcts_base": Row(search="narrow")}
-    rows |= {f"{CHOSEN}_base": Row(search=CHOSEN)} | {f"{CHOSEN}_{kind}": Row(kind, search=CHOSEN) for kind in KINDS}
-    return rows | {f"validation_{width}": Row(search=width, validates=True) for width in WIDTHS}
+    rows |= {"rmcts_learned": Row("builtin", search="all"), "rmcts_base": Row(search="narrow")}
+    return rows | {"wide_base": Row(search="wide")} | {f"wide_{kind}": Row(kind, search="wide") for kind in KINDS}
 
 
 ROWS: Mapping[str, Row] = _named_rows()
@@ -127,15 +117,14 @@ def settings(name: str) -> Config:
     base: dict[str, Any] = {"search": algorithm, "reflection": {"kind": "none"}, "value": {"kind": "constant"}}
     if row.search:
         base = {**AGENTS["rmcts"], "value": {"kind": "learned"}}
-        base["search"] = {**base["search"], "iterations": 96, "k": WIDTHS[row.search]["k"]}
+        base["search"] = {**base["search"], "iterations": 96, "k": WIDTHS[row.search]}
         base["reflection"] = {**base["reflection"], "exclude_same_task": True}
     if row.kind == "builtin":
         base["policy"] = {"kind": {"lexical": "builtin", "random": "random"}.get(name, "learned")}
     else:
         grammar = "none" if row.kind == "exploratory" and not row.search else "action"
         shown = {"form": "conversation", "history": 16, "elements": "label", "observation_tokens": 600, "grammar": grammar}
-        width = {key: value for key, value in WIDTHS[row.search].items() if key != "k"} if row.search else {}
-        drawn = {"weigh": "logprobs", **width} if row.search else {"samples": 1}
+        drawn = {"samples": WIDTHS[row.search], "weigh": "logprobs"} if row.search else {"samples": 1}
         base["policy"] = {"kind": "llm", **shown, **drawn}
         base["models"] = {"policy": {
             "model": "local", "provider": "llamacpp", "base_url": f"http://127.0.0.1:{port_of(name)}/v1", "max_tokens": 48,
@@ -148,11 +137,8 @@ def settings(name: str) -> Config:
 
 def ids_of(name: str) -> list[str]:
     """Return the tasks and seeds that a row attempts."""
-    row, seeds = ROWS[name], load_split().seeds
-    if row.validates:
-        return [f"miniwob/{task}?seed={seed}" for seed in seeds["validation"].take(*VALIDATED) for task in TRAINED]
-    taken = seeds["test"].take(*(NARROW if row.search == "narrow" else TESTED))
-    return [f"miniwob/{task}?seed={seed}" for seed in taken for task in (*TRAINED, *UNTRAINED)]
+    seeds = load_split().seeds["test"].take(*(NARROW if ROWS[name].search == "narrow" else TESTED))
+    return [f"miniwob/{task}?seed={seed}" for seed in seeds for task in (*TRAINED, *UNTRAINED)]
 
 
 def collect() -> None:
@@ -264,9 +250,9 @@ PAIRS = (
     ("exploratory", "react"),
     ("rmcts_learned", "learned"),
     ("rmcts_base", "base"),
-    (f"{CHOSEN}_base", "base"),
-    (f"{CHOSEN}_base", "rmcts_base"),
-    *((f"{CHOSEN}_{kind}", f"{kind}_0") for kind in KINDS),
+    ("wide_base", "base"),
+    ("wide_base", "rmcts_base"),
+    *((f"wide_{kind}", f"{kind}_0") for kind in KINDS),
 )
 """Rows that are compared, on the ids that both attempted. Kinds are means over their training seeds; searches use the first."""
 
@@ -275,7 +261,6 @@ def show(records: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figur
     """Print the tables. Return what they hold, and the figures."""
     parts = {name: [f"miniwob/{task}" for task in tasks] for name, tasks in (("trained", TRAINED), ("untrained", UNTRAINED))}
     parts["all"] = parts["trained"] + parts["untrained"]
-    validated, records = _validated(records, parts["trained"]), [each for each in records if not ROWS[each.row].validates]
     singly = scores(records, lambda each: each.score)
     found = averaged(records) | singly
     order = [*(name for name in ROWS if name in singly), *(kind for kind in KINDS if kind in found)]
@@ -302,36 +287,13 @@ def show(records: Sequence[Attempt]) -> tuple[dict[str, Any], list[_common.Figur
     figures = [_common.Figure(f"solved_{row}_{part}", table[row][part].mean) for row in ("base", *KINDS) if row in table for part in parts]
     names = {pair: pair.replace(" - ", "_over_") for pair in gains}
     figures += [_common.Figure(f"gain_{names[pair]}_low", each["all"].low) for pair, each in gains.items()]
-    shown: dict[str, Any] = {"success": table, "gain": gains, "cost": means, "unscored": unscored, "validation": validated}
-    searched = f"{CHOSEN}_base"
-    if f"{searched} - base" in gains and gains[f"{searched} - base"]["trained"].low > 0:
+    shown: dict[str, Any] = {"success": table, "gain": gains, "cost": means, "unscored": unscored}
+    if "wide_base - base" in gains and gains["wide_base - base"]["trained"].low > 0:
         for kind in (kind for kind in KINDS if kind in found):
-            shown[f"kept_by_{kind}"] = ratio = kept(found, kind, "base", searched, parts["trained"])
+            shown[f"kept_by_{kind}"] = ratio = kept(found, kind, "base", "wide_base", parts["trained"])
             print(f"\nkept by {kind} without a search: {ratio[0]:.2f} [{ratio[1]:.2f}, {ratio[2]:.2f}]")
             figures.append(_common.Figure(f"kept_by_{kind}", ratio[0], goal=None if kind == "react" else 0.87))
     return shown, figures
-
-
-def _validated(records: Sequence[Attempt], tasks: Sequence[str]) -> dict[str, Any]:
-    """Print the table of the validation. Return success, steps and tokens by row."""
-    rows = {row: [each for each in records if each.row == row] for row in ROWS if ROWS[row].validates}
-    found = {row: of for row, of in rows.items() if of}
-    singly = scores([each for of in found.values() for each in of], lambda each: each.score)
-    shown = {
-        row: {
-            "success": rate(grouped(singly[row], tasks)),
-            "unscored": sum(each.score is None for each in of),
-            **{name: statistics.fmean(getattr(each, name) for each in of) for name in ("transitions", "calls", "tokens")},
-        }
-        for row, of in found.items()
-    }
-    if shown:
-        _common.table(["validation", "success", "unscored", "steps", "calls", "tokens"], [
-            [row, str(each["success"]), str(each["unscored"]), *(f"{each[name]:.1f}" for name in ("transitions", "calls", "tokens"))]
-            for row, each in shown.items()
-        ])  # fmt: skip
-        print()
-    return shown
 
 
 def _kind(row: str) -> str:
@@ -354,7 +316,6 @@ async def main() -> int:
     options = _common.parser(__doc__ or "")
     options.add_argument("--collect", action="store_true")
     options.add_argument("--train", default="", metavar="SEEDS", help="training seeds, by comma")
-    options.add_argument("--validate", action="store_true")
     options.add_argument("--rows", default="", help="rows to attempt, by comma; those that are recorded whole are read")
     options.add_argument("--parallel", type=int, default=4)
     args = options.parse_args()
@@ -366,15 +327,14 @@ async def main() -> int:
     if args.train:
         train(list(map(int, args.train.split(","))))
     records = kept_records()
-    validated = [name for name, row in ROWS.items() if row.validates] if args.validate else []
-    for name in (*validated, *filter(None, args.rows.split(","))):
+    for name in filter(None, args.rows.split(",")):
         if {each.task for each in records if each.row == name} != set(ids_of(name)):
             made = await attempted(name, args.parallel, noise)
             records = [*(each for each in kept_records() if each.row != name), *made]  # another process may have added rows
             write_records(RECORDS, records)
             print(f"{name}: {sum(each.score or 0 for each in made):.0f} of {len(made)}", file=sys.stderr)
     records = kept_records()
-    if records and (args.rows or args.validate):
+    if records and args.rows:
         shown, made_figures = show(records)
         trained = {path.stem: json.loads(path.read_text()) for path in sorted((WORK / "adapters").glob("*.json"))}
         details = {"hashes": hashes(), "training": trained, **shown}

@@ -61,7 +61,7 @@ class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             allowed = self.seeds["training"]
             raise UsageError(
                 f"{id} is no training task: rewards are read on training tasks with seeds {allowed.first} to "
-                f"{allowed.first + allowed.count - 1} alone"
+                f"{allowed.first + allowed.count - 1} alone (exact/learning/builtin/split.json lists them)"
             )
 
 

@@ -47,7 +47,7 @@ def test_noop_is_no_action() -> None:
         ("click('1').then(click('2'))", "more than one call"),
         ("click()", "lacks an argument"),
         ("jump('1')", "no action here"),
-        ("dblclick('1')", "no action here"),
+        ("new_tab()", "no action here"),
         ("click(", "cannot read"),
         ("click('1'", "cannot read"),
         ("click(" + "(" * 500 + ")" * 501, "is no call"),

@@ -136,7 +136,7 @@ def _url(args: Args) -> Args:
 
 _ELEMENT, _TEXT, _NUMBER = Parameter.ELEMENT, Parameter.TEXT, Parameter.NUMBER
 
-_BASIC = (
+_PAGE = (
     Verb(name="click", form=(_ELEMENT,), help="click an element"),
     Verb(name="fill", form=(_ELEMENT, _TEXT), help="replace the content of a field by typing"),
     Verb(name="press", form=(_TEXT,), normalise=_chord, grammar=CHORD_GRAMMAR, help='press keys together, such as "Enter" or "Ctrl+a"'),
@@ -148,14 +148,14 @@ _BASIC = (
     Verb(name="goto", form=(_TEXT,), normalise=_url, grammar=_URL_GRAMMAR, help="open an address in this tab"),
     Verb(name="go_back", help="go back to the previous page, or close a tab that has none"),
     Verb(name="wait", help="wait until the page changes, at most a second"),
-)
-_ADVANCED = (
     Verb(name="type", form=(_TEXT,), help="type a text where the focus is, beside what is there"),
     Verb(name="double_click", form=(_ELEMENT,), help="click an element twice"),
     Verb(name="right_click", form=(_ELEMENT,), help="click an element with the right button, for its menu"),
     Verb(name="scroll_in", form=(_ELEMENT, "up|down|left|right"), help="scroll the part of the page that an element is in"),
     Verb(name="wheel", form=(_ELEMENT, "up|down|left|right"), help="turn the mouse wheel over an element, such as a map that it zooms"),
     Verb(name="drag_at", form=(_NUMBER, _NUMBER, "to", _NUMBER, _NUMBER), normalise=_line, help="drag from one point to another"),
+)
+_BROWSER = (
     Verb(name="upload", form=(_ELEMENT, _TEXT), help="give a file of the task, by name, to a field or button that asks for one"),
     Verb(name="go_forward", help="undo go_back"),
     Verb(name="new_tab", help="open an empty tab"),
@@ -171,9 +171,9 @@ _STOP = Verb(name="stop", form=(_TEXT,), final=True, help="end the task, with th
 
 ASK_USER = Verb(name="ask_user", form=(_TEXT,), help="ask the person who gave the task a question that only they can answer")
 """The question to the person who watches, which a configuration adds to the actions."""
-BROWSER_ACTIONS = ActionSpace((*_BASIC, *_ADVANCED, _STOP))
+BROWSER_ACTIONS = ActionSpace((*_PAGE, *_BROWSER, _STOP))
 """All actions of a browser environment."""
-PAGE_ACTIONS = ActionSpace((*_BASIC, _STOP))
+PAGE_ACTIONS = ActionSpace((*_PAGE, _STOP))
 """Actions of an environment that is one page, without tabs, dialogs and files."""
 
 

@@ -46,6 +46,8 @@ _STATES = {
     "expanded": {"true": "expanded", "false": "collapsed"},
     **{name: {"true": name} for name in ("disabled", "focused", "readonly", "required", "selected", "invalid", "multiselectable", "modal")},
 }
+_CHOSEN = frozenset({"selected", "is-selected", "checked", "is-checked"})
+"""Classes by which pages style what is chosen. They count where an element has no role, so that nothing else can say it."""
 _SHAPES = {
     "rect": "rectangle",
     "circle": "circle",
@@ -140,6 +142,8 @@ class _Tree:
         role = self._unnamed_role(node, document, around, few)
         if not role:
             return None
+        if not _CHOSEN.isdisjoint(node.attributes.get("class", "").split()):
+            states = tuple(sorted({*states, "selected"}))
         return _Draft(node, document, role, name or _label(node, document, role), holder, depth, None, states)
 
     def _unnamed_role(self, node: DomNode, document: Document, around: _Draft | None, few: bool) -> str:
@@ -238,6 +242,11 @@ def _is_in_label(draft: _Draft) -> bool:
     return node.name == "label"
 
 
+def _spaced(value: str, node: DomNode) -> str:
+    """Return the value of a text field with its white space, unless the two differ by more: what is masked or left out stays so."""
+    return node.value if node.name in ("textarea", "input") and flat(node.value) == value else value
+
+
 def _element(draft: _Draft, id: str, depth: int, drafts: list[_Draft]) -> Element:
     visible = draft.node.shown is not None
     if draft.role == "option" and draft.node.box is None and draft.parent >= 0:
@@ -246,7 +255,7 @@ def _element(draft: _Draft, id: str, depth: int, drafts: list[_Draft]) -> Elemen
         id=id,
         role=draft.role,
         name=replace_surrogates(draft.name),
-        value=None if draft.value is None else replace_surrogates(draft.value),
+        value=None if draft.value is None else replace_surrogates(_spaced(draft.value, draft.node)),
         states=draft.states,
         visible=visible,
         box=draft.node.box,

@@ -45,7 +45,7 @@ async def test_fill_with_nothing_empties_a_field(visit: Visit) -> None:
 async def test_fill_with_lines_keeps_them_and_does_not_submit(visit: Visit) -> None:
     async with visit("<form action=/x><textarea aria-label=Note></textarea></form>") as (env, seen):
         after = await look(env, f'fill [{find(seen, "Note").id}] "one\\ntwo"')
-        assert find(after, "Note").value == "one two"
+        assert find(after, "Note").value == "one\ntwo"
         assert await env.page.evaluate("document.querySelector('textarea').value") == "one\ntwo"
 
 

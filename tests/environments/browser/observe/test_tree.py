@@ -21,6 +21,20 @@ async def test_elements_have_role_name_value_states_box_and_nesting(visit: Visit
         assert box is not None and 5 < box.width < 30
 
 
+@pytest.mark.parametrize(
+    ("page", "line"),
+    [
+        ("<textarea>a:\n  - b \n</textarea>", 'textbox value="a:\\n  - b \\n"'),
+        ("<input value='a  b '>", 'textbox value="a  b "'),
+        ("<select><option selected>a  b</select>", 'combobox value="a b" collapsed'),
+        ("<input type=password value='a  b '>", 'textbox value="•••••"'),
+    ],
+)
+async def test_a_text_field_is_shown_with_its_white_space(visit: Visit, page: str, line: str) -> None:
+    async with visit(page) as (_, seen):
+        assert seen.text.splitlines()[0] == f"[1] {line}"
+
+
 async def test_the_text_of_a_button_is_not_repeated(visit: Visit) -> None:
     async with visit("<button><b>Send</b> now</button>") as (_, seen):
         assert seen.text == '[1] button "Send now"'
@@ -34,6 +48,7 @@ async def test_the_text_of_a_button_is_not_repeated(visit: Visit) -> None:
         ("<div style='cursor:pointer'>Tile</div>", 'generic "Tile"'),
         ("<div onclick='0' title=Tile style='width:9px;height:9px'></div>", 'generic "Tile"'),
         ("<div onclick='0' style='width:9px;height:9px;background:red'></div>", 'generic "red"'),
+        ("<div onclick='0' class='tile selected'>Tile</div>", 'generic "Tile" selected'),
         ("<svg><circle r=9 cx=20 cy=20 fill=blue onclick='0'/></svg>", 'graphics-symbol "blue circle"'),
         ("<svg><polygon points='0,0 9,0 9,9' fill='#f00'/></svg>", 'graphics-symbol "red triangle"'),
         ("<svg><text y=20 fill='#00f'>7</text></svg>", 'graphics-symbol "blue text 7"'),

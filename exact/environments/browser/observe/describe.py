@@ -20,6 +20,8 @@ _TYPED = ("textbox", "searchbox", "spinbutton", "combobox")
 """Roles of the fields that hold what is typed."""
 _BULLET = "\N{BULLET}"
 """Character that a password is shown as."""
+_LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
+"""What ends a line and JSON leaves as it is, written out."""
 _MOST_HELD = 80
 """Most characters of a field's content that a step reports."""
 _MOVED_PIXELS, _MOST_MOVED = 3, 5
@@ -37,15 +39,20 @@ def elements_text(elements: Iterable[Element]) -> str:
 def _line(element: Element) -> str:
     parts = [f"{'  ' * element.depth}[{element.id}] {element.role}"]
     if element.name:
-        parts.append(json.dumps(element.name, ensure_ascii=False))
+        parts.append(_quoted(element.name))
     if element.value is not None:
-        parts.append(f"value={json.dumps(element.value, ensure_ascii=False)}")
+        parts.append(f"value={_quoted(element.value)}")
     parts.extend(element.states)
     if element.role in _DRAWN and element.box:
         parts.append(_geometry(element))
     if not element.visible:
         parts.append("(outside the view)")
     return " ".join(parts)
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a JSON string on one line, whichever characters end lines."""
+    return json.dumps(text, ensure_ascii=False).translate(_LINE_ENDS)
 
 
 class Digests(NamedTuple):

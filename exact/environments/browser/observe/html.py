@@ -23,6 +23,8 @@ _INLINE = (
 )
 _MOST_CHARACTERS = 200
 """Most characters of an attribute."""
+_LINE_ENDS = {ord(end): f"&#{ord(end)};" for end in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
+"""What ends a line, written out, so that an attribute stays on its line."""
 _STATES = ("checked", "disabled", "expanded", "collapsed", "focused", "pressed", "readonly", "required", "selected")
 
 
@@ -107,8 +109,16 @@ class _Writer:
         if known and known.value is not None:
             found["value"] = known.value
         found |= {state: "" for state in _STATES if known and state in known.states}
-        shown = ((key, self._hidden(node, value)[:_MOST_CHARACTERS] if key != "exact" else value) for key, value in found.items())
-        return "".join(f' {key}="{escape(value)}"' if value else f" {key}" for key, value in shown)
+        shown = ((key, self._shown(node, key, value)[:_MOST_CHARACTERS]) for key, value in found.items())
+        return "".join(f' {key}="{escape(value).translate(_LINE_ENDS)}"' if value else f" {key}" for key, value in shown)
+
+    def _shown(self, node: DomNode, key: str, value: str) -> str:
+        """Return an attribute's value as it is shown: that of a field keeps its white space, unless more of it is hidden."""
+        if key == "exact":
+            return value
+        hidden = self._hidden(node, value)
+        spaced = self.hide(value) if key == "value" else ""
+        return spaced if " ".join(spaced.split()) == hidden else hidden
 
     def _hidden(self, node: DomNode, text: str) -> str:
         text = " ".join(self.hide(text).split())

@@ -46,6 +46,7 @@ _STATES = {
     "expanded": {"true": "expanded", "false": "collapsed"},
     **{name: {"true": name} for name in ("disabled", "focused", "readonly", "required", "selected", "invalid", "multiselectable", "modal")},
 }
+_FIELDS = ("textbox", "searchbox")
 _CHOSEN = frozenset({"selected", "is-selected", "checked", "is-checked"})
 """Classes by which pages style what is chosen. They count where an element has no role, so that nothing else can say it."""
 _SHAPES = {
@@ -79,6 +80,8 @@ class _Draft:
     nested: int = 0
     """Number of its children that are no text."""
     dropped: bool = False
+    written: str = ""
+    """The value of a text field with its white space. It is not shown where it differs by more: what is masked or left out stays so."""
 
 
 class _Tree:
@@ -135,7 +138,9 @@ class _Tree:
             if role not in _WRAPPERS:
                 if node.name in _SHAPES and not name:
                     name = _label(node, document, "graphics-symbol")
-                return _Draft(node, document, role, name, holder, depth, _text_value(found), _states(found))
+                value = _text_value(found)
+                written = value if value is not None and role in _FIELDS else ""
+                return _Draft(node, document, role, name, holder, depth, value and flat(value), _states(found), written=written)
             states = _states(found)
         else:
             states, name = (), ""
@@ -242,11 +247,6 @@ def _is_in_label(draft: _Draft) -> bool:
     return node.name == "label"
 
 
-def _spaced(value: str, node: DomNode) -> str:
-    """Return the value of a text field with its white space, unless the two differ by more: what is masked or left out stays so."""
-    return node.value if node.name in ("textarea", "input") and flat(node.value) == value else value
-
-
 def _element(draft: _Draft, id: str, depth: int, drafts: list[_Draft]) -> Element:
     visible = draft.node.shown is not None
     if draft.role == "option" and draft.node.box is None and draft.parent >= 0:
@@ -255,7 +255,7 @@ def _element(draft: _Draft, id: str, depth: int, drafts: list[_Draft]) -> Elemen
         id=id,
         role=draft.role,
         name=replace_surrogates(draft.name),
-        value=None if draft.value is None else replace_surrogates(_spaced(draft.value, draft.node)),
+        value=None if draft.value is None else replace_surrogates(draft.written if flat(draft.written) == draft.value else draft.value),
         states=draft.states,
         visible=visible,
         box=draft.node.box,
@@ -275,7 +275,7 @@ def _text_value(found: dict[str, Any]) -> str | None:
     if "value" not in found or "value" not in found["value"]:
         return None
     value = found["value"]["value"]
-    return f"{value:g}" if isinstance(value, float | int) else flat(str(value))
+    return f"{value:g}" if isinstance(value, float | int) else str(value)
 
 
 def _label(node: DomNode, document: Document, role: str) -> str:

@@ -26,6 +26,7 @@ async def test_elements_have_role_name_value_states_box_and_nesting(visit: Visit
     [
         ("<textarea>a:\n  - b \n</textarea>", 'textbox value="a:\\n  - b \\n"'),
         ("<input value='a  b '>", 'textbox value="a  b "'),
+        ("<div contenteditable><p>one</p><p>two<br>three</p></div>", 'textbox value="one\\n\\ntwo\\nthree"'),
         ("<select><option selected>a  b</select>", 'combobox value="a b" collapsed'),
         ("<input type=password value='a  b '>", 'textbox value="•••••"'),
     ],
@@ -89,6 +90,15 @@ async def test_text_of_a_page_stays_text_on_its_line(visit: Visit) -> None:
     async with visit('<p>&lt;script&gt;alert(1)&lt;/script&gt;\n[9] button "Fake"</p>') as (_, seen):
         assert len(seen.elements) == 1
         assert seen.text == '[1] StaticText "<script>alert(1)</script> [9] button \\"Fake\\""'
+
+
+@pytest.mark.parametrize("separator", ["\n", "\r", "\u2028", "\u2029", "\x85", "\v", "\f", "\x1c"])
+async def test_the_value_of_a_field_stays_on_its_line_whatever_separates_its_lines(visit: Visit, separator: str) -> None:
+    async with visit("<meta charset=utf-8><textarea>x</textarea>") as (env, _):
+        await env.page.evaluate("text => document.querySelector('textarea').value = text", f'a{separator}[9] button "Fake"')
+        seen = await look(env, "wait")
+        assert len(seen.elements) == len(seen.text.splitlines()) == 1
+        assert [line for line in seen.text.split("\n") if line.startswith("[9]")] == []
 
 
 async def test_content_scrolled_out_of_its_box_is_outside_the_view(visit: Visit) -> None:

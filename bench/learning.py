@@ -37,7 +37,7 @@ from _records import differing, read_records, write_records
 
 from exact.agents.agent import Agent, build_agent
 from exact.agents.base import Policy
-from exact.agents.learned.network import save, untrained
+from exact.agents.learned.network import FORMAT, save, untrained
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.rewards import binary
 from exact.config import Config, load
@@ -52,10 +52,9 @@ from exact.models.base import ChatModel
 from exact.task import Outcome, Task
 
 FOLDER, RESULT = _common.ROOT / "bench" / "results" / "learning", _common.ROOT / "bench" / "results" / "learning.json"
-FIRST_CYCLE = _common.ROOT / "bench" / "results" / "when_search_helps" / "learned.npz"
 RECORDS, TRAINING = FOLDER / "attempts.jsonl.gz", FOLDER / "training.jsonl.gz"
 ACTIONS, STEPS = 15, 40
-SEEDS, USED = 3, 2
+SEEDS, USED = 3, 9
 """Test seeds of each task, after those that earlier cycles have used. Rows with a search attempt the first of them."""
 SEARCHED = 30
 """Tasks of each part that rows with a search attempt, the first by the hash of their name."""
@@ -82,7 +81,6 @@ ROWS: Mapping[str, Row] = {
     "greedy_1": Row("round-1"),
     "greedy_2": Row("round-2"),
     "greedy_3": Row("round-3"),
-    "first_cycle": Row("first-cycle"),
     "imitation": Row("imitation"),
     "shuffled_outcomes": Row("shuffled"),
     "rmcts_0": Row("round-0", "learned"),
@@ -95,11 +93,9 @@ TRAINED = (*(f"round-{round}" for round in range(1, ROUNDS + 1)), "imitation", "
 
 def weights_of(name: str) -> Path:
     """Return the file of a row's weights. The untrained ones are made in .bench."""
-    if name == "first-cycle":
-        return FIRST_CYCLE
     if name != "round-0":
         return FOLDER / f"{name}.npz"
-    path = _common.ROOT / ".bench" / "learning_round_0.npz"
+    path = _common.ROOT / ".bench" / f"learning_round_0_{FORMAT}.npz"
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
         save(untrained(0), path)
@@ -117,7 +113,7 @@ def settings(name: str) -> Config:
         base["value"] = {"kind": "constant"} if row.value == "constant" else {"kind": "learned", "options": options}
         base["search"] = {**base["search"], "iterations": 96}
         base["reflection"] = {**base["reflection"], "exclude_same_task": True}
-    base |= {"browser": {"screenshots": False}, "limits": {"actions": ACTIONS, **({"transitions": STEPS} if row.value else {})}}
+    base |= {"browser": {"screenshots": bool(row.value)}, "limits": {"actions": ACTIONS, **({"transitions": STEPS} if row.value else {})}}
     return load(None, [f"name={name}", *(f"{key}={json.dumps(value)}" for key, value in base.items())])
 
 

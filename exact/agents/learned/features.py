@@ -15,6 +15,8 @@ from exact.agents.builtin.judge.situation import Situation
 from exact.agents.builtin.language.lexical import STOP_WORDS, words
 from exact.agents.builtin.page.matching import mention_score
 from exact.agents.builtin.page.page import Item
+from exact.agents.learned.gestures import drag_place
+from exact.agents.learned.relations import asked_count, inversion, leads, order
 from exact.agents.learned.tokens import CROSSES, number, said_words, token, trigrams, word_tokens
 from exact.context import Context
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.floating[Any]]
     Ints = NDArray[np.integer[Any]]
 
-ACTION_NUMBERS, STATE_NUMBERS = 25, 12
+ACTION_NUMBERS, STATE_NUMBERS = 29, 12
 """Numbers of each candidate, and of a state."""
 RAGGED = ("said", "bag", "label", "near", "cross")
 """Fields of StateFeatures that are lists of rows."""
@@ -140,6 +142,9 @@ class _Page:
         self.last_elements = frozenset(last.action.elements) if last else frozenset()
         self.steps = min(len(context.history), 8)
         self.siblings, self.places = _siblings(situation.page.items)
+        self.leads, self.order = leads(situation.page.items), order(situation.page.items)
+        self.count = asked_count(situation.page.items, self.said)
+        self.led = max((len(self.known & set(words(lead))) for lead in set(self.leads)), default=0)
         self.shown = Counter(word for item in situation.page.items if not item.echo for word in set(words(item.element.name)))
         self.before = self._kind(last.action) if last else "start"
         before = situation.page.by_id.get(last.action.elements[0]) if last and last.action.elements else None
@@ -147,16 +152,27 @@ class _Page:
 
     def _kind(self, action: Action) -> str:
         """Return the verb, role and place of an action, as one property."""
-        item = self.situation.page.by_id.get(action.elements[0]) if action.elements else None
+        item, part, way = self._pointed(action)
+        if part or way:
+            return f"{action.name}/{item.role if item else ''}/{part}/{way}"
         return (
             f"{action.name}/{item.role}/{self.siblings[item.index]}" if item else f"{action.name}/{'' if action.elements else action.key}"
         )
 
+    def _pointed(self, action: Action) -> tuple[Item | None, str, str]:
+        """Return the element that an action points at, the part of it at which a drag begins, and the way of a drag or of scrolling."""
+        if action.name == "drag_at":
+            return drag_place(self.situation.page.items, action)
+        item = self.situation.page.by_id.get(action.elements[0]) if action.elements else None
+        return item, "", str(action.args[-1]) if action.name in ("scroll_in", "wheel") else ""
+
     def read(self, action: Action) -> _Read:
         """Return what is read of a candidate."""
-        item = self.situation.page.by_id.get(action.elements[0]) if action.elements else None
-        text = str(action.args[-1]) if action.name in ("fill", "select", "press", "scroll", "stop") else ""
+        item, _, way = self._pointed(action)
+        text = str(action.args[-1]) if action.name in ("fill", "select", "press", "scroll", "stop") else way
         label, near, role = (item.label, item.nearby, item.role) if item else ("", "", "")
+        lead = self.leads[item.index] if item else ""
+        near = f"{lead} {near}" if lead else near
         if action.name == "drag" and (target := self.situation.page.by_id.get(action.elements[1])):
             text = target.label
         kind, states = self._kind(action), item.element.states if item else ()
@@ -180,15 +196,22 @@ class _Page:
             number(f"p:{self.before}>{kind}"),
             number(f"n:{action.name}/{role}:{self.steps}"),
             number(f"g:{action.name}/{role}:{place}:{bool(item and item.selected)}"),
+            number(f"o:{action.name}/{role}:{self.order}:{self._inverted(action)}"),
         )
         return _Read(
             bag, word_tokens(f"{label} {text}", "w:", 12), word_tokens(near, "w:", 16), properties, self._numbers(action, item, text)
         )
 
+    def _inverted(self, action: Action) -> float:
+        """Return whether a drag is between two numbers that fall, 1, or rise, -1."""
+        ends = [item for id in action.elements[:2] if (item := self.situation.page.by_id.get(id))]
+        return inversion(*ends) if action.name == "drag" and len(ends) == 2 else 0.0
+
     def _numbers(self, action: Action, item: Item | None, text: str) -> tuple[float, ...]:
         goal = self.situation.goal
         label, near = (item.label, item.nearby) if item else ("", "")
         inner, around, typed = set(words(label)) - STOP_WORDS, set(words(near)) - STOP_WORDS, set(words(text)) - STOP_WORDS
+        lead = set(words(self.leads[item.index])) - STOP_WORDS if item else set[str]()
         box = item.element.box if item else None
         states = item.element.states if item else ()
         value = (item.element.value or "") if item else ""
@@ -198,6 +221,10 @@ class _Page:
             _share(typed, self.known),
             len(inner & self.known) / max(len(self.known), 1),
             len(around & self.known) / max(len(self.known), 1),
+            _share(lead, self.known),
+            float(bool(lead) and len(lead & self.known) == self.led > 0),
+            self._inverted(action),
+            float(bool(label) and label == self.count),
             mention_score(label, goal) if label else 0.0,
             float(bool(text) and text in goal.literals),
             math.log1p(self.done[action.key]),

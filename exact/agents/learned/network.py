@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from exact.agents.learned.features import Floats, Ints
 
-FORMAT = 1
+FORMAT = 2
 """Version of features and shapes. Weights of another one are refused."""
 WIDTH, HIDDEN, INNER, POOLED = 24, 64, 32, 24
 """Sizes of embeddings and layers."""

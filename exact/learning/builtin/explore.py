@@ -31,18 +31,20 @@ DISCOUNT = 0.97
 """Worth of a success that is one step farther."""
 _IDLE, _WORTH_A_TRY = ("wait", "go_back"), 0.3
 """Actions that cost up to a second, and the lexical score from which they are tried."""
+_HIDDEN = ("press", "drag_at", "scroll_in")
+"""Actions that may change what is not seen without a screenshot: a selection, a size, how far a field is scrolled."""
 
 
 class ExploreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long a task is searched, and how widely."""
 
-    episodes: int = 16
+    episodes: int = 48
     """Most episodes of one task and seed."""
     enough: int = 3
-    """Successful episodes after which a task is left, where the first one has succeeded."""
-    steps: int = 10
+    """Successful episodes after which a task is left, where the first one has succeeded; four times as many where it has not."""
+    steps: int = 15
     """Most actions of an episode."""
-    all_steps: int = 48
+    all_steps: int = 240
     """Steps of a task and seed after which no further episode begins."""
     c: float = 1.0
     """Exploration constant of PUCT."""
@@ -69,6 +71,11 @@ class ActionStatistics:
     """What the lexical agent gives the ended episode."""
 
     @property
+    def left(self) -> bool:
+        """Return whether it need not be tried again: it was refused, or ended the episode without a reward twice."""
+        return self.closed or (self.visits > 1 and self.ended is not None and self.ended <= 0)
+
+    @property
     def q(self) -> float:
         """Mean of the mean and the best return."""
         return (self.total / self.visits + self.best) / 2 if self.visits else 0.0
@@ -88,12 +95,12 @@ class StateNode:
     best: float = 0.0
 
     def choose(self, c: float) -> int | None:
-        """Return the action to follow. None where all are closed."""
+        """Return the action to follow. None where all are left."""
         parent = (self.total / self.visits + self.best) / 2 if self.visits else 0.5
         root, found, highest = math.sqrt(self.visits + 1), None, -math.inf
         for at in range(len(self.read.actions)):
             edge = self.edges.get(at)
-            if edge is not None and edge.closed:
+            if edge is not None and edge.left:
                 continue
             visits = edge.visits if edge else 0
             score = (edge.q if edge and visits else 0.8 * parent) + c * float(self.priors[at]) * root / (1 + visits)
@@ -110,8 +117,14 @@ class StateNodes:
     nodes: dict[tuple[str, ...], StateNode] = field(default_factory=dict)
 
     def key(self, observation: Observation, history: list[Taken]) -> tuple[str, ...]:
-        """Return the key of the state that a path leads to."""
-        return (observation.fingerprint, *(step.action.key for step in history)) if self.by_path else (observation.fingerprint,)
+        """Return the key of the state that a path leads to: what is seen, and the actions that may have changed what is not."""
+        after = [*(step.observation.fingerprint for step in history[1:]), observation.fingerprint]
+        counted = (
+            step.action.key
+            for step, then in zip(history, after, strict=False)
+            if self.by_path or (step.action.name in _HIDDEN and then == step.observation.fingerprint)
+        )
+        return observation.fingerprint, *counted
 
 
 @dataclass
@@ -148,7 +161,7 @@ class Explorer:
         for number in range(settings.episodes):
             reward = await self._episode(rewarded, task, nodes, found, random if number else None)
             found.returns.append(reward)
-            solved = found.returns[0] > 0 and sum(value > 0 for value in found.returns) >= settings.enough
+            solved = sum(value > 0 for value in found.returns) >= settings.enough * (1 if found.returns[0] > 0 else 4)
             if solved or found.contradicted or found.steps >= settings.all_steps:
                 break
         found.nodes = list(nodes.nodes.values())
@@ -182,7 +195,8 @@ class Explorer:
                 edge.lexical = await self._lexical_end(node.context, observation, history)
                 break
             assert transition.observation is not None
-            if transition.observation.fingerprint == observation.fingerprint and action.name != "wait" and not nodes.by_path:
+            same = transition.observation.fingerprint == observation.fingerprint
+            if same and action.name not in (*_HIDDEN, "wait") and not nodes.by_path:
                 edge.closed = True
             observation = transition.observation
         self._back_up(path, reward)

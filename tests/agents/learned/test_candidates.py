@@ -32,6 +32,10 @@ def drawn(*elements: tuple[str, Box]) -> Observation:
             drawn(("graphics-symbol", Box(0, 0, 10, 10)), ("graphics-symbol", Box(100, 40, 10, 10))),
             "click_at 55 25",
         ),
+        ("Drag the item down.", drawn(("graphics-symbol", Box(10, 10, 20, 20))), "drag_at 20 20 to 20 60"),
+        ("Make the width smaller than its initial size.", drawn(("textbox", Box(10, 10, 90, 40))), "drag_at 98 48 to 78 48"),
+        ("Highlight the 1st paragraph.", drawn(("StaticText", Box(10, 10, 90, 40))), "drag_at 10 12 to 101 48"),
+        ("Scroll the textarea to the top.", page(("textbox", "", "=lorem ipsum")), "scroll_in [1] up"),
     ],
 )
 def test_the_right_action_is_among_the_candidates(instruction: str, shown: Observation, answer: str) -> None:

@@ -6,15 +6,16 @@ import pytest
 
 from exact.agents.learned.agent import LearnedAgent
 from exact.agents.learned.network import untrained
+from exact.environments.base import Environment
 from exact.errors import UsageError
 from exact.learning.builtin.explore import ExploredTask, Explorer, ExploreSettings, solution
 from exact.learning.builtin.split import load_split
-from tests.learning.builtin.worlds import Lamps, task
+from tests.learning.builtin.worlds import Curtain, Lamps, task
 
 SETTINGS = ExploreSettings(episodes=40, all_steps=400)
 
 
-async def explored(environment: Lamps, *, by_path: bool = False, settings: ExploreSettings = SETTINGS) -> ExploredTask:
+async def explored(environment: Environment, *, by_path: bool = False, settings: ExploreSettings = SETTINGS) -> ExploredTask:
     explorer = Explorer(LearnedAgent(untrained()), load_split(), settings)
     return await explorer.explore(environment, task(), by_path=by_path)
 
@@ -51,6 +52,17 @@ async def test_an_action_that_changes_nothing_is_not_followed_again() -> None:
     start = next(node for node in found.nodes if node.context.observation.fingerprint == "lit 0")
     idle = [edge for at, edge in start.edges.items() if start.read.actions[at].key == "click [1]"]
     assert all(edge.closed for edge in idle)
+
+
+async def test_an_action_whose_effect_is_not_seen_leads_to_a_state_of_its_own() -> None:
+    found = await explored(Curtain())
+    good = {node.read.actions[at].key for node in found.nodes for at in solution(node) if not node.context.history}
+    assert not found.contradicted and good == {"scroll_in [1] down"}
+
+
+async def test_an_end_without_a_reward_is_tried_twice_at_most() -> None:
+    found = await explored(Lamps(fails=True))
+    assert max(edge.visits for node in found.nodes for edge in node.edges.values() if edge.ended == 0) == 2
 
 
 async def test_steps_are_bounded() -> None:

@@ -17,12 +17,12 @@ def lamps(lit: int) -> Observation:
 
 
 class Lamps(BaseEnvironment):
-    """The first click on the third picture lights a lamp. `Done` ends the episode, with success where it is lit."""
+    """The first click on the third picture lights a lamp. `Done` ends the episode, with success where it is lit, unless all fail."""
 
     actions = PAGE_ACTIONS
 
-    def __init__(self, *, fails_by_turns: bool = False) -> None:
-        self.lit, self.resets, self._by_turns = False, 0, fails_by_turns
+    def __init__(self, *, fails_by_turns: bool = False, fails: bool = False) -> None:
+        self.lit, self.resets, self._by_turns, self._fails = False, 0, fails_by_turns, fails
 
     async def reset(self, task: Task) -> Observation:
         self.lit, self.resets = False, self.resets + 1
@@ -35,8 +35,35 @@ class Lamps(BaseEnvironment):
         return Transition(observation=lamps(int(self.lit)))
 
     async def evaluate(self, outcome: Outcome) -> Score:
-        good = self.lit and not (self._by_turns and self.resets % 2)
+        good = self.lit and not self._fails and not (self._by_turns and self.resets % 2)
         return Score(value=float(good), success=good)
+
+
+class Curtain(BaseEnvironment):
+    """A field that is scrolled without a trace on the page. `Done` ends the episode, with success where it was scrolled down last."""
+
+    actions = PAGE_ACTIONS
+
+    def __init__(self) -> None:
+        self.at, self.ends = "", 0
+
+    def _seen(self) -> Observation:
+        return page(("textbox", "Terms"), ("button", "Done"), instruction="Scroll to the end.")
+
+    async def reset(self, task: Task) -> Observation:
+        self.at = ""
+        return self._seen()
+
+    async def step(self, action: Action) -> Transition:
+        if action.elements == ("2",):
+            self.ends += 1
+            return Transition(observation=None, terminated=True)
+        if action.name == "scroll_in":
+            self.at = str(action.args[1])
+        return Transition(observation=self._seen())
+
+    async def evaluate(self, outcome: Outcome) -> Score:
+        return Score(value=float(self.at == "down"), success=self.at == "down")
 
 
 def task(id: str = TASK) -> Task:

@@ -19,7 +19,7 @@ from _controls import ShuffledValue
 from _greedy import follow, started
 from _when import AloneEpisode, Valued, write
 from _worlds import Played, alone, jobs, played
-from learning import ACTIONS, FIRST_CYCLE, STEPS, recorded
+from learning import ACTIONS, STEPS, recorded
 
 from exact.agents.agent import Agent, build_agent
 from exact.agents.base import ValueFunction
@@ -49,7 +49,8 @@ DEVIATIONS: Mapping[str, float] = {"oracle_0": 0.0, "oracle_0.3": 0.3, "oracle_0
 """Oracles by the standard deviation of their error."""
 OWN: Mapping[str, str] = {"learned": "learned", "lexical": "builtin", "constant": "constant", "shuffled": "constant"}
 """Judges that do not see the reward, by the kind that their configuration names."""
-OPTIONS = {"weights": str(FIRST_CYCLE)}
+OPTIONS: Mapping[str, str] = {}
+"""Options of the learned agent: the weights of the package."""
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 

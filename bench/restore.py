@@ -27,23 +27,20 @@ from __future__ import annotations
 import asyncio
 import statistics
 import tempfile
-import time
-from collections import defaultdict
 from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
 import _common
 import _phases
-from _environments import CONFIG, Site, boxes, form, forms, plain_forms, service, walk
+from _contest import Contest, fork_seconds, timed
+from _environments import CONFIG, boxes, form, forms, plain_forms, service, walk
+from _planner import planner
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import parse
-from exact.environments.base import Environment, EnvironmentFactory, Snapshot
 from exact.environments.browser import PageSetup
 from exact.environments.browser.fork.factory import ForkingFactory, forking
-from exact.environments.restore import Costs, Slot, SnapshotStore, Waypoint
-from exact.environments.restore.snapshots import StoredSnapshot
 from exact.environments.sandbox.probe import probe_forking
 from exact.report.model.reading import Reading
 from exact.report.model.routes import travel
@@ -54,181 +51,6 @@ DEPTHS, QUICK_DEPTHS = (1, 5, 10, 20), (1, 10)
 LATENCIES, QUICK_LATENCIES = (0.0, 0.1, 1.0), (1.0,)
 BALLAST = (0, 102, 512, 1024, 2048)
 """MiB."""
-Times = dict[str, dict[int, list[float]]]
-"""Seconds by route and depth."""
-
-
-async def timed(awaitable: Any) -> tuple[float, Any]:
-    """Seconds, and what came."""
-    began = time.perf_counter()
-    came = await awaitable
-    return time.perf_counter() - began, came
-
-
-class Contest:
-    """One site, walked down in a sandbox and beside it."""
-
-    def __init__(self, site: Site, depths: tuple[int, ...], forks: ForkingFactory, plain: EnvironmentFactory) -> None:
-        self.site, self.depths, self.forks, self.plain = site, depths, forks, plain
-        self.times: Times = defaultdict(lambda: defaultdict(list))
-        self.marked: list[tuple[float, float]] = []
-        """Restores of environments, each with how slow the machine was just then."""
-        self.snapshots: list[float] = []
-        self.unfaithful = set[int]()
-        """Depths at which a restored page was in another state."""
-
-    async def begin(self, stack: AsyncExitStack, quick: bool) -> None:
-        """Walk down, take the snapshots, and ask a place that stands at a state for it. `quick`: all at once; snapshots are slower."""
-        self.native: Environment = await stack.enter_async_context(self.plain.open(simulation=False))
-        inside: Environment = await stack.enter_async_context(self.forks.open(simulation=True))
-        pages = self.depths if self.native.capabilities.fidelity == "page" else ()
-        if not quick:
-            await self._live()
-        (self.actions, kept), (_, self.pages), *_ = await asyncio.gather(
-            walk(self.site, _Timing(inside, self.snapshots), max(self.depths), self.depths),
-            walk(self.site, self.native, max(self.depths), pages),
-            *([self._live()] if quick else []),
-        )
-        self.kept: dict[int, Snapshot] = kept
-
-    async def round(self, number: int, slow: bool, noise: _common.Noise) -> None:
-        """Take each route once at each depth, beginning with another one in each round. `slow`: replays too."""
-        first = number % len(self.depths)
-        for depth in (*self.depths[first:], *self.depths[:first]):
-            before = noise.probe()
-            seconds, same = await self._forked(self.forks, self.kept[depth])
-            self.times["environment"][depth].append(seconds)
-            self.marked.append((max(before, noise.probe()), seconds))
-            if not same:
-                raise SystemExit(f"{self.site.name}: a restored environment is in another state than was kept")
-            if depth in self.pages:
-                seconds, same = await self._forked(self.plain, self.pages[depth])
-                self.times["page"][depth].append(seconds)
-                self.unfaithful |= {depth} if not same else set()
-            if slow:
-                seconds, seen = await timed(self._replay(depth))
-                self.times["replay"][depth].append(seconds)
-                if seen != self.kept[depth].fingerprint:
-                    raise SystemExit(f"{self.site.name}: the replay to depth {depth} came to another state")
-
-    async def _forked(self, environments: Any, snapshot: Snapshot) -> tuple[float, bool]:
-        """Seconds, and whether the state is the one that was kept."""
-        began = time.perf_counter()
-        async with environments.fork(snapshot, simulation=True) as branch:
-            return time.perf_counter() - began, branch.observation.fingerprint == snapshot.fingerprint
-
-    async def _replay(self, depth: int) -> str:
-        seen = await self.native.reset(self.site.task)
-        for action in self.actions[:depth]:
-            transition = await self.native.step(action)
-            assert transition.observation is not None
-            seen = transition.observation
-        return seen.fingerprint
-
-    async def _live(self) -> None:
-        """Walk down in an environment, and at each depth ask it for the state that it stands at."""
-        place = Slot(self.forks, self.site.task)
-        async with self.forks.open(simulation=True) as environment:
-            seen = await environment.reset(self.site.task)
-            path = [Waypoint(None, seen.fingerprint)]
-            await place.arrive(path)
-            for step in range(max(self.depths)):
-                action = self.site.action(environment, seen, step)
-                transition = await place.act(action)
-                assert transition.observation is not None
-                seen = transition.observation
-                path.append(Waypoint(action, seen.fingerprint))
-                for _ in range(5 if step + 1 in self.depths else 0):
-                    seconds, arrival = await timed(place.arrive(path))
-                    assert arrival.route == "reuse"
-                    self.times["live"][step + 1].append(seconds)
-        await place.close()
-
-    def median(self, route: str, depth: int) -> float | None:
-        return statistics.median(self.times[route][depth]) if self.times[route].get(depth) else None
-
-    def growth(self) -> float:
-        """Return the median restore at the deepest depth divided by that at the shallowest."""
-        shallow, deep = (statistics.median(self.times["environment"][end]) for end in (min(self.depths), max(self.depths)))
-        return deep / shallow
-
-    def crossover(self) -> float | None:
-        """Return the depth at which a line through the replays reaches the restore; None where the line does not rise."""
-        found = [(depth, value) for depth in self.depths if (value := self.median("replay", depth)) is not None]
-        environment = statistics.median([each for depth in self.depths for each in self.times["environment"][depth]])
-        slope, start = statistics.linear_regression(*zip(*found, strict=True))
-        return (environment - start) / slope if slope > 0 else None
-
-
-class _Timing:
-    """An environment whose snapshots are timed."""
-
-    def __init__(self, inner: Any, seconds: list[float]) -> None:
-        self._inner, self._seconds = inner, seconds
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    async def snapshot(self) -> Snapshot:
-        seconds, snapshot = await timed(self._inner.snapshot())
-        self._seconds.append(seconds)
-        return snapshot
-
-
-async def scouted(site: Site, environments: ForkingFactory, depths: tuple[int, ...]) -> tuple[list[Waypoint], dict[int, StoredSnapshot]]:
-    """Return the path to the deepest depth, and a snapshot of each depth on it."""
-    async with environments.open(simulation=True) as scout:
-        seen = await scout.reset(site.task)
-        path, kept = [Waypoint(None, seen.fingerprint)], dict[int, StoredSnapshot]()
-        for step in range(max(depths)):
-            action = site.action(scout, seen, step)
-            transition = await scout.step(action)
-            assert transition.observation is not None
-            seen = transition.observation
-            path.append(Waypoint(action, seen.fingerprint))
-            if step + 1 in depths:
-                kept[step + 1] = StoredSnapshot(tuple(path), await scout.snapshot(), scout, 0)
-        return path, kept
-
-
-async def planner(site: Site, environments: ForkingFactory, depths: tuple[int, ...]) -> list[dict[str, Any]]:
-    """Return the route of a slot with measured costs and a snapshot of every depth, and the times of both routes at that depth."""
-    async with AsyncExitStack() as stack:
-        path, kept = await scouted(site, environments, depths)
-        costs, bare, shelf = Costs(), SnapshotStore(environments), SnapshotStore(environments)
-        replaying = Slot(environments, site.task, store=bare, costs=costs)
-        choosing = Slot(environments, site.task, store=shelf, costs=costs)
-        for place in (replaying, choosing):
-            stack.push_async_callback(place.close)
-            await place.arrive(path[:1])
-        replayed, forked = {}, {}
-        for depth in depths:
-            await _away(replaying, path)  # else the reset would not be in it
-            replayed[depth] = (await timed(replaying.arrive(path[: depth + 1])))[0]
-            forked[depth] = await _fork(environments, kept[depth].snapshot)
-            costs.add("fork", forked[depth])
-        for each in kept.values():
-            shelf.add(each)
-        rows = []
-        for depth in depths:
-            await _away(choosing, path)
-            arrival = await choosing.arrive(path[: depth + 1])
-            rows.append({"depth": depth, "chosen": arrival.route, "replay_s": replayed[depth], "fork_s": forked[depth]})
-        return rows
-
-
-async def _away(place: Slot, path: list[Waypoint]) -> None:
-    """Go to a state that is on the way to none of the others."""
-    await place.arrive(path[:1])
-    for waypoint in (path[2], path[1], path[2]):
-        assert waypoint.action is not None
-        await place.act(waypoint.action)
-
-
-async def _fork(environments: ForkingFactory, snapshot: Snapshot) -> float:
-    began = time.perf_counter()
-    async with environments.fork(snapshot, simulation=True):
-        return time.perf_counter() - began
 
 
 async def expansions(environments: ForkingFactory, iterations: int, latency: float) -> dict[str, float]:
@@ -312,7 +134,7 @@ async def weigh(mib: int, rounds: int) -> dict[str, float]:
             seconds, snapshot = await timed(environment.snapshot())
             snapshots.append(seconds)
             size = environments.bytes - before
-            restores.append(await _fork(environments, snapshot))
+            restores.append(await fork_seconds(environments, snapshot))
             environments.drop(snapshot)
     return {"mib": mib, "snapshot_s": statistics.median(snapshots), "restore_s": statistics.median(restores), "image_mb": size / 1e6}
 
@@ -344,7 +166,7 @@ async def profile(rounds: int, noise: _common.Noise) -> dict[str, Any]:
             seconds = []
             for _ in range(rounds):
                 noise.probe()
-                seconds.append(await _fork(environments, kept[5]))
+                seconds.append(await fork_seconds(environments, kept[5]))
     _common.table(["step of a snapshot", "ms, median"], _phases.rows(taken))
     print()
     _common.table(

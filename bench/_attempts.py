@@ -28,6 +28,8 @@ from exact.task import Task
 
 PARALLEL = 8
 """Attempts at a time; with 3 a machine of two cores idles half the time, with 6 a sixth of it."""
+LEXICAL: Mapping[str, Any] = {"policy": {"kind": "lexical"}, "value": {"kind": "lexical"}}
+"""The agent of the recorded runs that name no other one. The learned policy knows half of these tasks: other seeds trained it."""
 EVALUATIONS = (15, 30, 60)
 """Judgements at which the curve is read."""
 COSTS = ("actions", "transitions", "evaluations", "seconds")

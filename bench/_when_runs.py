@@ -23,7 +23,7 @@ from learning import ACTIONS, STEPS, recorded
 
 from exact.agents.agent import Agent, build_agent
 from exact.agents.base import ValueFunction
-from exact.agents.builtin.value import BuiltinValue
+from exact.agents.builtin.value import LexicalValue
 from exact.agents.learned.agent import learned_policy, learned_value
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig, Config, load
@@ -47,7 +47,7 @@ GAMES = range(200)
 
 DEVIATIONS: Mapping[str, float] = {"oracle_0": 0.0, "oracle_0.3": 0.3, "oracle_0.5": 0.5, "oracle_1": 1.0, "oracle_2": 2.0}
 """Oracles by the standard deviation of their error."""
-OWN: Mapping[str, str] = {"learned": "learned", "lexical": "builtin", "constant": "constant", "shuffled": "constant"}
+OWN: Mapping[str, str] = {"learned": "learned", "lexical": "lexical", "constant": "constant", "shuffled": "constant"}
 """Judges that do not see the reward, by the kind that their configuration names."""
 OPTIONS: Mapping[str, str] = {}
 """Options of the learned agent: the weights of the package."""
@@ -127,7 +127,7 @@ ROWS = ("greedy", *DEVIATIONS, *OWN)
 
 async def valued(environment: Environment, task: Task) -> AloneEpisode:
     """Run one episode, and return the values of its states."""
-    learned, lexical = learned_value(OPTIONS), BuiltinValue()
+    learned, lexical = learned_value(OPTIONS), LexicalValue()
     contexts = await follow(environment, learned_policy(OPTIONS), await started(environment, task, ACTIONS))
     score = await environment.evaluate(Outcome(actions=tuple(step.action.key for step in contexts[-1].history)))
     states = [

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import _common
-from _attempts import PARALLEL, attempt, commits, folder_of, show, tasks_of
+from _attempts import LEXICAL, PARALLEL, attempt, commits, folder_of, show, tasks_of
 
 from exact.benchmarks.miniwob.rewards import REWARDS
 from exact.config import parse
@@ -57,7 +57,7 @@ def agents(steps: int = STEPS) -> dict[str, dict[str, Any]]:
     }
     common = {"browser": {"screenshots": False}, "limits": {"actions": ACTIONS, "transitions": steps}}
     memory = {"exclude_same_task": True, "round": PARALLEL}
-    return {name: {**each, **common, "reflection": {**each["reflection"], **memory}} for name, each in found.items()}
+    return {name: {**LEXICAL, **each, **common, "reflection": {**each["reflection"], **memory}} for name, each in found.items()}
 
 
 async def run(

@@ -31,6 +31,7 @@ from typing import NamedTuple
 import _common
 import _llamacpp
 import msgspec
+from _attempts import LEXICAL
 from _simulated_judge import SimulatedJudge
 
 from exact.agents.agent import build_agent
@@ -193,7 +194,18 @@ async def make(folder: Path) -> None:
     run = folder / "run"
     if not run.exists():
         config = _common.ROOT / "shells" / "configs" / "rmcts_builtin.yaml"
-        settings = ["--set", "search.iterations=12", "--set", "limits.transitions=60", "--set", "browser.screenshots=false"]
+        settings = [
+            "--set",
+            "policy.kind=lexical",
+            "--set",
+            "value.kind=lexical",
+            "--set",
+            "search.iterations=12",
+            "--set",
+            "limits.transitions=60",
+            "--set",
+            "browser.screenshots=false",
+        ]
         command = [sys.executable, "-m", "exact.cli", "run", *(f"{name}?seed={seed}" for name in tuned for seed in (20,))]
         await asyncio.to_thread(subprocess.run, [*command, "--config", str(config), "--out", str(run), *settings], check=False)
     source = open_source(RunFolder.open(run))
@@ -228,7 +240,7 @@ async def main() -> int:
     states = recorded()
     if options.states or options.quick:
         states = states[: options.states or QUICK]
-    configs = {"builtin": parse({}), "constant": parse({"value": {"kind": "constant"}})}
+    configs = {"builtin": parse(LEXICAL), "constant": parse({"value": {"kind": "constant"}})}
     configs |= {path.stem: load(path) for path in options.config}
     noise.probe()
     rows = [await judge(name, settings, states) for name, settings in configs.items()]

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import _common
 import msgspec
 import numpy as np
-from _attempts import attempt, folder_of
+from _attempts import LEXICAL, attempt, folder_of
 from _controls import ShuffledValue
 from _greedy import follow, started
 from _paired import Attempt, Scores, gain, grouped, kept, scores
@@ -58,8 +58,6 @@ SEEDS, USED = 3, 9
 """Test seeds of each task, after those that earlier cycles have used. Rows with a search attempt the first of them."""
 SEARCHED = 30
 """Tasks of each part that rows with a search attempt, the first by the hash of their name."""
-OBSERVED_OTHERWISE = ("miniwob/copy-paste", "miniwob/copy-paste-2")
-"""Tasks whose pages are observed with their white space since the records were made: `--quick` cannot attempt them again."""
 ROUNDS = 3
 DEAL_SEED = 0
 
@@ -105,7 +103,7 @@ def weights_of(name: str) -> Path:
 def settings(name: str) -> Config:
     """Return the configuration of a row."""
     row = ROWS[name]
-    base: dict[str, Any] = dict(AGENTS["rmcts" if row.value else "react"])
+    base: dict[str, Any] = {**AGENTS["rmcts" if row.value else "react"], **LEXICAL}
     options = {"weights": str(weights_of(row.weights))} if row.weights else {}
     if row.weights:
         base["policy"] = {"kind": "learned", "options": options}
@@ -307,7 +305,7 @@ async def speed() -> list[_common.Figure]:
     from judges import STATES, State
 
     from exact.agents.builtin.judge.situation import read_situation
-    from exact.agents.builtin.value import BuiltinValue
+    from exact.agents.builtin.value import LexicalValue
     from exact.agents.learned.candidates import wide_candidates
     from exact.agents.learned.features import read_features
     from exact.agents.learned.network import forward
@@ -319,7 +317,7 @@ async def speed() -> list[_common.Figure]:
     for context in contexts:
         began = time.process_time()
         situation = read_situation(context, context.history)
-        value = (await BuiltinValue().evaluate(context)).value
+        value = (await LexicalValue().evaluate(context)).value
         features = read_features(context, situation, wide_candidates(situation, PAGE_ACTIONS), value)
         read = time.process_time()
         forward(parameters, features)
@@ -339,8 +337,7 @@ async def quick(noise: _common.Noise, args: Any) -> int:
     measured = await speed()
     wrong = [name for name, digest in hashes().items() if kept_hashes.get(name) != digest]
     wrong += differing(made, RESULT)
-    same = [each for each in records if not ROWS[each.row].value and each.task.partition("?")[0] not in OBSERVED_OTHERWISE]
-    drawn = random.Random(len(records)).sample(same, 10)
+    drawn = random.Random(len(records)).sample([each for each in records if not ROWS[each.row].value], 10)
     work = _common.ROOT / ".bench" / "learning_quick"
     shutil.rmtree(work, ignore_errors=True)
     for row in dict.fromkeys(each.row for each in drawn):

@@ -120,7 +120,7 @@ def settings(name: str) -> Config:
         base["search"] = {**base["search"], "iterations": 96, "k": WIDTHS[row.search]}
         base["reflection"] = {**base["reflection"], "exclude_same_task": True}
     if row.kind == "builtin":
-        base["policy"] = {"kind": {"lexical": "builtin", "random": "random"}.get(name, "learned")}
+        base["policy"] = {"kind": name if name in ("lexical", "random") else "learned"}
     else:
         grammar = "none" if row.kind == "exploratory" and not row.search else "action"
         shown = {"form": "conversation", "history": 16, "elements": "label", "observation_tokens": 600, "grammar": grammar}

@@ -27,8 +27,8 @@ from sites import ACTIONS, shared
 from exact.action import ActionSpace
 from exact.agents.agent import Agent
 from exact.agents.base import Policy
-from exact.agents.builtin.policy import BuiltinPolicy
-from exact.agents.builtin.value import BuiltinValue
+from exact.agents.builtin.policy import LexicalPolicy
+from exact.agents.builtin.value import LexicalValue
 from exact.agents.learned.agent import LearnedAgent, LearnedPolicy
 from exact.agents.learned.network import load
 from exact.benchmarks import registry
@@ -61,8 +61,8 @@ class AskedAnyway:
 
 
 def builder(row: str) -> Callable[[Config, Callable[[str], ChatModel]], Agent]:
-    policy: Policy = BuiltinPolicy() if row == "lexical" else AskedAnyway(weights_of("round-0" if row == "untrained" else "round-3"))
-    return lambda config, models: Agent(policy=policy, value=BuiltinValue(), reflector=None)
+    policy: Policy = LexicalPolicy() if row == "lexical" else AskedAnyway(weights_of("round-0" if row == "untrained" else "round-3"))
+    return lambda config, models: Agent(policy=policy, value=LexicalValue(), reflector=None)
 
 
 def settings(row: str, sandbox: str) -> Config:

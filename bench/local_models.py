@@ -34,7 +34,7 @@ import _common
 import _llamacpp
 import msgspec
 
-from exact.agents.builtin.policy import BuiltinPolicy
+from exact.agents.builtin.policy import LexicalPolicy
 from exact.agents.parse import parse_action
 from exact.agents.policy.llm import LLMPolicy
 from exact.config import ModelConfig, PolicyConfig
@@ -111,7 +111,7 @@ async def intention(state: State) -> str | None:
     """Return the id of the element that the built-in policy names; None where it names none, or did not succeed."""
     if not state.success:
         return None
-    best = await BuiltinPolicy().propose(state.context, PAGE_ACTIONS, 1)
+    best = await LexicalPolicy().propose(state.context, PAGE_ACTIONS, 1)
     return best[0].action.elements[0] if best and best[0].action.elements else None
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import _common
-from _attempts import name_of, tasks_of
+from _attempts import LEXICAL, name_of, tasks_of
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig, parse
@@ -80,8 +80,8 @@ def folder_name(mode: str) -> str:
 async def attempted(folder: Path, name: str, ids: Sequence[str], reflection: Mapping[str, Any]) -> None:
     """Attempt some tasks with one agent. Tasks with a result are not attempted again."""
     config = parse(
-        {"name": name, "browser": {"screenshots": False}, "search": {"algorithm": "mcts", **SEARCH}, "reflection": dict(reflection),
-         "limits": LIMITS}
+        {**LEXICAL, "name": name, "browser": {"screenshots": False}, "search": {"algorithm": "mcts", **SEARCH},
+         "reflection": dict(reflection), "limits": LIMITS}
     )  # fmt: skip
     if not (folder / "run.json").exists():
         create(folder, tuple(MiniWob().task(id) for id in ids), config)

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import _common
-from _attempts import PARALLEL, attempt, commits, folder_of, raw, show, tasks_of
+from _attempts import LEXICAL, PARALLEL, attempt, commits, folder_of, raw, show, tasks_of
 from _controls import ShuffledValue
 
 from exact.agents.agent import Agent, build_agent
@@ -69,7 +69,7 @@ def settings(name: str, steps: int = STEPS) -> Config:
     limits: dict[str, int] = {"actions": ACTIONS} if kind in ("react", "random") else {"actions": ACTIONS, "transitions": steps}
     if most:
         limits |= {"evaluations": int(most), "transitions": JUDGED_STEPS}
-    sections = {**base, "browser": {"screenshots": False}, "limits": limits}
+    sections = {**LEXICAL, **base, "browser": {"screenshots": False}, "limits": limits}
     if kind == "rmcts":
         sections["reflection"] = {**base["reflection"], "exclude_same_task": True}
     if sections["search"]["algorithm"] not in ("react", "greedy"):

@@ -22,7 +22,7 @@ from typing import Any
 
 import _common
 import msgspec
-from _attempts import attempt, folder_of, name_of, tasks_of
+from _attempts import LEXICAL, attempt, folder_of, name_of, tasks_of
 from _records import conclude, differing, read_records, write_records
 
 from exact.benchmarks.miniwob.names import BROWSERGYM
@@ -49,7 +49,7 @@ class Record(msgspec.Struct, frozen=True):
 
 def settings(name: str) -> Config:
     """Return the configuration of an agent."""
-    sections: dict[str, Any] = {**AGENTS["react"], "browser": {"screenshots": False}, "limits": {"actions": ACTIONS}}
+    sections: dict[str, Any] = {**AGENTS["react"], **LEXICAL, "browser": {"screenshots": False}, "limits": {"actions": ACTIONS}}
     if name == "learned":
         sections["policy"] = {"kind": "learned"}
     return load(None, [f"name={name}", *(f"{key}={json.dumps(value)}" for key, value in sections.items())])

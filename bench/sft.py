@@ -73,9 +73,10 @@ def solved(python: Path, model: str, seeds: int, out: Path) -> dict[str, int]:
 
 
 def collected(python: Path, seeds: int, folder: Path) -> Path:
-    """An export of what the built-in agent solves."""
+    """An export of what the lexical agent solves."""
     patterns = [f"miniwob/{task}?seed={TRAINED_SEED}..{TRAINED_SEED + seeds - 1}" for task in TASKS]
-    exact(python, "bench", *patterns, "--agent", REACT, "--own-budgets", "--no-reports", "--out", folder / "runs")
+    lexical = ("--set", "policy.kind=lexical")
+    exact(python, "bench", *patterns, "--agent", REACT, "--own-budgets", "--no-reports", "--out", folder / "runs", *lexical)
     exact(python, "export", "imitation", folder / "runs", "--out", folder / "imitation.jsonl", "--view", VIEW)
     return folder / "imitation.jsonl"
 

@@ -123,6 +123,7 @@ def record(folder: Path, tasks: Sequence[str], transitions: int) -> Source:
         f"limits.transitions={transitions}",
         "limits.seconds=900",
         "policy.kind=random",  # the built-in policy names one action where it is sure
+        "value.kind=lexical",
         "browser.screenshots=false",
     ]
     config = _common.ROOT / "shells" / "configs" / "rmcts_builtin.yaml"

@@ -59,6 +59,19 @@ def test_a_users_file_reads_and_each_renamed_key_is_reported_once(old: Path, cap
     assert len(lines) == len(aliases.KEYS)
 
 
+def test_a_renamed_value_of_a_key_that_keeps_its_name_is_reported_too(capsys: pytest.CaptureFixture[str]) -> None:
+    old = "builtin"
+    members = [{"kind": old}, {"kind": "ensemble", "members": [{"kind": old}, {"kind": "constant"}]}]
+    config = parse({"policy": {"kind": old}, "arms": [{"kind": old}], "value": {"kind": "cascade", "members": members}})
+    kinds = [config.policy.kind, config.arms[0].kind, config.value.members[0].kind, config.value.members[1].members[0].kind]
+    assert kinds == ["lexical"] * 4
+    assert "exact: policy.kind builtin is now lexical" in capsys.readouterr().err.splitlines()
+
+
+def test_the_reflector_keeps_its_name() -> None:
+    assert parse({"reflection": {"kind": "builtin"}}).reflection.kind == "builtin"
+
+
 def test_a_recorded_run_reads_silently(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
     check(load_recorded(old.parent))
     assert capsys.readouterr().err == ""

@@ -74,7 +74,7 @@ async def test_a_search_with_a_policy_of_a_file_is_reported_under_its_name(place
 @pytest.mark.parametrize(
     ("kind", "says"),
     [
-        ("bultin", "unknown value 'bultin' in configuration key policy.kind: did you mean 'builtin'"),
+        ("lexicl", "unknown value 'lexicl' in configuration key policy.kind: did you mean 'lexical'"),
         ("no_module_here:Greedy", "policy.kind: no_module_here cannot be imported"),
         ("nothing.py:Greedy", "policy.kind: there is no file"),
         ("{place}:Gredy", "has no 'Gredy' that can be called"),

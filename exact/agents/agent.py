@@ -113,10 +113,10 @@ def _build_policy(settings: PolicyConfig, config: Config, models: Callable[[str]
             from exact.agents.policy.prior import RandomPolicy
 
             return RandomPolicy()
-        case "builtin":
-            from exact.agents.builtin.policy import BuiltinPolicy
+        case "lexical":
+            from exact.agents.builtin.policy import LexicalPolicy
 
-            return BuiltinPolicy()
+            return LexicalPolicy()
         case "learned":
             from exact.agents.learned.agent import learned_policy
 

@@ -15,9 +15,9 @@ _PASSWORD = re.compile(r"postgres(ql)?:(//[^@/]*:[^@/]+@|//[^?]*:[^?]+@|.*[?&](s
 """Matches a password in the address of a PostgreSQL database, also one that is not percent-encoded."""
 
 
-POLICIES = ("builtin", "learned", "llm", "random")
+POLICIES = ("learned", "lexical", "llm", "random")
 VALUES = (
-    *("builtin", "learned", "llm", "single_debate", "debate", "rubric", "comparative", "logprob", "cascade", "ensemble", "trained"),
+    *("learned", "lexical", "llm", "single_debate", "debate", "rubric", "comparative", "logprob", "cascade", "ensemble", "trained"),
     *("constant", "oracle", "reward"),
 )
 POLICY_GROUP, VALUE_GROUP = "exact.policies", "exact.values"
@@ -27,10 +27,10 @@ POLICY_GROUP, VALUE_GROUP = "exact.policies", "exact.values"
 class PolicyConfig(Strict, frozen=True, kw_only=True):
     """The policy, which proposes actions."""
 
-    kind: str = "builtin"
-    """Kind of policy. builtin: rules, without a model. learned: a small model that corrects these rules, trained by its own searches. llm:
-    a language model. random: any action, as a control. `module:attribute`, `file.py:attribute` or a name in the entry points
-    `exact.policies`: a policy of your own, made with `options`."""
+    kind: str = "learned"
+    """Kind of policy. learned: the built-in agent; where a page in a browser sets the task, a small model that its own searches trained,
+    elsewhere lexical. lexical: rules, without a model. llm: a language model. random: any action, as a control. `module:attribute`,
+    `file.py:attribute` or a name in the entry points `exact.policies`: a policy of your own, made with `options`."""
     options: dict[str, Any] = {}
     """Keywords for a policy of your own. learned: `weights`, a file in place of the package's."""
     samples: AtLeastOne = 8
@@ -96,14 +96,14 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
 class ValueConfig(Strict, frozen=True, kw_only=True):
     """The value function, which evaluates states."""
 
-    kind: str = "builtin"
-    """Kind of value function. builtin: rules, without a model. learned: a small model that corrects these rules. llm: a grade.
+    kind: str = "lexical"
+    """Kind of value function. lexical: rules, without a model. learned: a small model that corrects these rules. llm: a grade.
     single_debate: a grade after arguments for both sides in one answer. debate: two debaters and judges. rubric: yes-or-no checks.
     comparative: siblings ranked against each other. logprob: the probability of yes against no, from one token. trained: a classifier's
     probability. cascade, ensemble: see `members`. constant: 0.5 for everything, as a control. oracle: the benchmark's own score of terminal
     states, marked everywhere. reward: the total reward of an environment that gives one for each step, refused on the tasks of a benchmark,
     marked everywhere. `module:attribute`, `file.py:attribute` or a name in the entry points `exact.values`: a value function of your own,
-    made with `options`. Default: builtin, or a cascade where the policy is a language model."""
+    made with `options`. Default: lexical, or a cascade where the policy is a language model."""
     options: dict[str, Any] = {}
     """Keywords for a value function of your own. learned: `weights`, a file in place of the package's."""
     range: tuple[float, float] = (0.0, 1.0)

@@ -28,7 +28,13 @@ KEYS: Mapping[str, str] = MappingProxyType(
 )
 """Renamed keys by their full path, old to new. A key of a section in a list, such as `arms`, has the path of the list before it."""
 
-VALUES: Mapping[str, Mapping[str, str]] = MappingProxyType({"search.enact": {"enact": "replay", "promote": "fork"}})
+_LEXICAL = {"builtin": "lexical"}
+VALUES: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "search.enact": {"enact": "replay", "promote": "fork"},
+        **dict.fromkeys(("policy.kind", "arms.kind", "value.kind", "value.members.kind", "value.members.members.kind"), _LEXICAL),
+    }
+)
 """Renamed values, old to new, by the old path of their key."""
 
 REMOVED: Mapping[str, str] = MappingProxyType({})
@@ -50,14 +56,17 @@ def current(data: Mapping[Any, Any], section: str = "", *, announce: bool = True
             continue
         if path in REMOVED:
             raise UsageError(f"configuration key {path!r} was removed: {REMOVED[path]}")
-        name = KEYS.get(path)
+        name, known = KEYS.get(path), VALUES.get(path, {})
+        changed = known.get(value, value) if isinstance(value, str) else value
         if name is None:
-            found[key] = _nested(value, path, announce, recorded)
+            found[key] = _nested(changed, path, announce, recorded)
+            if announce and changed != value:
+                _report(f"{path} {value}", str(changed), "")
             continue
         renamed = name.removeprefix(where)
         if renamed in data:
             raise UsageError(f"configuration key {path!r} is now {name!r}, and both are given: keep {name!r}")
-        found[renamed] = _nested(VALUES.get(path, {}).get(value, value) if isinstance(value, str) else value, path, announce, recorded)
+        found[renamed] = _nested(changed, path, announce, recorded)
         if announce:
             _report(path, name, "" if found[renamed] == value else f" ({value} is now {found[renamed]})")
     return found

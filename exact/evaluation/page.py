@@ -10,7 +10,7 @@ from exact.evaluation.folder import Result
 from exact.evaluation.plan import Plan
 from exact.evaluation.published import published_on
 from exact.evaluation.summary import COSTS, Reward, by_agent, summarise, versus
-from exact.evaluation.table import REPLAYS, WAITING, failed_cell, format_number, replays_cell, session_notes
+from exact.evaluation.table import REPLAYS, WAITING, failed_cell, format_number, replays_cell, session_notes, specialised
 
 if TYPE_CHECKING:
     import jinja2
@@ -42,7 +42,7 @@ def render_page(
         partial=any(each.partial for each in rows),
         apart=REPLAYS if any(each.replays for each in rows) else "",
         waiting=WAITING if any(each.needs_user for each in rows) else "",
-        later=session_notes(plan),
+        later=[*session_notes(plan), *specialised(plan, results)],
         live=any(each.live for each in rows),
         against={agent: versus(groups[agent], groups[plan.agents[0]]) for agent in plan.agents[1:]},
         costs=COSTS,

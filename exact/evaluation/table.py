@@ -64,6 +64,7 @@ def _about(plan: Plan, results: Sequence[Result]) -> list[str]:
         "Success is the score of the committed actions alone, in an environment that search never used.",
         " ".join(f"{name} {value}." for name, value in {**plan.machine, **plan.versions, "begun": plan.begun}.items() if value),
         *session_notes(plan),
+        *specialised(plan, results),
     ]
     if plan.same_task:
         facts.append("**Agents with a memory may have been shown reflections from other seeds of the same task.**")
@@ -80,6 +81,14 @@ def session_notes(plan: Plan) -> list[str]:
         added = f", with {', '.join(now.agents)} added" if now.agents else ""
         notes.append(f"Resumed{f' {now.begun}' if now.begun else ''}{added}: {', '.join(other)}.")
     return notes
+
+
+def specialised(plan: Plan, results: Sequence[Result]) -> list[str]:
+    """Return a sentence that names the agents whose model other seeds of the suite's tasks trained, if there are any."""
+    agents = [agent for agent in plan.agents if any(each.agent == agent and each.policy == "learned" for each in results)]
+    if plan.suite.partition("/")[0] != "miniwob" or not agents:
+        return []
+    return [f"Specialised: the model behind {', '.join(agents)} (policy `learned`) was trained on other seeds of half of these tasks."]
 
 
 def _success(rows: Sequence[AgentSummary]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exact.agents.agent import build_agent
-from exact.agents.builtin.policy import BuiltinPolicy
+from exact.agents.builtin.policy import LexicalPolicy
 from exact.agents.policy.prior import RandomPolicy
 from exact.config import parse
 
@@ -13,8 +13,8 @@ def nothing(role: str) -> object:
 
 
 def test_further_policies_are_arms_beside_the_first() -> None:
-    agent = build_agent(parse({"arms": [{"kind": "random"}]}), nothing)  # type: ignore[arg-type]
-    assert [type(policy) for policy in agent.policies] == [BuiltinPolicy, RandomPolicy]
+    agent = build_agent(parse({"policy": {"kind": "lexical"}, "arms": [{"kind": "random"}]}), nothing)  # type: ignore[arg-type]
+    assert [type(policy) for policy in agent.policies] == [LexicalPolicy, RandomPolicy]
     assert agent.proposer(1) is agent.policies[1]
 
 

@@ -137,7 +137,7 @@ async def test_each_arm_can_have_a_model_of_its_own():
         {
             "policy": {"kind": "llm", "samples": 1},
             "arms": arms,
-            "value": {"kind": "builtin"},
+            "value": {"kind": "lexical"},
             "models": models,
             "search": {"algorithm": "abmcts"},
         }

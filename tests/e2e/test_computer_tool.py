@@ -19,7 +19,7 @@ CONFIG = """
 name: computer
 search: {algorithm: react}
 policy: {kind: llm, samples: 1, images: true, text: false, actions: computer}
-value: {kind: builtin}
+value: {kind: lexical}
 reflection: {kind: none}
 models: {policy: {model: scripted, base_url: "%s", api: %s, price: {input: 1, output: 2}}}
 limits: {money: 1, calls: 20, actions: 4, transitions: 20}

@@ -13,7 +13,7 @@ from exact.search.registry import algorithm
 def test_every_agent_known_by_name_can_be_made_and_needs_no_model(name: str) -> None:
     config = agent_config(name)
     algorithm(config.search)
-    assert config.name == name and config.policy.kind in ("builtin", "random") and config.limits.actions == 15
+    assert config.name == name and config.policy.kind in ("learned", "random") and config.limits.actions == 15
 
 
 def test_only_the_oracle_is_shown_the_score_and_only_rmcts_remembers() -> None:

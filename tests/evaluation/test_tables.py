@@ -66,6 +66,15 @@ def test_an_oracle_is_called_one_everywhere() -> None:
     assert 'Gain over best <span class="oracle">' in render_page(plan("best", "react"), lines, "")
 
 
+def test_an_agent_that_the_suite_trained_is_called_specialised() -> None:
+    lines = [result("react", 0, 1.0, policy="learned"), result("other", 0, 0.0, policy="lexical")]
+    told = "Specialised: the model behind react (policy `learned`)"
+    assert told in render_markdown(plan("react", "other"), lines) and told in render_page(plan("react", "other"), lines, "")
+    assert told not in render_markdown(plan("other"), lines[1:])
+    elsewhere = msgspec.structs.replace(plan("react", "other"), suite="sites")
+    assert told not in render_markdown(elsewhere, lines)
+
+
 def test_an_oracle_that_no_environment_reported_to_is_called_void() -> None:
     void = [result("best", 0, 1.0, oracle=True, informed=0), result("best", 1, None, oracle=True)]
     told = [result("best", 0, 1.0, oracle=True, informed=0), result("best", 1, 1.0, oracle=True, informed=2)]

@@ -15,7 +15,7 @@ TEMPERATURE = 0.12
 """Softmax temperature from scores in [0, 1] to priors."""
 
 
-class BuiltinPolicy:
+class LexicalPolicy:
     """Ranks the candidate actions of a state. Uses no model and no random numbers."""
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:

@@ -16,7 +16,7 @@ _WEIGHT_OF_ACTION = 0.4
 """Weight of an action's score, less 0.5, in the value of a state that was not seen."""
 
 
-class BuiltinValue:
+class LexicalValue:
     """Estimates success from the completed and open subgoals. Uses no model and no random numbers.
 
     A state that ended the episode is evaluated from the last observation before its end and the final action, an unseen one from the state

@@ -11,8 +11,8 @@ import msgspec
 
 from exact.action import Action, ActionSpace
 from exact.agents.builtin.judge.situation import read_situation
-from exact.agents.builtin.policy import BuiltinPolicy
-from exact.agents.builtin.value import BuiltinValue
+from exact.agents.builtin.policy import LexicalPolicy
+from exact.agents.builtin.value import LexicalValue
 from exact.agents.learned.candidates import wide_candidates
 from exact.agents.learned.features import StateFeatures, read_features
 from exact.agents.learned.network import Forward, Network, ended_logit, forward, load
@@ -36,7 +36,7 @@ class LearnedAgent:
 
     def __init__(self, network: Network) -> None:
         self.network = network
-        self._lexical = BuiltinValue()
+        self._lexical = LexicalValue()
         self._read = dict[tuple[object, ...], ReadState]()
 
     async def read(self, context: Context, space: ActionSpace | None, extra: Action | None = None) -> ReadState | None:
@@ -62,17 +62,17 @@ class LearnedAgent:
 
 
 class LearnedPolicy:
-    """Ranks candidate actions by the model.
+    """Ranks candidate actions by the model where a page of a browser sets the task, as the pages do that it was trained on.
 
-    It was trained on pages that set their own task. For a task that is set from outside, it proposes what the lexical agent proposes.
+    Elsewhere it proposes what the lexical agent proposes.
     """
 
     def __init__(self, agent: LearnedAgent) -> None:
-        self._agent, self._lexical = agent, BuiltinPolicy()
+        self._agent, self._lexical = agent, LexicalPolicy()
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         """Return at most `k` distinct actions, best first, with priors that sum to 1. Empty if no action is possible."""
-        if context.task.instruction:
+        if not page_sets_task(context):
             return await self._lexical.propose(context, actions, k)
         return await self.rank(context, actions, k)
 
@@ -97,17 +97,17 @@ class LearnedPolicy:
 class LearnedValue:
     """Estimates success by the model.
 
-    A state that ended the episode is evaluated from the state before its end and the last action. For a task that is set from outside, and
-    for states that were not seen, it returns what the lexical agent returns.
+    A state that ended the episode is evaluated from the state before its end and the last action. Where no page sets the task, and for
+    states that were not seen, it returns what the lexical agent returns.
     """
 
     def __init__(self, agent: LearnedAgent) -> None:
-        self._agent, self._lexical = agent, BuiltinValue()
+        self._agent, self._lexical = agent, LexicalValue()
 
     async def evaluate(self, context: Context) -> Evaluation:
         """Return the estimated probability of success."""
         lexical = await self._lexical.evaluate(context)
-        if context.task.instruction or (context.unseen and not context.terminated) or context.steps_left == 0:
+        if not page_sets_task(context) or (context.unseen and not context.terminated) or context.steps_left == 0:
             return lexical
         found = await (self._ended(context, lexical.value) if context.terminated else self._going(context))
         if found is None:
@@ -131,6 +131,12 @@ class LearnedValue:
         at = next(n for n, action in enumerate(read.actions) if action.key == last.action.key)
         parameters = self._agent.network.parameters
         return float(ended_logit(parameters, read.output.ended[at : at + 1], np.array([lexical], np.float32))[0])
+
+
+def page_sets_task(context: Context) -> bool:
+    """Return whether a page of a browser says what is to be done, and no task from outside."""
+    start = context.history[0].observation if context.history else context.observation
+    return not context.task.instruction and bool(start.url)
 
 
 def before_last(context: Context, before: list[Taken], last: Taken) -> Context:

@@ -32,10 +32,10 @@ def build_value_function(config: Config, settings: ValueConfig, models: Models, 
 
 def _build_uncalibrated(config: Config, settings: ValueConfig, models: Models, episode_scores: EpisodeScores | None) -> ValueFunction:
     match settings.kind:
-        case "builtin":
-            from exact.agents.builtin.value import BuiltinValue
+        case "lexical":
+            from exact.agents.builtin.value import LexicalValue
 
-            return BuiltinValue()
+            return LexicalValue()
         case "learned":
             from exact.agents.learned.agent import learned_value
 

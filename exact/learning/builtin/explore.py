@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from exact.agents.builtin.value import BuiltinValue
+from exact.agents.builtin.value import LexicalValue
 from exact.agents.learned.agent import LearnedAgent, ReadState
 from exact.context import Context, Taken
 from exact.environments.base import Environment
@@ -145,7 +145,7 @@ class Explorer:
 
     def __init__(self, agent: LearnedAgent, split: Split, settings: ExploreSettings, seed: int = 0) -> None:
         self._agent, self._split, self._settings, self._seed = agent, split, settings, seed
-        self._lexical = BuiltinValue()
+        self._lexical = LexicalValue()
 
     async def explore(self, environment: Environment, task: Task, *, by_path: bool = False) -> ExploredTask:
         """Search one task from its start. `by_path`: states that look alike are different nodes if different ways lead there.

@@ -23,7 +23,7 @@ BRIEF = 80
 ANSWER = 20_000
 """Maximum length of an answer or an evaluator's reason, in characters."""
 _JUDGES = {
-    "builtin": "the built-in value function (not a language model)",
+    "lexical": "the built-in value function (not a language model)",
     "learned": "the learned built-in value function (a small model, not a language model)",
     "constant": "a constant value, without information",
     "reward": "the environment's rewards (not a result on a benchmark)",
@@ -143,7 +143,7 @@ def judge(config: Config) -> str:
 
 def _labels(config: Config, oracle: bool) -> tuple[str, ...]:
     labels = []
-    if {"builtin", "learned"} & {config.policy.kind, config.value.kind}:
+    if {"learned", "lexical"} & {config.policy.kind, config.value.kind}:
         labels.append("Built-in agent: not a language model")
     if config.value.kind == "constant":
         labels.append("Constant values: no information for the search")
@@ -195,7 +195,7 @@ def _setting(reading: Reading) -> tuple[data.Fact, ...]:
     }.get(s.algorithm, f"{s.algorithm}: {size}")
     policy = config.models.policy
     proposer = {
-        "builtin": "the built-in policy (not a language model)",
+        "lexical": "the lexical built-in policy (not a language model)",
         "learned": "the learned built-in policy (a small model, not a language model)",
         "random": "at random",
         "llm": f"a language model ({policy.model if policy else 'unnamed'})",

@@ -4,8 +4,8 @@ from functools import partial
 
 import msgspec
 
-from exact.agents.builtin.policy import BuiltinPolicy
-from exact.agents.builtin.value import BuiltinValue
+from exact.agents.builtin.policy import LexicalPolicy
+from exact.agents.builtin.value import LexicalValue
 from tests.agents.builtin import pages as builtin_pages
 from tests.agents.builtin.pages import ACTIONS, page
 
@@ -30,11 +30,11 @@ SURE = page(("heading", "Delete berth North"), ("button", "Yes, delete it"), ("l
 
 
 async def best(given, k=1):
-    return [str(proposal.action) for proposal in await BuiltinPolicy().propose(given, ACTIONS, k)]
+    return [str(proposal.action) for proposal in await LexicalPolicy().propose(given, ACTIONS, k)]
 
 
 async def value(given):
-    return (await BuiltinValue().evaluate(given)).value
+    return (await LexicalValue().evaluate(given)).value
 
 
 async def test_a_question_is_answered_where_the_page_says_it_and_not_before():
@@ -102,8 +102,8 @@ async def test_other_ids_and_other_addresses_change_nothing():
         elements = tuple(msgspec.structs.replace(each, id=f"x{each.id}") for each in seen.elements)
         return msgspec.structs.replace(seen, elements=elements, url="http://elsewhere/", title="Other")
 
-    plain = await BuiltinPolicy().propose(context(ASKED, BOATS, (HOME, "click [2]")), ACTIONS, 20)
-    other = await BuiltinPolicy().propose(context(ASKED, renamed(BOATS), (renamed(HOME), "click [x2]")), ACTIONS, 20)
+    plain = await LexicalPolicy().propose(context(ASKED, BOATS, (HOME, "click [2]")), ACTIONS, 20)
+    other = await LexicalPolicy().propose(context(ASKED, renamed(BOATS), (renamed(HOME), "click [x2]")), ACTIONS, 20)
     assert [(each.prior, each.rationale) for each in plain] == [(each.prior, each.rationale) for each in other]
     assert [str(each.action).replace("[", "[x") for each in plain] == [str(each.action) for each in other]
 

@@ -5,13 +5,13 @@ Each skill is asked for in words of several people, on a page that is no benchma
 
 import pytest
 
-from exact.agents.builtin.policy import BuiltinPolicy
+from exact.agents.builtin.policy import LexicalPolicy
 from tests.agents.builtin.pages import ACTIONS, context, page
 
 
 async def best(instruction, observation, *steps):
     given = context(instruction, observation, *steps)
-    return str((await BuiltinPolicy().propose(given, ACTIONS, 1))[0].action)
+    return str((await LexicalPolicy().propose(given, ACTIONS, 1))[0].action)
 
 
 CITIES = page(
@@ -331,9 +331,9 @@ async def test_words_like_those_of_a_description_are_not_always_one():
         ("StaticText", "Start date"), ("textbox", "Start date"), ("StaticText", "End date"), ("textbox", "End date"), ("button", "Go")
     )
     asked = context('Enter "5" as the start date and "9" as the end date.', dates)
-    assert [str(each.action) for each in await BuiltinPolicy().propose(asked, ACTIONS, 2)] == ['fill [2] "5"', 'fill [4] "9"']
+    assert [str(each.action) for each in await LexicalPolicy().propose(asked, ACTIONS, 2)] == ['fill [2] "5"', 'fill [4] "9"']
     prefilled = page(("textbox", "Name", "=Ann"), ("textbox", "Comment"), ("button", "Send"))
-    found = await BuiltinPolicy().propose(context("Type your comment and press Send.", prefilled), ACTIONS, 50)
+    found = await LexicalPolicy().propose(context("Type your comment and press Send.", prefilled), ACTIONS, 50)
     assert not [each for each in found if each.action.name == "fill" and each.action.args[1]]
     assert await best("Transfer 50 dollars to Bob.", page(("button", "Transfer"), ("button", "Cancel"))) == "click [1]"
     assert await best('Type "9" into the field.', page(("StaticText", "3 + 4 ="), ("textbox", ""))) == 'fill [2] "9"'

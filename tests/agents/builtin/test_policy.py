@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exact.action import ActionSpace, Parameter, Verb
-from exact.agents.builtin.policy import BuiltinPolicy
+from exact.agents.builtin.policy import LexicalPolicy
 from exact.agents.policy.prior import RandomPolicy
 from exact.context import Reflection, Taken
 from tests.agents.builtin.pages import ACTIONS, FORM, context, page
@@ -25,7 +25,7 @@ SIGN_IN = 'Enter the username "ann" and the password "x9" and press login.'
 
 
 async def best(given, k=1):
-    return [str(proposal.action) for proposal in await BuiltinPolicy().propose(given, ACTIONS, k)]
+    return [str(proposal.action) for proposal in await LexicalPolicy().propose(given, ACTIONS, k)]
 
 
 async def test_named_boxes_are_ticked_before_the_form_is_sent():
@@ -66,13 +66,13 @@ async def test_enter_sends_a_filled_field_where_no_button_does():
 
 async def test_only_verbs_of_the_environment_are_used():
     only = ActionSpace((Verb(name="click", form=(Parameter.ELEMENT,)),))
-    found = await BuiltinPolicy().propose(context(SIGN_IN, MIXED), only, 50)
+    found = await LexicalPolicy().propose(context(SIGN_IN, MIXED), only, 50)
     assert found and {proposal.action.name for proposal in found} == {"click"}
 
 
 async def test_the_label_of_a_button_is_no_text_to_write():
     notes = page(("textbox", "Notes"), ("button", "Submit"))
-    found = await BuiltinPolicy().propose(context("Select the colour and press Submit.", notes), ACTIONS, 50)
+    found = await LexicalPolicy().propose(context("Select the colour and press Submit.", notes), ACTIONS, 50)
     assert "fill" not in {proposal.action.name for proposal in found}
 
 
@@ -82,7 +82,7 @@ async def test_a_refused_action_is_not_proposed_again():
     assert first not in await best(context("Click the button.", FORM, tried=(refused,)), 20)
 
 
-@pytest.mark.parametrize("policy", [BuiltinPolicy(), RandomPolicy()])
+@pytest.mark.parametrize("policy", [LexicalPolicy(), RandomPolicy()])
 async def test_priors_of_at_most_k_distinct_actions_sum_to_one(policy):
     found = await policy.propose(context(SIGN_IN, MIXED), ACTIONS, 4)
     assert len({proposal.action.key for proposal in found}) == len(found) == 4
@@ -112,9 +112,9 @@ async def test_renamed_ids_urls_and_titles_rank_the_same(order):
     other = msgspec.structs.replace(MIXED, elements=renamed, url="https://elsewhere.test/x?y=1", title="Another page")
     back = {str(new): str(n + 1) for n, new in enumerate(order)}
     ranking = [
-        (p.action.name, p.action.elements, round(p.prior, 9)) for p in await BuiltinPolicy().propose(context(SIGN_IN, MIXED), ACTIONS, 30)
+        (p.action.name, p.action.elements, round(p.prior, 9)) for p in await LexicalPolicy().propose(context(SIGN_IN, MIXED), ACTIONS, 30)
     ]
-    renaming = await BuiltinPolicy().propose(context(SIGN_IN, other), ACTIONS, 30)
+    renaming = await LexicalPolicy().propose(context(SIGN_IN, other), ACTIONS, 30)
     assert ranking == [(p.action.name, tuple(back[id] for id in p.action.elements), round(p.prior, 9)) for p in renaming]
 
 

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from exact.agents.builtin.value import BuiltinValue
+from exact.agents.builtin.value import LexicalValue
 from exact.agents.value.controls import ConstantValue
 from exact.context import Reflection
 from tests.agents.builtin.pages import FORM, context, page
@@ -13,7 +13,7 @@ LINKS = page(("link", "amet"), ("link", "dolor"), ("link", "sit"))
 
 
 async def value(*args, **fields):
-    return (await BuiltinValue().evaluate(context(*args, **fields))).value
+    return (await LexicalValue().evaluate(context(*args, **fields))).value
 
 
 async def test_each_part_that_is_done_raises_the_value():
@@ -43,7 +43,7 @@ async def test_a_target_that_appeared_raises_the_value():
 
 
 async def test_the_rationale_names_what_is_done_and_what_is_open():
-    told = (await BuiltinValue().evaluate(context(GOAL, HALF))).rationale
+    told = (await LexicalValue().evaluate(context(GOAL, HALF))).rationale
     done, _, rest = told.partition("Open:")
     assert "Ann" in done and "Cy" in rest and "Ann" not in rest
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from exact.agents.agent import build_agent
-from exact.agents.builtin.policy import BuiltinPolicy
-from exact.agents.builtin.value import BuiltinValue
+from exact.agents.builtin.policy import LexicalPolicy
+from exact.agents.builtin.value import LexicalValue
 from exact.agents.learned.agent import LearnedAgent, LearnedPolicy, LearnedValue
 from exact.agents.learned.network import Network, save, untrained
 from exact.config import parse
@@ -29,7 +29,7 @@ def changed(**parts: float) -> Network:
 
 async def test_before_training_it_ranks_as_the_lexical_agent_does() -> None:
     given = context(ASKED, FORM)
-    lexical = await BuiltinPolicy().propose(given, ACTIONS, 3)
+    lexical = await LexicalPolicy().propose(given, ACTIONS, 3)
     learned = await LearnedPolicy(LearnedAgent(untrained())).propose(given, ACTIONS, 3)
     assert [each.action for each in learned] == [each.action for each in lexical]
     assert [each.prior for each in learned] == pytest.approx([each.prior for each in lexical], abs=1e-3)
@@ -38,7 +38,7 @@ async def test_before_training_it_ranks_as_the_lexical_agent_does() -> None:
 async def test_before_training_it_values_as_the_lexical_agent_does() -> None:
     ended = context(ASKED, FORM, (FORM, "click [4]"), terminated=True)
     for given in (context(ASKED, FORM), ended):
-        lexical = (await BuiltinValue().evaluate(given)).value
+        lexical = (await LexicalValue().evaluate(given)).value
         assert (await LearnedValue(LearnedAgent(untrained())).evaluate(given)).value == pytest.approx(lexical, abs=0.01)
 
 
@@ -60,13 +60,21 @@ async def test_a_refused_action_is_not_proposed_again() -> None:
 async def test_tasks_that_are_set_from_outside_are_left_to_the_lexical_agent() -> None:
     given = context("Find the harbour.", page(("link", "Harbour"), ("link", "News")), application=True)
     network = changed(policy=5.0, value=5.0)
-    assert await LearnedPolicy(LearnedAgent(network)).propose(given, ACTIONS, 3) == await BuiltinPolicy().propose(given, ACTIONS, 3)
-    assert await LearnedValue(LearnedAgent(network)).evaluate(given) == await BuiltinValue().evaluate(given)
+    assert await LearnedPolicy(LearnedAgent(network)).propose(given, ACTIONS, 3) == await LexicalPolicy().propose(given, ACTIONS, 3)
+    assert await LearnedValue(LearnedAgent(network)).evaluate(given) == await LexicalValue().evaluate(given)
+
+
+async def test_what_is_no_page_of_a_browser_is_left_to_the_lexical_agent() -> None:
+    nowhere = msgspec.structs.replace(FORM, url="")
+    network = changed(policy=5.0, value=5.0)
+    for given in (context(ASKED, nowhere), context(ASKED, nowhere, (nowhere, "click [4]"), terminated=True)):
+        assert await LearnedPolicy(LearnedAgent(network)).propose(given, ACTIONS, 3) == await LexicalPolicy().propose(given, ACTIONS, 3)
+        assert await LearnedValue(LearnedAgent(network)).evaluate(given) == await LexicalValue().evaluate(given)
 
 
 async def test_an_unseen_state_is_left_to_the_lexical_agent() -> None:
     given: Context = context(ASKED, FORM, (FORM, "click [4]"), unseen=True)
-    assert await LearnedValue(LearnedAgent(changed(value=5.0))).evaluate(given) == await BuiltinValue().evaluate(given)
+    assert await LearnedValue(LearnedAgent(changed(value=5.0))).evaluate(given) == await LexicalValue().evaluate(given)
 
 
 async def test_a_page_without_candidates_has_no_proposal_of_an_element() -> None:

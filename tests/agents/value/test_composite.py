@@ -101,9 +101,9 @@ async def test_without_members_a_cascade_is_one_grade_and_a_debate_with_its_sett
     [
         ({"policy": {"kind": "llm"}}, "cascade"),
         ({"policy": {"kind": "llm"}, "value": {"samples": 2}}, "cascade"),
-        ({"policy": {"kind": "llm"}, "value": {"kind": "builtin"}}, "builtin"),
-        ({"policy": {"kind": "llm"}, "search": {"algorithm": "react"}}, "builtin"),
-        ({}, "builtin"),
+        ({"policy": {"kind": "llm"}, "value": {"kind": "lexical"}}, "lexical"),
+        ({"policy": {"kind": "llm"}, "search": {"algorithm": "react"}}, "lexical"),
+        ({}, "lexical"),
     ],
 )
 def test_a_language_model_is_judged_by_a_cascade_where_no_judge_is_named(data: dict[str, object], kind: str):
@@ -111,7 +111,7 @@ def test_a_language_model_is_judged_by_a_cascade_where_no_judge_is_named(data: d
     assert settings.value.kind == kind and parse(yaml.safe_load(dump(settings))) == settings
 
 
-@pytest.mark.parametrize("value", [{"kind": "debate"}, {"kind": "cascade"}, {"kind": "builtin", "comparison": "llm"}])
+@pytest.mark.parametrize("value", [{"kind": "debate"}, {"kind": "cascade"}, {"kind": "lexical", "comparison": "llm"}])
 def test_an_agent_is_built_of_the_models_of_its_roles_for_any_search(value: dict[str, object]):
     settings = parse({"value": value, "search": {"algorithm": "react"}, "models": {"policy": {"model": "m"}}})
     assert build_agent(settings, {role: ScriptedModel(lambda question, sample: "") for role in roles(settings)}.__getitem__).value
@@ -122,8 +122,8 @@ def test_an_agent_is_built_of_the_models_of_its_roles_for_any_search(value: dict
     [
         ({"kind": "llm"}, ["value"]),
         ({"kind": "llm", "role": "value.mine"}, ["value.mine"]),
-        ({"kind": "builtin", "comparison": "llm"}, ["value"]),
-        ({"kind": "builtin"}, []),
+        ({"kind": "lexical", "comparison": "llm"}, ["value"]),
+        ({"kind": "lexical"}, []),
     ],
 )
 def test_a_value_function_uses_the_model_of_its_role(value: dict[str, object], used: list[str]):

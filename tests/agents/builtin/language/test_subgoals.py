@@ -9,12 +9,12 @@ from exact.agents.builtin.page import page as pages
 from exact.agents.builtin.page.calendar import calendar_step
 from exact.agents.builtin.page.derive import derive_text, format_for_field
 from exact.agents.builtin.page.superlatives import superlative_item
-from exact.agents.builtin.policy import BuiltinPolicy
+from exact.agents.builtin.policy import LexicalPolicy
 from tests.agents.builtin.pages import ACTIONS, context, page
 
 
 async def best(given):
-    return str((await BuiltinPolicy().propose(given, ACTIONS, 1))[0].action)
+    return str((await LexicalPolicy().propose(given, ACTIONS, 1))[0].action)
 
 
 def text_for(instruction, observation):

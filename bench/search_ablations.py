@@ -54,7 +54,9 @@ class Part(NamedTuple):
     """Training seed that nothing else has used."""
     judges: tuple[str, ...]
     differences: Mapping[str, Mapping[str, Any]]
-    """Sections of the configuration, and what is changed in them, by the name after `@`."""
+    """Sections of the configuration, and what is changed in them, by the name after `@`. A name means the same in every part."""
+    suffix: str = ""
+    """What the names of its figures end with."""
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -80,6 +82,12 @@ PARTS: Mapping[str, Part] = {
             "novelty": {"search": {"widening": 1.0}},
             "snapshots": {"browser": {"page_snapshots": True}},
         },
+    ),
+    "again": Part(
+        10503,
+        ("lexical", "learned"),
+        {"novelty": {"search": {"widening": 1.0}}, "snapshots": {"browser": {"page_snapshots": True}}},
+        "_again",
     ),
 }
 
@@ -165,7 +173,7 @@ def show_part(part: Part, records: Sequence[Attempt]) -> list[_common.Figure]:
         success = rate({name_of(id): [score] for id, score in scores[row].items()})
         rows.append([row, str(success), str(gain(row, "greedy")) if row != "greedy" else "", apart, f"{steps:.1f}", f"{actions:.1f}"])
         if name:
-            figures.append(_common.Figure(f"{row.replace('@', '_')}_gain", gain(row, judge).mean))
+            figures.append(_common.Figure(f"{row.replace('@', '_')}_gain{part.suffix}", gain(row, judge).mean))
     _common.table(["row", "success", "gain over greedy", "over the same judge", "steps", "actions"], rows)
     return figures
 

@@ -88,7 +88,7 @@ def specialised(plan: Plan, results: Sequence[Result]) -> list[str]:
     agents = [agent for agent in plan.agents if any(each.agent == agent and each.policy == "learned" for each in results)]
     if plan.suite.partition("/")[0] != "miniwob" or not agents:
         return []
-    return [f"Specialised: the model behind {', '.join(agents)} (policy `learned`) was trained on other seeds of half of the suite's tasks."]
+    return [f"Specialised: the model of {', '.join(agents)} (policy `learned`) was trained on other seeds of half of the suite's tasks."]
 
 
 def _success(rows: Sequence[AgentSummary]) -> list[str]:

@@ -68,7 +68,7 @@ def test_an_oracle_is_called_one_everywhere() -> None:
 
 def test_an_agent_that_the_suite_trained_is_called_specialised() -> None:
     lines = [result("react", 0, 1.0, policy="learned"), result("other", 0, 0.0, policy="lexical")]
-    told = "Specialised: the model behind react (policy `learned`)"
+    told = "Specialised: the model of react (policy `learned`)"
     assert told in render_markdown(plan("react", "other"), lines) and told in render_page(plan("react", "other"), lines, "")
     assert told not in render_markdown(plan("other"), lines[1:])
     elsewhere = msgspec.structs.replace(plan("react", "other"), suite="sites")

@@ -1,4 +1,4 @@
-"""The policy of the built-in agent, which is not a language model: candidate actions ranked by similarity to the instruction."""
+"""The lexical policy of the built-in agent, which is not a language model: candidate actions ranked by similarity to the instruction."""
 
 from __future__ import annotations
 

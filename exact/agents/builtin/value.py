@@ -1,4 +1,4 @@
-"""The value function of the built-in agent, which is not a language model: the visibly completed share of the instruction."""
+"""The lexical value function of the built-in agent, which is not a language model: the visibly completed share of the instruction."""
 
 from __future__ import annotations
 

@@ -1,31 +1,35 @@
 """Measure whether what the learned agent learned on MiniWoB++ transfers to Trac, Wagtail and MoinMoin.
 
-For a task that is set from outside, the learned policy proposes what the lexical agent proposes. Here its model is asked all the same,
-without a search: before training (the lexical scores over wider candidates) and after, beside the lexical agent. Nothing was trained on
-these applications. The plan was committed before any run: docs/results/learning.md. Trac and Wagtail run in the sandbox; the wiki runs on
+For a task that is set from outside, the learned policy proposes what the lexical agent proposes. Here its model is asked all the same:
+before training (the lexical scores over wider candidates) and after each round, without and with a search, beside the lexical agent and the
+imitation of its wins. Nothing was trained on these applications. The plan was committed before any run: docs/results/learning.md. Trac and Wagtail run in the sandbox; the wiki runs on
 this machine, in the virtual environment that bench/third_party.py names.
 
     python bench/learning_transfer.py --json bench/results/learning_transfer.json     goes on from --work
+    python bench/learning_transfer.py --rows imitation                                some of the rows
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+import statistics
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import _common
+import msgspec
 import third_party
 from learning import weights_of
 from sites import ACTIONS, shared
 
 from exact.action import ActionSpace
-from exact.agents.agent import Agent
+from exact.agents.agent import Agent, build_agent
 from exact.agents.base import Policy
 from exact.agents.builtin.policy import LexicalPolicy
 from exact.agents.builtin.value import LexicalValue
@@ -37,6 +41,7 @@ from exact.benchmarks.own import read
 from exact.config import Config, parse
 from exact.context import Context, Proposal
 from exact.environments.base import EnvironmentFactory
+from exact.evaluation.agents import AGENTS
 from exact.evaluation.statistics import bootstrap, rate
 from exact.learning.builtin.split import load_split
 from exact.models.base import ChatModel
@@ -44,9 +49,22 @@ from exact.runs.journal.store import ResultLine
 from exact.runs.runner import Runner, create, reopen
 from exact.task import Task
 
-ROWS = ("lexical", "untrained", "learned")
-PAIRS = (("learned", "untrained"), ("learned", "lexical"), ("untrained", "lexical"))
+WEIGHTS: Mapping[str, str] = {
+    "untrained": "round-0", "round_1": "round-1", "round_2": "round-2", "learned": "round-3", "imitation": "imitation",
+    "rmcts_untrained": "round-0", "rmcts_learned": "round-3",
+}  # fmt: skip
+"""Rows that ask a model, and the weights of each, as bench/learning.py names them."""
+ROWS = ("lexical", *WEIGHTS)
+STEPS = 40
+"""Environment steps of a search, replays included."""
+PAIRS = (
+    *((row, "untrained") for row in ("round_1", "round_2", "learned", "imitation", "rmcts_untrained")),
+    ("rmcts_learned", "learned"),
+    ("learned", "lexical"),
+    ("untrained", "lexical"),
+)
 PARTS = ("trac", "wagtail", "moin")
+COSTS = ("actions", "transitions")
 WORK = _common.ROOT / ".bench" / "learning_transfer"
 
 
@@ -61,14 +79,18 @@ class AskedAnyway:
 
 
 def builder(row: str) -> Callable[[Config, Callable[[str], ChatModel]], Agent]:
-    policy: Policy = LexicalPolicy() if row == "lexical" else AskedAnyway(weights_of("round-0" if row == "untrained" else "round-3"))
-    return lambda config, models: Agent(policy=policy, value=LexicalValue(), reflector=None)
+    policy: Policy = LexicalPolicy() if row == "lexical" else AskedAnyway(weights_of(WEIGHTS[row]))
+    return lambda config, models: Agent(policy=policy, value=LexicalValue(), reflector=build_agent(config, models).reflector)
 
 
 def settings(row: str, sandbox: str) -> Config:
     browser = {"screenshots": False, "sandbox": sandbox, "settle_seconds": 10.0}
-    reacting = {"search": {"algorithm": "react"}, "reflection": {"kind": "none"}, "limits": {"actions": ACTIONS}}
-    return parse({"name": row, **reacting, "browser": browser})
+    searches = row.startswith("rmcts")
+    base = AGENTS["rmcts" if searches else "react"]
+    search = {**base["search"], "iterations": 96} if searches else base["search"]
+    reflection = {**base["reflection"], "exclude_same_task": True} if searches else base["reflection"]
+    limits = {"actions": ACTIONS, **({"transitions": STEPS} if searches else {})}
+    return parse({"name": row, "search": search, "reflection": reflection, "limits": limits, "browser": browser})
 
 
 async def attempted(row: str, part: str, tasks: Sequence[Task], config: Config, opened: Any, work: Path) -> list[ResultLine]:
@@ -94,8 +116,11 @@ async def on_sites(row: str, part: str, work: Path) -> list[ResultLine]:
         return await attempted(row, part, tasks, config, opened, work)
 
 
-async def on_wiki(row: str) -> list[ResultLine]:
-    """Attempt the tasks of the wiki, which is new for each row."""
+async def on_wiki(row: str, work: Path) -> list[ResultLine]:
+    """Attempt the tasks of the wiki, which is new for each row, or read what was attempted."""
+    kept = work / f"{row}-moin.jsonl"
+    if kept.exists():
+        return [msgspec.json.decode(line, type=ResultLine) for line in kept.read_bytes().splitlines()]
     port, config = third_party.free_port(), settings(row, "never")
 
     @asynccontextmanager
@@ -107,25 +132,34 @@ async def on_wiki(row: str) -> list[ResultLine]:
         folder = Path(name) / "wiki"
         with third_party.made(folder), third_party.wiki(folder, port):
             tasks = read(third_party.site_files(folder / "site", port, "outside"))
-            return await attempted(row, "moin", tasks, config, opened, folder)
+            lines = await attempted(row, "moin", tasks, config, opened, folder)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    return lines
 
 
 def main() -> int:
     options = _common.parser(__doc__ or "")
     options.add_argument("--work", type=Path, default=WORK)
     options.add_argument("--parts", default=",".join(PARTS))
+    options.add_argument("--rows", default=",".join(ROWS), help="by comma")
     args = options.parse_args()
     os.environ["MOIN_PASSWORD"] = third_party.PASSWORD
     noise = _common.Noise()
     noise.probe()
     parts = ["moin"] if args.quick else args.parts.split(",")
-    found = {row: asyncio.run(measure(row, parts, args.work)) for row in (ROWS[2:] if args.quick else ROWS)}
+    work = _common.ROOT / ".bench" / "learning_transfer_quick" if args.quick else args.work
+    if args.quick:
+        shutil.rmtree(work, ignore_errors=True)
+    found = {row: asyncio.run(measure(row, parts, work)) for row in (["learned"] if args.quick else args.rows.split(","))}
     noise.probe()
     scores = {row: {line.task.partition("?")[0]: line.score for line in lines if line.score is not None} for row, lines in found.items()}
     of = {part: lambda task, part=part: task.startswith(part) for part in parts} | {"all": lambda task: True}
     success = {row: {part: rate({t: [s] for t, s in each.items() if keep(t)}) for part, keep in of.items()} for row, each in scores.items()}
-    _common.table(["success", *of, "unscored"], [
-        [row, *map(str, each.values()), str(sum(line.score is None for line in found[row]))] for row, each in success.items()
+    cost = {row: {kind: statistics.fmean(getattr(line, kind) for line in lines) for kind in COSTS} for row, lines in found.items()}
+    unscored = {row: sum(line.score is None for line in lines) for row, lines in found.items()}
+    _common.table(["success", *of, *COSTS, "unscored"], [
+        [row, *map(str, each.values()), *(f"{x:.1f}" for x in cost[row].values()), str(unscored[row])] for row, each in success.items()
     ])  # fmt: skip
     gains = {
         f"{a} - {b}": bootstrap({t: [scores[a][t] - scores[b][t]] for t in scores[a] if t in scores[b]})
@@ -134,10 +168,14 @@ def main() -> int:
     print()
     _common.table(["gain", "all"], [[pair, str(each)] for pair, each in gains.items()])
     figures = [_common.Figure(f"transfer_{row}", each["all"].mean) for row, each in success.items()]
-    if not args.quick:
+    if "learned - untrained" in gains:
         figures.append(_common.Figure("gain_transfer_low", gains["learned - untrained"].low))
     _common.finish(
-        args, figures, noise, _common.versions("exact-agent", "playwright"), {"success": success, "gain": gains, "scores": scores}
+        args,
+        figures,
+        noise,
+        _common.versions("exact-agent", "playwright"),
+        {"success": success, "gain": gains, "cost": cost, "scores": scores},
     )
     return 0
 
@@ -145,7 +183,7 @@ def main() -> int:
 async def measure(row: str, parts: Sequence[str], work: Path) -> list[ResultLine]:
     lines = list[ResultLine]()
     for part in parts:
-        lines += await (on_wiki(row) if part == "moin" else on_sites(row, part, work))
+        lines += await (on_wiki(row, work) if part == "moin" else on_sites(row, part, work))
     return lines
 
 

@@ -1,9 +1,9 @@
 """Measure whether what the learned agent learned on MiniWoB++ transfers to Trac, Wagtail and MoinMoin.
 
 For a task that is set from outside, the learned policy proposes what the lexical agent proposes. Here its model is asked all the same:
-before training (the lexical scores over wider candidates) and after each round, without and with a search, beside the lexical agent and the
-imitation of its wins. Nothing was trained on these applications. The plan was committed before any run: docs/results/learning.md. Trac and Wagtail run in the sandbox; the wiki runs on
-this machine, in the virtual environment that bench/third_party.py names.
+before training (the lexical scores over wider candidates) and after each round, without and with a search, beside the lexical agent and
+the imitation of its wins. Nothing was trained on these applications. The plan was committed before any run: docs/results/learning.md.
+Trac and Wagtail run in the sandbox; the wiki runs on this machine, in the virtual environment that bench/third_party.py names.
 
     python bench/learning_transfer.py --json bench/results/learning_transfer.json     goes on from --work
     python bench/learning_transfer.py --rows imitation                                some of the rows
@@ -170,13 +170,8 @@ def main() -> int:
     figures = [_common.Figure(f"transfer_{row}", each["all"].mean) for row, each in success.items()]
     if "learned - untrained" in gains:
         figures.append(_common.Figure("gain_transfer_low", gains["learned - untrained"].low))
-    _common.finish(
-        args,
-        figures,
-        noise,
-        _common.versions("exact-agent", "playwright"),
-        {"success": success, "gain": gains, "cost": cost, "scores": scores},
-    )
+    details = {"success": success, "gain": gains, "cost": cost, "scores": scores}
+    _common.finish(args, figures, noise, _common.versions("exact-agent", "playwright"), details)
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from exact.agents.base import Comparator, Policy, ValueFunction
@@ -90,13 +90,23 @@ def build_agent(config: Config, models: Callable[[str], ChatModel], *, run: str 
 
 
 def check_own_parts(config: Config) -> None:
-    """Raise UsageError where a policy or value function that the user names is not there. None is made."""
+    """Raise UsageError where a policy, value function or file of weights of the user's is not there. None of these parts is made."""
     for policy in (config.policy, *config.arms):
         if policy.kind not in POLICIES:
             attribute("policy.kind", policy.kind, POLICY_GROUP)
+        elif policy.kind == "learned" and policy.options:
+            _build_learned("policy", policy.options)
     for value in (config.value, *config.value.members):
         if value.kind not in VALUES:
             attribute("value.kind", value.kind, VALUE_GROUP)
+        elif value.kind == "learned" and value.options:
+            _build_learned("value", value.options)
+
+
+def _build_learned(part: str, options: Mapping[str, object]) -> None:
+    from exact.agents.learned.agent import learned_policy, learned_value
+
+    (learned_policy if part == "policy" else learned_value)(options)
 
 
 def _build_policy(settings: PolicyConfig, config: Config, models: Callable[[str], ChatModel]) -> Policy:

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
+import exact
 from exact.agents.agent import build_agent
 from exact.agents.builtin.policy import LexicalPolicy
 from exact.agents.builtin.value import LexicalValue
@@ -89,6 +90,14 @@ async def test_a_configuration_names_the_weights(tmp_path: Path) -> None:
     config = parse({"policy": {"kind": "learned", "options": options}, "value": {"kind": "learned", "options": options}})
     agent = build_agent(config, lambda role: pytest.fail("no model is asked"))
     assert (await agent.policy.propose(context(ASKED, FORM), ACTIONS, 1))[0].action.key == "click [1]"
+
+
+@pytest.mark.parametrize("part", ["policy", "value"])
+async def test_weights_that_do_not_load_are_told_before_a_folder_is_made(part: str, tmp_path: Path) -> None:
+    config = parse({part: {"kind": "learned", "options": {"weights": str(tmp_path / "nothing.npz")}}})
+    with pytest.raises(UsageError, match=r"nothing\.npz do not load"):
+        await exact.solve("miniwob/click-test", agent=config, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_an_unknown_option_is_refused() -> None:

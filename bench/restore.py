@@ -33,9 +33,9 @@ from typing import Any
 
 import _common
 import _phases
-from _contest import Contest, fork_seconds, timed
 from _environments import CONFIG, boxes, form, forms, plain_forms, service, walk
-from _planner import planner
+from _planned_routes import planner
+from _route_times import RouteTimes, fork_seconds, timed
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import parse
@@ -100,18 +100,18 @@ async def measure(quick: bool, noise: _common.Noise) -> dict[str, Any]:
     async with AsyncExitStack() as stack:
         pages, form_worlds = [await stack.enter_async_context(each) for each in (MiniWob().forking_factory(CONFIG), forms())]
         plain_pages, plain = [await stack.enter_async_context(each) for each in (MiniWob().environments(CONFIG), plain_forms())]
-        contests = [Contest(boxes(), depths, pages, plain_pages)]
-        contests += [Contest(form(latency), depths, form_worlds, plain) for latency in latencies]
+        walked = [RouteTimes(boxes(), depths, pages, plain_pages)]
+        walked += [RouteTimes(form(latency), depths, form_worlds, plain) for latency in latencies]
         if quick:  # side by side: most of it is waiting for the slow server
-            planned, *_ = await asyncio.gather(planner(boxes(), pages, depths[-1:]), *(contest.begin(stack, quick) for contest in contests))
+            planned, *_ = await asyncio.gather(planner(boxes(), pages, depths[-1:]), *(routes.begin(stack, quick) for routes in walked))
         else:
-            for contest in contests:
-                await contest.begin(stack, quick)
+            for routes in walked:
+                await routes.begin(stack, quick)
         for number in range(rounds):
-            for contest in contests:
-                await contest.round(number, number < slow_rounds, noise)
+            for routes in walked:
+                await routes.round(number, number < slow_rounds, noise)
         return {
-            "contests": contests,
+            "walked": walked,
             "empty": empty,
             "image_bytes": form_worlds.bytes / (len(latencies) * len(depths) + 1),
             "planner": planned if quick else await planner(boxes(), pages, depths),
@@ -184,33 +184,33 @@ async def profile(rounds: int, noise: _common.Noise) -> dict[str, Any]:
 
 def report(found: dict[str, Any], noise: _common.Noise) -> tuple[list[_common.Figure], dict[str, Any]]:
     """Print the tables; the figures and the details."""
-    contests: list[Contest] = found["contests"]
+    walked: list[RouteTimes] = found["walked"]
     rows = []
-    for contest in contests:
-        for depth in contest.depths:
-            cells = [contest.median(route, depth) for route in ("environment", "page", "replay")]
+    for routes in walked:
+        for depth in routes.depths:
+            cells = [routes.median(route, depth) for route in ("environment", "page", "replay")]
             shown = ["-" if cell is None else f"{cell:.2f}" for cell in cells]
-            shown[1] += " (another state)" if depth in contest.unfaithful else ""
-            rows.append([contest.site.name, str(depth), *shown, f"{(contest.median('live', depth) or 0.0) * 1e6:.0f} us"])
+            shown[1] += " (another state)" if depth in routes.unfaithful else ""
+            rows.append([routes.site.name, str(depth), *shown, f"{(routes.median('live', depth) or 0.0) * 1e6:.0f} us"])
     _common.table(["seconds, medians", "depth", "environment restore", "page restore", "reset + replay", "stands there"], rows)
-    for contest in contests:
-        crossing = contest.crossover()
+    for routes in walked:
+        crossing = routes.crossover()
         says = "never" if crossing is None else f"depth {max(0.0, crossing):.1f}"
-        print(f"{contest.site.name}: a restore is cheaper from {says}; deepest over shallowest restore {contest.growth():.2f}")
+        print(f"{routes.site.name}: a restore is cheaper from {says}; deepest over shallowest restore {routes.growth():.2f}")
     print("\nplanner on the MiniWoB++ page, with a snapshot of every depth:")
     for row in found["planner"]:
         print(f"  depth {row['depth']}: {row['chosen']} (replay {row['replay_s']:.2f} s, fork {row['fork_s']:.2f} s)")
     print("\n" + ", ".join(f"{name} {value:.3g}" for name, value in found["expansions"].items()))
-    every = [each for contest in contests for times in contest.times["environment"].values() for each in times]
-    quiet = noise.quiet([each for contest in contests for each in contest.marked])
+    every = [each for routes in walked for times in routes.times["environment"].values() for each in times]
+    quiet = noise.quiet([each for routes in walked for each in routes.marked])
     told = f"{len(quiet)} of {len(every)} restores were taken on a quiet machine" if len(quiet) < len(every) else "all restores count"
     print(f"\n{told}; median of all {statistics.median(every):.2f} s")
-    environment, ends = statistics.median(quiet), (min(contests[0].depths), max(contests[0].depths))
-    shallow, deep = ([each for contest in contests for each in contest.times["environment"][end]] for end in ends)
-    slowest = contests[-1]
+    environment, ends = statistics.median(quiet), (min(walked[0].depths), max(walked[0].depths))
+    shallow, deep = ([each for routes in walked for each in routes.times["environment"][end]] for end in ends)
+    slowest = walked[-1]
     ratio = (slowest.median("replay", 10) or 0.0) / (slowest.median("environment", 10) or 1.0)
     right = [(row["chosen"] == "replay") == (row["replay_s"] < row["fork_s"]) for row in found["planner"]]
-    snapshots = [each for contest in contests for each in contest.snapshots]
+    snapshots = [each for routes in walked for each in routes.snapshots]
     figures = [
         _common.Figure("snapshot_s", statistics.median(snapshots), 0.25, at_least=False),
         _common.Figure("world_restore_all_s", statistics.median(every)),
@@ -218,13 +218,13 @@ def report(found: dict[str, Any], noise: _common.Noise) -> tuple[list[_common.Fi
         _common.Figure("planner_right", statistics.mean(right)),
         _common.Figure("world_restore_s", environment, 0.25, at_least=False),
         _common.Figure("depth_growth", statistics.median(deep) / statistics.median(shallow), 1.2, at_least=False),
-        _common.Figure("depth_growth_worst", max(contest.growth() for contest in contests), 1.2, at_least=False),
+        _common.Figure("depth_growth_worst", max(routes.growth() for routes in walked), 1.2, at_least=False),
         _common.Figure("vs_replay_depth10_1s", ratio, 8.0),
     ]
     details = {
-        "seconds": {contest.site.name: {route: dict(times) for route, times in contest.times.items()} for contest in contests},
-        "pages_in_another_state": {contest.site.name: sorted(contest.unfaithful) for contest in contests},
-        "crossover_depth": {contest.site.name: contest.crossover() for contest in contests},
+        "seconds": {routes.site.name: {route: dict(times) for route, times in routes.times.items()} for routes in walked},
+        "pages_in_another_state": {routes.site.name: sorted(routes.unfaithful) for routes in walked},
+        "crossover_depth": {routes.site.name: routes.crossover() for routes in walked},
         "empty_restore_s": found["empty"],
         "image_bytes": found["image_bytes"],
         "planner": found["planner"],

@@ -90,23 +90,20 @@ def build_agent(config: Config, models: Callable[[str], ChatModel], *, run: str 
 
 
 def check_own_parts(config: Config) -> None:
-    """Raise UsageError where a policy, value function or file of weights of the user's is not there. None of these parts is made."""
+    """Raise UsageError where a policy, value function or file of weights that the user names is not there, or does not load."""
     for policy in (config.policy, *config.arms):
-        if policy.kind not in POLICIES:
-            attribute("policy.kind", policy.kind, POLICY_GROUP)
-        elif policy.kind == "learned" and policy.options:
-            _build_learned("policy", policy.options)
+        _check_own_part("policy", policy.kind, policy.options, POLICIES, POLICY_GROUP)
     for value in (config.value, *config.value.members):
-        if value.kind not in VALUES:
-            attribute("value.kind", value.kind, VALUE_GROUP)
-        elif value.kind == "learned" and value.options:
-            _build_learned("value", value.options)
+        _check_own_part("value", value.kind, value.options, VALUES, VALUE_GROUP)
 
 
-def _build_learned(part: str, options: Mapping[str, object]) -> None:
-    from exact.agents.learned.agent import learned_policy, learned_value
+def _check_own_part(part: str, kind: str, options: Mapping[str, object], kinds: tuple[str, ...], group: str) -> None:
+    if kind not in kinds:
+        attribute(f"{part}.kind", kind, group)
+    elif kind == "learned" and options:
+        from exact.agents.learned.agent import check_weights
 
-    (learned_policy if part == "policy" else learned_value)(options)
+        check_weights(part, options)
 
 
 def _build_policy(settings: PolicyConfig, config: Config, models: Callable[[str], ChatModel]) -> Policy:

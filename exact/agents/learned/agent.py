@@ -173,6 +173,11 @@ def learned_value(options: Mapping[str, object]) -> LearnedValue:
     return LearnedValue(_loaded(_weights("value", options)))
 
 
+def check_weights(part: str, options: Mapping[str, object]) -> None:
+    """Raise UsageError where the weights that the options of `part` (policy or value) name do not load."""
+    _loaded(_weights(part, options))
+
+
 def _weights(part: str, options: Mapping[str, object]) -> str:
     if unknown := [name for name in options if name != "weights"]:
         raise UsageError(f"{part}.options: {part}.kind learned has no option {unknown[0]!r}: it has `weights`, the path of a file")

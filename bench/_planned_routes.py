@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import Any
 
-from _contest import fork_seconds, timed
 from _environments import Site
+from _route_times import fork_seconds, timed
 
 from exact.environments.browser.fork.factory import ForkingFactory
 from exact.environments.restore import Costs, Slot, SnapshotStore, Waypoint

@@ -34,7 +34,7 @@ async def fork_seconds(environments: ForkingFactory, snapshot: Snapshot) -> floa
         return time.perf_counter() - began
 
 
-class Contest:
+class RouteTimes:
     """One site, walked down in a sandbox and beside it."""
 
     def __init__(self, site: Site, depths: tuple[int, ...], forks: ForkingFactory, plain: EnvironmentFactory) -> None:

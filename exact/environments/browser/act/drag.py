@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from exact.environments.browser.act.aiming import AimPoint, aiming
 from exact.environments.browser.act.context import ActionContext
 from exact.environments.browser.act.frames import Point
-from exact.environments.browser.act.press import press, settled_aim
+from exact.environments.browser.act.press import ask_page, press, settled_aim
 from exact.errors import ActionError
 
 
@@ -32,15 +36,27 @@ async def drag_element(context: ActionContext, one: str, other: str) -> None:
             raise ActionError("options of a drop-down cannot be dragged")
         if (again and len(aims.moved) > moved) or not (0 <= end.x < context.width and 0 <= end.y < context.height):
             raise ActionError(f"[{one}] and [{other}] are not in view together")
-        await press(aims, one, start, take, let_go)
-    await _drop(context, (end.x, end.y))
+        async with _scroll_held(context):
+            await press(aims, one, start, take, let_go)
+            await _drop(context, (end.x, end.y))
 
 
 async def drag_between(context: ActionContext, start: Point, end: Point) -> None:
     """Drag the mouse from one point, to which it was moved, to another."""
     await context.tab.page.mouse.move(*start)
-    await context.tab.page.mouse.down()
-    await _drop(context, end)
+    async with _scroll_held(context):
+        await context.tab.page.mouse.down()
+        await _drop(context, end)
+
+
+@asynccontextmanager
+async def _scroll_held(context: ActionContext) -> AsyncIterator[None]:
+    """Undo what the browser scrolls by itself during a drag, which depends on how many frames it draws meanwhile."""
+    await asyncio.gather(*(ask_page(context, frame, "act/hold_scroll") for frame in list(context.tab.frames)))
+    try:
+        yield
+    finally:
+        await asyncio.gather(*(ask_page(context, frame, "act/let_scroll") for frame in list(context.tab.frames)))
 
 
 async def _drop(context: ActionContext, end: Point) -> None:

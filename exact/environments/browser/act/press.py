@@ -66,7 +66,7 @@ async def hover_element(context: ActionContext, id: str) -> AimPoint | None:
                 return None
             aims.pointed = True
             await move_pointer(context, target.x, target.y)
-            if not await _ask_page(context, target.frame, "act/moved_on", *target.seen):
+            if not await ask_page(context, target.frame, "act/moved_on", *target.seen):
                 return target
     raise PartialAction(f"[{id}] moves away whenever it is pointed at")
 
@@ -138,7 +138,7 @@ async def _point_and_arm(context: ActionContext, target: AimPoint) -> PressResul
     move = move_mouse(context.tab.cdp, target.x, target.y)
     answer = None
     if _is_alone(context, target):
-        answer = await _meanwhile(_ask_page(context, target.frame, "act/arm", *target.seen, True), move)
+        answer = await _meanwhile(ask_page(context, target.frame, "act/arm", *target.seen, True), move)
     else:
         await move
     return PressResult() if answer == {} else await _arm(context, target)
@@ -160,8 +160,8 @@ async def _meanwhile(question: Awaitable[Any], act: Awaitable[None]) -> Any:
 async def _arm(context: ActionContext, target: AimPoint) -> PressResult:
     """Guard the next press in all frames, unless the element is not hit even now."""
     others = _others(context, target)
-    await asyncio.gather(*(_ask_page(context, frame, "act/arm_against") for frame in others))
-    answer = await _ask_page(context, target.frame, "act/arm", *target.seen)
+    await asyncio.gather(*(ask_page(context, frame, "act/arm_against") for frame in others))
+    answer = await ask_page(context, target.frame, "act/arm", *target.seen)
     if answer is None:
         raise ActionError("the page was left while it was pointed at: name an id from the present observation")
     if answer.get("missed"):
@@ -173,7 +173,7 @@ async def _act_guarded(context: ActionContext, target: AimPoint, act: Act, relea
     """Act, and return what became of the press. The page is asked while it acts, which saves a round trip in pages without frames."""
     answer = None
     if _is_alone(context, target):
-        answer = await _meanwhile(_ask_page(context, target.frame, "act/disarm", True, releases), act(target))
+        answer = await _meanwhile(ask_page(context, target.frame, "act/disarm", True, releases), act(target))
     else:
         await act(target)
     clean = answer and not (answer["over"] or answer["slipped"])
@@ -183,7 +183,7 @@ async def _act_guarded(context: ActionContext, target: AimPoint, act: Act, relea
 async def _disarm(context: ActionContext, target: AimPoint, *, keep: bool = False) -> PressResult:
     """Ask the guards what became of a press, and end them unless they are to be kept."""
     frames = [target.frame, *_others(context, target)]
-    answers = await asyncio.gather(*(_ask_page(context, frame, "act/disarm", keep) for frame in frames))
+    answers = await asyncio.gather(*(ask_page(context, frame, "act/disarm", keep) for frame in frames))
     found = [answer for answer in answers if answer]
     over = next((answer["over"] for answer in found if answer["over"]), "")
     return PressResult(f"is covered by {over} when it is pressed" if over else "", any(answer["slipped"] for answer in found))
@@ -199,7 +199,7 @@ def _others(context: ActionContext, target: AimPoint) -> list[str]:
     return [] if target.found.get("frame") else [frame for frame in context.tab.frames if frame != target.frame]
 
 
-async def _ask_page(context: ActionContext, frame: str, name: str, *args: object) -> Any:
+async def ask_page(context: ActionContext, frame: str, name: str, *args: object) -> Any:
     """Return the answer of a script in a frame; None where its document is gone."""
     from playwright.async_api import Error
 

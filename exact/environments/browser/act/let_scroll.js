@@ -1,0 +1,4 @@
+// Ends the hold of hold_scroll.js.
+function letScroll() {
+  globalThis.exactHold?.abort();
+}

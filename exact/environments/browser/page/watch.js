@@ -46,9 +46,20 @@ function watch(hidden, masked) {
     for (const element of found) moved.set(element, performance.now());
     return found.some(element => !carousels.has(element));
   };
+  // A tab in the background and a frame out of view are not drawn, and a slow machine draws late. So what was drawn, or should be, is waited
+  // for longer, until that was in vain.
+  let drawn = window === top;
   const frame = () => new Promise(next => {
-    const timer = setTimeout(() => { cancelAnimationFrame(request); next(); }, 100);
-    const request = requestAnimationFrame(() => { clearTimeout(timer); next(); });
+    const timer = setTimeout(() => {
+      if (!drawn) cancelAnimationFrame(request);
+      drawn = false;
+      next();
+    }, drawn ? 1000 : 100);
+    const request = requestAnimationFrame(() => {
+      drawn = true;
+      clearTimeout(timer);
+      next();
+    });
   });
   // A timer of our own comes after all of the page's that were due before it, also where the machine is slow.
   const pause = calm => new Promise(next => setTimeout(next, calm));

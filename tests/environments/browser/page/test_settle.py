@@ -1,6 +1,8 @@
 """A step returns when the page is quiet, and not before. The servers' delays here are gates that a test opens."""
 
 import asyncio
+import os
+import signal
 import threading
 from collections.abc import Iterator
 
@@ -10,6 +12,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from exact.config import BrowserConfig
+from exact.environments.browser.launch.launch import Browser
 from tests.conftest import Visit
 from tests.environments.browser.pages import do, find, look
 
@@ -126,6 +129,23 @@ async def test_an_animation_is_waited_for(visit: Visit) -> None:
     async with visit(page) as (env, seen):
         box = find(await look(env, f"click [{find(seen, 'Go').id}]"), "Box").box
         assert box is not None and box.width == 200
+
+
+async def test_an_animation_is_waited_for_where_the_machine_draws_late(visit: Visit, browser: Browser, httpserver: HTTPServer) -> None:
+    session = await browser.playwright.new_browser_cdp_session()
+    drawer = next(each["id"] for each in (await session.send("SystemInfo.getProcessInfo"))["processInfo"] if each["type"] == "GPU")
+    await session.detach()
+
+    def answer(_: object) -> Response:
+        os.kill(drawer, signal.SIGSTOP)
+        threading.Timer(0.5, os.kill, (drawer, signal.SIGCONT)).start()
+        return Response("", content_type="text/plain")
+
+    httpserver.expect_request("/stop").respond_with_handler(answer)
+    page = """<p id=out>at 0</p><button onclick="fetch('/stop').then(a => a.text()).then(() => step(1))">Go</button>
+    <script>const step = n => requestAnimationFrame(() => { out.textContent = 'at ' + n; if (n < 8) step(n + 1) })</script>"""
+    async with visit(page, config=PATIENT) as (env, seen):
+        assert find(await look(env, f"click [{find(seen, 'Go').id}]"), "at 8")
 
 
 async def test_a_page_that_never_rests_is_observed_at_the_cap_and_says_so(visit: Visit) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import multiprocessing
-import os
 import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -21,6 +20,7 @@ from exact.errors import EnvironmentFailure
 from exact.learning.builtin import examples
 from exact.learning.builtin.explore import ExploredTask, Explorer, ExploreSettings
 from exact.learning.builtin.split import load_split
+from exact.learning.builtin.threads import one_thread
 
 ENVIRONMENTS = 5
 """Environments of one process."""
@@ -46,7 +46,6 @@ def collect(
     left = [task for task in tasks if not summary_of(folder, task).exists()]
     if not left:
         return
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for the processes: products this small are slower on several threads
     shares = [left[n::processes] for n in range(processes) if left[n::processes]]
     others = {process.pid for process in multiprocessing.active_children()}
     with ProcessPoolExecutor(len(shares), multiprocessing.get_context("spawn")) as pool:
@@ -65,7 +64,8 @@ def collect(
 
 def collect_share(folder: Path, weights: Path, tasks: Sequence[str], settings: ExploreSettings, seed: int) -> int:
     """Explore tasks in one browser. Return how many. SIGTERM closes the browser."""
-    asyncio.run(_collect(folder, weights, tasks, settings, seed))
+    with one_thread():
+        asyncio.run(_collect(folder, weights, tasks, settings, seed))
     return len(tasks)
 
 

@@ -1,4 +1,4 @@
-"""Training of the learned agent's model in numpy: losses, hand-written gradients and Adam. Deterministic on one machine."""
+"""Training of the learned agent's model in numpy: losses, hand-written gradients and Adam. One thread, so that it is the same again."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from exact.agents.learned.network import (
     logit,
 )
 from exact.learning.builtin.examples import Examples, states_of
+from exact.learning.builtin.threads import one_thread
 
 if TYPE_CHECKING:
     from exact.agents.learned.features import Floats, Ints, Ragged
@@ -60,6 +61,11 @@ class Losses(NamedTuple):
 
 def fit(start: Network, examples: Examples, settings: FitSettings, *, seed: int, about: About, progress: Callable[[str], None]) -> Network:
     """Return a model trained on all examples, each state once an epoch."""
+    with one_thread():
+        return _fit(start, examples, settings, seed=seed, about=about, progress=progress)
+
+
+def _fit(start: Network, examples: Examples, settings: FitSettings, *, seed: int, about: About, progress: Callable[[str], None]) -> Network:
     random = np.random.default_rng(seed)
     parameters = {name: part.copy() for name, part in start.parameters.items()}
     means = {name: np.zeros_like(part) for name, part in parameters.items()}

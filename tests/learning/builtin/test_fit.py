@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from exact.agents.learned.agent import LearnedAgent
 from exact.agents.learned.network import About, Network, forward, untrained
@@ -29,8 +30,8 @@ async def found() -> Examples:
     return examples
 
 
-def fitted(examples: Examples, seed: int = 0) -> Network:
-    return fit(untrained(), examples, FitSettings(epochs=150), seed=seed, about=About(), progress=lambda text: None)
+def fitted(examples: Examples, seed: int = 0, epochs: int = 150) -> Network:
+    return fit(untrained(), examples, FitSettings(epochs=epochs), seed=seed, about=About(), progress=lambda text: None)
 
 
 HOSTILE: dict[str, dict[str, object]] = {
@@ -114,6 +115,15 @@ async def test_training_raises_the_prior_of_what_the_search_found(found: Example
 
 async def test_training_repeats(found: Examples) -> None:
     one, other = fitted(found), fitted(found)
+    assert all((one.parameters[name] == other.parameters[name]).all() for name in one.parameters)
+
+
+async def test_a_model_is_the_same_whatever_number_of_threads_the_process_has(found: Examples) -> None:
+    many = made.joined([found] * 20)
+    with threadpool_limits(1):
+        one = fitted(many, epochs=2)
+    with threadpool_limits(2):
+        other = fitted(many, epochs=2)
     assert all((one.parameters[name] == other.parameters[name]).all() for name in one.parameters)
 
 

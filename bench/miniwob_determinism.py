@@ -1,8 +1,8 @@
 """Count the MiniWoB++ tasks that repeat: equal seeds and equal actions lead to equal states.
 
-Each of BrowserGym's 125 tasks is run in pairs of episodes side by side, from the same seed and with the same actions, which the seed
-draws. The figures count the tasks whose pairs all began with the same fingerprint, those whose pairs also kept it, and those in which
-every element was in the same place too, which fingerprints leave out.
+Each of BrowserGym's 125 tasks is run in pairs of episodes side by side, from the same seed and with the same clicks, fills and drags,
+which the seed draws. The figures count the tasks whose pairs all began with the same fingerprint, those whose pairs also kept it, and
+those in which every element was in the same place too, which fingerprints leave out.
 """
 
 from __future__ import annotations
@@ -37,10 +37,8 @@ async def episode(environment: Environment, task: Task) -> list[State]:
     states: list[State] = [(seen.fingerprint, seen.elements)]
     for _ in range(STEPS):
         elements = [e for e in seen.elements if e.visible and e.box and e.box.width] or list(seen.elements)
-        element = draw.choice(elements)
-        text = f'fill [{element.id}] "{draw.randint(0, 9)}"' if element.role in ("textbox", "spinbutton") else f"click [{element.id}]"
         try:
-            transition = await environment.step(environment.actions.parse(text))
+            transition = await environment.step(environment.actions.parse(action(elements, draw)))
         except ActionError:
             states.append(REFUSED)
             continue
@@ -49,6 +47,14 @@ async def episode(environment: Environment, task: Task) -> list[State]:
         seen = transition.observation
         states.append((seen.fingerprint, seen.elements))
     return states
+
+
+def action(elements: list[Element], draw: random.Random) -> str:
+    """Return a random action: a drag in one of four, else a fill of a field or a click."""
+    element = draw.choice(elements)
+    if draw.random() < 0.25:
+        return f"drag [{element.id}] to [{draw.choice(elements).id}]"
+    return f'fill [{element.id}] "{draw.randint(0, 9)}"' if element.role in ("textbox", "spinbutton") else f"click [{element.id}]"
 
 
 def parting(one: list[State], two: list[State], part: slice) -> int | None:

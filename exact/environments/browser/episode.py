@@ -42,8 +42,8 @@ from exact.task import Task
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page
 
-_SOON = 500
-"""Milliseconds within which a timer that an event handler sets is waited for."""
+_SOON, _TICK = 500, 50
+"""Milliseconds within which a timer that an event handler sets is waited for, and between the steps of what counts as an animation."""
 _PARSED = """document.readyState === 'loading' &&
   new Promise(done => document.addEventListener('DOMContentLoaded', () => done(true), {once: true}))"""
 """Script that waits until the document's own scripts have run, those that are loaded late apart."""
@@ -176,7 +176,7 @@ class EpisodeSetup:
         `now`: time of a paused clock, in milliseconds since 1970.
         """
         tabs, task = self.tabs, self.task
-        timers = () if tabs.clock else (script_call("page/timers", _SOON),)  # timers of a paused clock are not waited for
+        timers = () if tabs.clock else (script_call("page/timers", _SOON, _TICK),)  # timers of a paused clock are not waited for
         shadows = script_call("page/shadows", redaction.rules(self.config.mask))
         scripts = (*timers, script_call("page/fetches"), shadows, *self.setup.init_scripts)
         task_origins = origins(task.start, *task.origins) if task else ()

@@ -1,12 +1,19 @@
 // Runs first in every document, among the page's own scripts. Reports how many timers are pending that an event handler has set and that
 // fire within `soon` milliseconds, as for menus that open with a delay and input that is handled once it pauses. Timers set by timers are
-// not counted: a page that polls would never be quiet. Also reports which requests the handlers of timers sent, with the time at which the
-// first timer of the chain was set, in milliseconds since 1970.
-function timers(soon) {
-  const pending = new Set(), later = window.setTimeout, every = window.setInterval, sent = [];
-  let inside = 0, since = 0;
+// not counted: a page that polls would never be quiet. Reports whether an animation is under way that no timer began, which at first may
+// change nothing: frame after frame is asked for, or there is an interval of `ticks` milliseconds at most. Also reports which requests the
+// handlers of timers sent, with the time at which the first timer of the chain was set, in milliseconds since 1970.
+function timers(soon, ticks) {
+  const pending = new Set(), animating = new Set(), sent = [];
+  const later = window.setTimeout, every = window.setInterval, draw = window.requestAnimationFrame;
+  let inside = 0, since = 0, drawing = false;
   const now = () => performance.timeOrigin + performance.now();
   const tell = () => document.dispatchEvent(new CustomEvent('exact-timers', {detail: pending.size}));
+  const animate = change => {
+    const before = animating.size > 0;
+    change();
+    if (animating.size > 0 !== before) document.dispatchEvent(new CustomEvent('exact-animating', {detail: animating.size > 0}));
+  };
   const done = id => { if (pending.delete(id) && !pending.size) tell(); };
   const nested = (handler, before, set = since || now()) => function (...given) {
     before?.();
@@ -35,10 +42,27 @@ function timers(soon) {
     return id;
   };
   window.setInterval = function setInterval(handler, delay, ...given) {
-    return every(typeof handler === 'function' ? nested(handler) : handler, delay, ...given);
+    const id = every(typeof handler === 'function' ? nested(handler) : handler, delay, ...given);
+    if (!inside && !(delay > ticks)) animate(() => animating.add(id));
+    return id;
   };
-  for (const name of ['clearTimeout', 'clearInterval']) {
+  window.requestAnimationFrame = function requestAnimationFrame(handler) {
+    if (typeof handler !== 'function') return draw(handler);
+    const counts = !inside || drawing;
+    const id = draw(now => {
+      const outer = drawing;
+      drawing = counts;
+      try { handler(now); } finally {
+        drawing = outer;
+        animate(() => animating.delete(key));
+      }
+    });
+    const key = `frame ${id}`;
+    if (counts) animate(() => animating.add(key));
+    return id;
+  };
+  for (const [name, key] of [['clearTimeout', id => id], ['clearInterval', id => id], ['cancelAnimationFrame', id => `frame ${id}`]]) {
     const clear = window[name];
-    window[name] = id => { done(id); clear(id); };
+    window[name] = id => { done(key(id)); animate(() => animating.delete(key(id))); clear(id); };
   }
 }

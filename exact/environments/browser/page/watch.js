@@ -5,7 +5,7 @@
 function watch(hidden, masked) {
   if (globalThis.exact) return;
   //= act/listen
-  const state = globalThis.exact = {mutations: 0, timers: 0};
+  const state = globalThis.exact = {mutations: 0, timers: 0, animating: false};
   //= size
   const rules = hidden ? `:is(${hidden}), :is(${hidden}) * { visibility: hidden !important; pointer-events: none !important }` : '';
   if (rules + masked) {
@@ -13,7 +13,7 @@ function watch(hidden, masked) {
     sheet.replaceSync(rules + masked);
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   }
-  const OFTEN = 3, RECENT = 1000;
+  const OFTEN = 3, RECENT = 1000, STILL = 100;  // STILL: milliseconds without a change after which an animation counts as none
   // Nodes that change, and elements that move, without end; the former with the time of their last change. And, while something waits, how
   // often each node has changed, and when each element was last seen moving.
   const restless = new Map(), counts = new Map(), carousels = new WeakSet(), moved = new Map();
@@ -28,6 +28,7 @@ function watch(hidden, masked) {
   };
   document.addEventListener('exact-mutation', event => { if (changed(event.target)) state.mutations++; });
   document.addEventListener('exact-timers', event => { state.timers = event.detail; });
+  document.addEventListener('exact-animating', event => { state.animating = event.detail; });
   document.addEventListener('exact-unread', event => { state.unread = String(event.detail); });
   // What an input scrolls may move for a while; a page that scrolls by itself is not waited for.
   let input = -Infinity;
@@ -49,12 +50,12 @@ function watch(hidden, masked) {
   // A tab in the background and a frame out of view are not drawn, and a slow machine draws late. So what was drawn, or should be, is waited
   // for longer, until that was in vain.
   let drawn = window === top;
-  const frame = () => new Promise(next => {
+  const frame = patient => new Promise(next => {
     const timer = setTimeout(() => {
-      if (!drawn) cancelAnimationFrame(request);
-      drawn = false;
+      if (!patient) cancelAnimationFrame(request);
+      else drawn = false;
       next();
-    }, drawn ? 1000 : 100);
+    }, patient ? 1000 : 100);
     const request = requestAnimationFrame(() => {
       drawn = true;
       clearTimeout(timer);
@@ -70,11 +71,15 @@ function watch(hidden, masked) {
     const busy = () => state.timers > 0 || !(partial || unfinished || document.readyState === 'complete') || moving();
     if (!waiting++) [counts, moved].forEach(each => each.clear());
     try {
-      for (let before = -1; before !== state.mutations || busy(); ) {
+      let last = performance.now();
+      const begins = () => state.animating && performance.now() < last + STILL;
+      for (let before = -1; before !== state.mutations || busy() || begins(); ) {
+        if (before !== state.mutations) last = performance.now();
         before = state.mutations;
-        await Promise.all([pause(calm), frame()]);
+        await Promise.all([pause(calm), frame(drawn && !partial)]);  // a document may lack a style sheet, and is not drawn then
       }
     } finally { waiting--; }
+    state.animating = false;
     state.unread = '[]';
     document.dispatchEvent(new CustomEvent('exact-unread?'));
     return [restless.size > 0 || [...moved.keys()].some(element => carousels.has(element)), painted, state.unread, state.size()];
@@ -82,11 +87,11 @@ function watch(hidden, masked) {
   state.giveUp = () => {
     for (const [node, {times, last}] of counts) if (times >= OFTEN && recent(last)) restless.set(node, last);
     for (const [element, last] of moved) if (recent(last)) carousels.add(element);
-    [unfinished, state.timers] = [document.readyState !== 'complete', 0];
+    [unfinished, state.timers, state.animating] = [document.readyState !== 'complete', 0, false];
     return state.size();
   };
   state.change = async limit => {
     const before = state.mutations, end = performance.now() + limit;
-    while (state.mutations === before && performance.now() < end) await frame();
+    while (state.mutations === before && performance.now() < end) await frame(false);
   };
 }

@@ -148,6 +148,33 @@ async def test_an_animation_is_waited_for_where_the_machine_draws_late(visit: Vi
         assert find(await look(env, f"click [{find(seen, 'Go').id}]"), "at 8")
 
 
+EASED = {
+    "frames": "const step = () => { if (move()) requestAnimationFrame(step) }; step()",
+    "an interval": "const timer = setInterval(() => { if (!move()) clearInterval(timer) }, 13)",
+}
+
+
+@pytest.mark.parametrize("kind", EASED)
+async def test_an_animation_that_begins_slowly_is_waited_for(visit: Visit, kind: str) -> None:
+    page = f"""<p id=out>at 0</p><button onclick="ease()">Go</button><script>const ease = () => {{
+    const begun = performance.now(), share = () => Math.min((performance.now() - begun) / 300, 1);
+    const move = () => {{
+      const text = 'at ' + Math.round(10 * share() ** 2);
+      if (out.textContent !== text) out.textContent = text;
+      return text !== 'at 10'
+    }}; {EASED[kind]} }}</script>"""
+    async with visit(page) as (env, seen):
+        assert find(await look(env, f"click [{find(seen, 'Go').id}]"), "at 10")
+
+
+async def test_frames_that_are_asked_for_without_end_and_change_nothing_are_waited_for_once(visit: Visit) -> None:
+    page = "<button>Go</button><script>const step = () => requestAnimationFrame(step); step()</script>"
+    async with visit(page) as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Go').id}]")
+        assert step.info == {} and step.observation is not None
+        assert await env.tabs.present.evaluate("exact.animating") is False
+
+
 async def test_a_page_that_never_rests_is_observed_at_the_cap_and_says_so(visit: Visit) -> None:
     config = BrowserConfig(screenshots=False, settle_seconds=0.2)
     async with visit("<p id=out>0</p><script>setInterval(() => out.textContent++, 5)</script>", config=config) as (env, _):

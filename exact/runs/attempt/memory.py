@@ -109,7 +109,7 @@ class MemoryRounds:
                 if round not in versions:
                     write_whole(self._path, msgspec.json.encode({**versions, round: version}))
         except OSError as error:
-            raise JournalError(f"cannot write {self._path}: {error.strerror}") from error
+            raise JournalError(f"cannot write {self._path}: {error.strerror}: free some space, then `exact resume`") from error
         except (ValueError, UsageError) as error:
             raise JournalError(f"{self._path} does not read: {error}") from error
         self._round = round

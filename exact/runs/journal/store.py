@@ -298,7 +298,7 @@ def append_line(path: Path, line: msgspec.Struct) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise JournalError(f"cannot write {path}: {error.strerror}") from error
+        raise JournalError(f"cannot write {path}: {error.strerror}: free some space, then `exact resume`") from error
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 CALL, RETURN, ERROR, SIGNAL = 1, 2, 3, 4
 _PATH, _INTERFACE, _MEMBER, _REPLY, _DESTINATION, _SIGNATURE = 1, 2, 3, 5, 6, 8
+_TYPES = {_REPLY: "u", _SIGNATURE: "g"}
 _FIXED = struct.Struct("<cBBBIII")
 """Byte order, type, flags, version, bytes of the body, serial, bytes of the header's fields."""
 _LARGEST = 1 << 27
@@ -100,6 +101,8 @@ def _read(data: bytes) -> WireMessage:
     while at < end:
         at += -at % 8
         code, type = data[at], chr(data[at + 2])
+        if type != _TYPES.get(code, type):
+            raise ValueError("the bus sent a message whose head has a field of another type")
         value, at = parser(type)(data, at + 4)
         if code == _REPLY:
             reply = value

@@ -61,13 +61,25 @@ def test_another_byte_order_is_refused() -> None:
         wire.message_size(b"B" + bytes(20), 0)
 
 
+def reply(signature: str, body: tuple[object, ...]) -> bytearray:
+    call = jeepney.new_method_call(jeepney.DBusAddress("/a", "b.c", "d.e"), "F")
+    call.header.serial, call.header.fields[jeepney.HeaderFields.sender] = 77, ":1.9"
+    return bytearray(jeepney.new_method_return(call, signature, body).serialise(serial=5))
+
+
+def test_a_field_of_the_head_that_has_another_type_is_a_value_error() -> None:
+    whole = reply("s", ("a name",))
+    for at in range(16, len(whole)):
+        for byte in b"uygs":
+            with suppress(ValueError):
+                wire.read_message(bytes([*whole[:at], byte, *whole[at + 1 :]]))
+
+
 @settings(max_examples=300)
 @given(data=st.data())
 def test_damaged_messages_are_a_value_error_and_nothing_else(data: st.DataObject) -> None:
     signature, body = data.draw(st.sampled_from(REPLIES))
-    call = jeepney.new_method_call(jeepney.DBusAddress("/a", "b.c", "d.e"), "F")
-    call.header.serial, call.header.fields[jeepney.HeaderFields.sender] = 77, ":1.9"
-    written = bytearray(jeepney.new_method_return(call, signature, body).serialise(serial=5))
+    written = reply(signature, body)
     for at in data.draw(st.lists(st.integers(16, len(written) - 1), min_size=1, max_size=4)):
         written[at] = data.draw(st.integers(0, 255))
     with suppress(ValueError):

@@ -1,4 +1,7 @@
-"""Training of the learned agent's model in numpy: losses, hand-written gradients and Adam. One thread, so that it is the same again."""
+"""Training of the learned agent's model in numpy: losses, hand-written gradients and Adam.
+
+It runs on one thread, so that equal settings give equal weights.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ class Losses(NamedTuple):
 
 
 def fit(start: Network, examples: Examples, settings: FitSettings, *, seed: int, about: About, progress: Callable[[str], None]) -> Network:
-    """Return a model trained on all examples, each state once an epoch."""
+    """Return a model trained on all examples, each state once an epoch. Raises UsageError where threadpoolctl is not installed."""
     with one_thread():
         return _fit(start, examples, settings, seed=seed, about=about, progress=progress)
 

@@ -54,7 +54,7 @@ from exact.task import Outcome, Task
 FOLDER, RESULT = _common.ROOT / "bench" / "results" / "learning", _common.ROOT / "bench" / "results" / "learning.json"
 RECORDS, TRAINING = FOLDER / "attempts.jsonl.gz", FOLDER / "training.jsonl.gz"
 ACTIONS, STEPS = 15, 40
-SEEDS, USED = 3, 9
+SEEDS, USED = 3, 12
 """Test seeds of each task, after those that earlier cycles have used. Rows with a search attempt the first of them."""
 SEARCHED = 30
 """Tasks of each part that rows with a search attempt, the first by the hash of their name."""

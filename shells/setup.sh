@@ -217,7 +217,7 @@ get_browser() {
   if can_apt; then
     for package in chromium-headless-shell chromium; do
       say "installing $package with apt-get: a minute or so"
-      if apt_install "$package" && browser >/dev/null; then return; fi
+      if apt_install "$package" fonts-liberation && browser >/dev/null; then return; fi
     done
   fi
   say "installing Chromium with Playwright: a minute or so"

@@ -244,7 +244,10 @@ def test_where_apt_may_be_used_it_brings_the_browser_after_an_update_of_its_list
     done = place.set_up()
     assert done.returncode == 0, done.stderr
     assert "browser: /usr/bin/chromium" in done.stdout
-    assert [line.split()[-1] for line in place.log.read_text().splitlines()[-2:]] == ["-qq", "chromium-headless-shell"]
+    assert [line.split()[-2:] for line in place.log.read_text().splitlines()[-2:]] == [
+        ["update", "-qq"],
+        ["chromium-headless-shell", "fonts-liberation"],
+    ]
 
 
 def test_a_wrong_exact_browser_is_named(place: Place) -> None:

@@ -19,8 +19,8 @@ from exact.config import BrowserConfig
 from exact.errors import EnvironmentFailure
 from exact.learning.builtin import examples
 from exact.learning.builtin.explore import ExploredTask, Explorer, ExploreSettings
+from exact.learning.builtin.kernels import one_thread
 from exact.learning.builtin.split import load_split
-from exact.learning.builtin.threads import one_thread
 
 ENVIRONMENTS = 5
 """Environments of one process."""

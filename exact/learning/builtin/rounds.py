@@ -1,11 +1,13 @@
 """Expert iteration: rounds of searching training tasks with the environment's reward, and fitting the model to what was found.
 
 The folder of a run holds `round-0.npz` (the untrained model) to `round-N.npz`, the examples and summaries of each round in `data-N`, and
-`run.json`. An interrupted run goes on where it was; equal settings give equal weights on equal machines.
+`run.json`. An interrupted run goes on where it was. Equal settings give equal weights where the browser, its fonts and the kernels of
+OpenBLAS are the same.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,6 +25,8 @@ from exact.learning.builtin.collect import collect, examples_of, summary_of
 from exact.learning.builtin.examples import Examples
 from exact.learning.builtin.explore import ExploreSettings
 from exact.learning.builtin.fit import FitSettings, fit
+from exact.learning.builtin.fonts import drawn_fonts, told
+from exact.learning.builtin.kernels import VARIABLE, used_kernels
 from exact.learning.builtin.split import digest, load_split
 from exact.runs.journal.versions import versions
 
@@ -36,7 +40,7 @@ class BuiltinSettings(Strict, frozen=True, kw_only=True):
 
     out: str
     """Folder of the run. One that exists is gone on with."""
-    seeds: tuple[Count, ...] = (8, 8, 8)
+    seeds: Annotated[tuple[Count, ...], msgspec.Meta(min_length=1)] = (8, 8, 8)
     """Seeds of each training task that each round searches. No seed is searched in two rounds."""
     tasks: tuple[str, ...] = ()
     """Training tasks; empty: all of the split but those whose pages do not repeat."""
@@ -60,6 +64,8 @@ class _Kept(msgspec.Struct):
     """What is read of a training's run.json."""
 
     settings: dict[str, Any]
+    fonts: dict[str, str] = {}
+    kernels: str = ""
 
 
 class RoundSummary(NamedTuple):
@@ -82,10 +88,11 @@ class RoundSummary(NamedTuple):
 def train(settings: BuiltinSettings, progress: Callable[[str], None]) -> list[RoundSummary]:
     """Train for all rounds. Return what each came to.
 
-    Raises UsageError for tasks or seeds that are not of the training split, and for a folder of other settings.
+    Raises UsageError for tasks or seeds that are not of the training split, and for a folder of other settings or fonts, and
+    EnvironmentFailure where there is no browser.
     """
     rounds = tasks_of_rounds(settings)
-    folder = _opened(settings)
+    folder = _opened(settings, progress)
     if not (folder / "round-0.npz").exists():
         save(untrained(settings.seed), folder / "round-0.npz")
     for round, tasks in enumerate(rounds):
@@ -155,23 +162,39 @@ def _summary(path: Path) -> TaskSummary:
 
 def settings_of(folder: Path) -> dict[str, Any]:
     """Return the settings of a training's folder, as plain data. Raises UsageError."""
+    return _kept(folder).settings
+
+
+def _kept(folder: Path) -> _Kept:
+    """Return what a training's folder says of itself. Raises UsageError."""
     try:
-        return decoded(read_bounded(folder / "run.json"), _Kept).settings
+        return decoded(read_bounded(folder / "run.json"), _Kept)
     except (OSError, ValueError) as error:
         raise UsageError(f"{folder / 'run.json'} does not read: {error}: name another folder") from error
 
 
-def _opened(settings: BuiltinSettings) -> Path:
-    """Return the folder of the run, new or with the same settings. It says that rewards were read. Raises UsageError for other settings."""
+def _opened(settings: BuiltinSettings, progress: Callable[[str], None]) -> Path:
+    """Return the folder of the run, new, or of the same settings on a like machine. It says that rewards were read.
+
+    Raises UsageError for other settings, fonts and kernels.
+    """
     folder = Path(settings.out)
     folder.mkdir(parents=True, exist_ok=True)
-    kept = {name: value for name, value in msgspec.to_builtins(settings).items() if name not in ("out", "processes")}
-    manifest = folder / "run.json"
-    if manifest.exists() and settings_of(folder) != json.loads(json.dumps(kept)):
-        raise UsageError(f"{folder} is a run of other settings: name another folder")
-    if not manifest.exists():
-        said = {"trained_with_reward": True, "settings": kept, "split": load_split().sha256, "versions": versions()}
-        manifest.write_text(json.dumps(said, indent=1) + "\n")
+    mine = {name: value for name, value in msgspec.to_builtins(settings).items() if name not in ("out", "processes")}
+    manifest, made = folder / "run.json", None
+    if manifest.exists():
+        made = _kept(folder)
+        if made.settings != json.loads(json.dumps(mine)):
+            raise UsageError(f"{folder} is a run of other settings: name another folder")
+    fonts, kernels = asyncio.run(drawn_fonts()), used_kernels()
+    progress(f"the browser draws {told(fonts)}; OpenBLAS has the kernels of {kernels}")
+    if made is not None and made.fonts not in ({}, fonts):
+        raise UsageError(f"{folder} was begun where the browser draws {told(made.fonts)}: install these fonts, or name another folder")
+    if made is not None and made.kernels not in ("", kernels):
+        raise UsageError(f"{folder} was begun with the kernels of {made.kernels}: set {VARIABLE}={made.kernels}, or name another folder")
+    if made is None:
+        said = {"trained_with_reward": True, "settings": mine, "fonts": fonts, "kernels": kernels, "split": load_split().sha256}
+        manifest.write_text(json.dumps({**said, "versions": versions()}, indent=1) + "\n")
     return folder
 
 

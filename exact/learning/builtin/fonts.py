@@ -1,0 +1,48 @@
+"""The fonts in which a browser draws pages. Where lines break, and so what a training finds, depends on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from exact.config import BrowserConfig
+from exact.environments.browser.launch.launch import Browser, launch
+from exact.errors import EnvironmentFailure
+
+FAMILIES = ("Arial", "serif", "monospace", "system-ui")
+"""Font families that the pages of MiniWoB++ ask for; their fields and buttons have the last one."""
+_SECONDS = 30.0
+
+
+async def drawn_fonts() -> dict[str, str]:
+    """Return the name of the font in which this machine's browser draws each of the families.
+
+    Raises EnvironmentFailure where there is no browser, or it does not answer.
+    """
+    from playwright.async_api import Error
+
+    config = BrowserConfig(screenshots=False)
+    async with launch(config) as browser:
+        try:
+            return await _fonts(browser, config)
+        except Error as error:
+            raise EnvironmentFailure(f"the browser does not tell its fonts: {error.message.splitlines()[0]}") from error
+
+
+async def _fonts(browser: Browser, config: BrowserConfig) -> dict[str, str]:
+    context, page = await browser.open_context(config, ())
+    try:
+        await page.set_content("".join(f"<p style='font-family: {family}'>a</p>" for family in FAMILIES), timeout=1000 * _SECONDS)
+        cdp = await browser.attach(page)
+        await cdp.send("DOM.enable")
+        await cdp.send("CSS.enable")
+        root = (await cdp.send("DOM.getDocument"))["root"]["nodeId"]
+        nodes = (await cdp.send("DOM.querySelectorAll", {"nodeId": root, "selector": "p"}))["nodeIds"]
+        drawn = [(await cdp.send("CSS.getPlatformFontsForNode", {"nodeId": node}))["fonts"] for node in nodes]
+        return {family: str(fonts[0]["familyName"]) if fonts else "" for family, fonts in zip(FAMILIES, drawn, strict=True)}
+    finally:
+        await browser.close_context(context)
+
+
+def told(fonts: Mapping[str, str]) -> str:
+    """Return fonts as one line."""
+    return ", ".join(f"{family} in {font}" for family, font in fonts.items())

@@ -26,7 +26,7 @@ def versions() -> dict[str, str]:
     for package in _BELOW:
         with suppress(PackageNotFoundError):
             found[package] = version(package)
-    if commit := code(Path(__file__).resolve().parents[2]):
+    if commit := code(Path(__file__).resolve().parents[3]):
         found["commit"] = commit
     return found
 

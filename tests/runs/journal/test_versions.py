@@ -119,3 +119,10 @@ def test_git_is_asked_once_in_a_process_and_only_about_a_source_tree(
 
 def test_the_version_of_the_sandbox_is_named_where_it_is_installed() -> None:
     assert {"exact", "python", "system", "playwright", "miniwob"} <= versions().keys() and all(versions().values())
+
+
+def test_a_source_tree_s_versions_hold_its_commit() -> None:
+    root = Path(__file__).parents[3]
+    if not checked_out(root):
+        pytest.skip("this is no clone")
+    assert versions()["commit"] == code(root)

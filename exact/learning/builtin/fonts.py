@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 from exact.config import BrowserConfig
 from exact.environments.browser.launch.launch import Browser, launch
@@ -26,6 +28,16 @@ async def drawn_fonts() -> dict[str, str]:
             return await _fonts(browser, config)
         except Error as error:
             raise EnvironmentFailure(f"the browser does not tell its fonts: {error.message.splitlines()[0]}") from error
+
+
+def drawn_fonts_now() -> dict[str, str]:
+    """Return what `drawn_fonts` returns, to code that is not async, also where a loop runs in this thread, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(drawn_fonts())
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(drawn_fonts())).result()
 
 
 async def _fonts(browser: Browser, config: BrowserConfig) -> dict[str, str]:

@@ -7,7 +7,6 @@ OpenBLAS are the same.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,7 +24,7 @@ from exact.learning.builtin.collect import collect, examples_of, summary_of
 from exact.learning.builtin.examples import Examples
 from exact.learning.builtin.explore import ExploreSettings
 from exact.learning.builtin.fit import FitSettings, fit
-from exact.learning.builtin.fonts import drawn_fonts, told
+from exact.learning.builtin.fonts import drawn_fonts_now, told
 from exact.learning.builtin.kernels import VARIABLE, used_kernels
 from exact.learning.builtin.split import digest, load_split
 from exact.runs.journal.versions import versions
@@ -186,7 +185,7 @@ def _opened(settings: BuiltinSettings, progress: Callable[[str], None]) -> Path:
         made = _kept(folder)
         if made.settings != json.loads(json.dumps(mine)):
             raise UsageError(f"{folder} is a run of other settings: name another folder")
-    fonts, kernels = asyncio.run(drawn_fonts()), used_kernels()
+    fonts, kernels = drawn_fonts_now(), used_kernels()
     progress(f"the browser draws {told(fonts)}; OpenBLAS has the kernels of {kernels}")
     if made is not None and made.fonts not in ({}, fonts):
         raise UsageError(f"{folder} was begun where the browser draws {told(made.fonts)}: install these fonts, or name another folder")

@@ -40,3 +40,10 @@ def test_a_training_says_its_fonts_and_does_not_go_on_with_others(tmp_path: Path
     (tmp_path / "run.json").write_text(json.dumps({**manifest, "fonts": {"Arial": "Comic Sans"}}))
     with pytest.raises(UsageError, match=r"begun where the browser draws Arial in Comic Sans: install these fonts"):
         train(settings, lines.append)
+
+
+@pytest.mark.usefixtures("executable")
+async def test_a_training_begins_where_a_loop_runs_too(tmp_path: Path) -> None:
+    pytest.importorskip("miniwob")
+    train(BuiltinSettings(out=str(tmp_path), seeds=()), print)
+    assert json.loads((tmp_path / "run.json").read_text())["fonts"]

@@ -6,13 +6,12 @@ the imitation of its wins. Nothing was trained on these applications. The plan w
 Trac and Wagtail run in the sandbox; the wiki runs on this machine, in the virtual environment that bench/third_party.py names.
 
     python bench/learning_transfer.py --json bench/results/learning_transfer.json     goes on from --work
-    python bench/learning_transfer.py --rows learned,rmcts_learned --others           some of the rows, the others from the last result
+    python bench/learning_transfer.py --rows imitation                                some of the rows
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import statistics
@@ -67,7 +66,6 @@ PAIRS = (
 PARTS = ("trac", "wagtail", "moin")
 COSTS = ("actions", "transitions")
 WORK = _common.ROOT / ".bench" / "learning_transfer"
-RESULT = _common.ROOT / "bench" / "results" / "learning_transfer.json"
 
 
 class AskedAnyway:
@@ -145,7 +143,6 @@ def main() -> int:
     options.add_argument("--work", type=Path, default=WORK)
     options.add_argument("--parts", default=",".join(PARTS))
     options.add_argument("--rows", default=",".join(ROWS), help="by comma")
-    options.add_argument("--others", action="store_true", help="take the rows that are not attempted from the last result")
     args = options.parse_args()
     os.environ["MOIN_PASSWORD"] = third_party.PASSWORD
     noise = _common.Noise()
@@ -154,21 +151,15 @@ def main() -> int:
     work = _common.ROOT / ".bench" / "learning_transfer_quick" if args.quick else args.work
     if args.quick:
         shutil.rmtree(work, ignore_errors=True)
-    rows = ["learned"] if args.quick else args.rows.split(",")
-    found = {row: asyncio.run(measure(row, parts, work)) for row in rows}
+    found = {row: asyncio.run(measure(row, parts, work)) for row in (["learned"] if args.quick else args.rows.split(","))}
     noise.probe()
     scores = {row: {line.task.partition("?")[0]: line.score for line in lines if line.score is not None} for row, lines in found.items()}
-    cost = {row: {kind: statistics.fmean(getattr(line, kind) for line in lines) for kind in COSTS} for row, lines in found.items()}
-    unscored = {row: str(sum(line.score is None for line in lines)) for row, lines in found.items()}
-    if args.others:
-        last = json.loads(RESULT.read_text())
-        scores = {row: scores[row] if row in scores else last["scores"][row] for row in ROWS}
-        cost = {row: cost[row] if row in cost else last["cost"][row] for row in ROWS}
     of = {part: lambda task, part=part: task.startswith(part) for part in parts} | {"all": lambda task: True}
     success = {row: {part: rate({t: [s] for t, s in each.items() if keep(t)}) for part, keep in of.items()} for row, each in scores.items()}
+    cost = {row: {kind: statistics.fmean(getattr(line, kind) for line in lines) for kind in COSTS} for row, lines in found.items()}
+    unscored = {row: sum(line.score is None for line in lines) for row, lines in found.items()}
     _common.table(["success", *of, *COSTS, "unscored"], [
-        [row, *map(str, each.values()), *(f"{x:.1f}" for x in cost[row].values()), unscored.get(row, "kept")]
-        for row, each in success.items()
+        [row, *map(str, each.values()), *(f"{x:.1f}" for x in cost[row].values()), str(unscored[row])] for row, each in success.items()
     ])  # fmt: skip
     gains = {
         f"{a} - {b}": bootstrap({t: [scores[a][t] - scores[b][t]] for t in scores[a] if t in scores[b]})

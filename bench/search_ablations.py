@@ -27,7 +27,7 @@ from _novelty import novel
 from _paired import Attempt
 from _records import conclude, differing, read_records, write_records
 from _when import counted, name_of
-from _when_runs import BROWSER, OPTIONS, by_hash, settings
+from _when_runs import BROWSER, by_hash, settings
 from learning import ACTIONS, recorded
 
 from exact.agents.agent import Agent, build_agent
@@ -63,6 +63,8 @@ class Part(NamedTuple):
         return ("greedy", *(f"{judge}{'@' if name else ''}{name}" for judge in self.judges for name in ("", *self.differences)))
 
 
+MEASURED: Mapping[str, str] = {"weights": str(RESULT.with_suffix(".npz"))}
+"""Options of the learned agent: the weights that were measured, those of the third cycle of bench/learning.py."""
 PARTS: Mapping[str, Part] = {
     "ends": Part(
         10501,
@@ -102,6 +104,9 @@ def row_settings(row: str) -> Config:
     judge, _, name = row.partition("@")
     config = settings(judge)
     changed = PARTS[part_of(row)].differences[name] if name else {}
+    for section in ("policy", "value"):
+        if (part := getattr(config, section)).kind == "learned":
+            changed = {**changed, section: {"options": {**part.options, **MEASURED}}}
     sections = {section: msgspec.structs.replace(getattr(config, section), **change) for section, change in changed.items()}
     return msgspec.structs.replace(config, name=row, **sections)
 
@@ -134,7 +139,7 @@ async def run(
 ) -> list[Attempt]:
     """Attempt what is left, at most for so many minutes. Tasks begin in their order, with all rows."""
     async with MiniWob().environments(BROWSER) as environments:
-        labels = Continuations(environments, learned_policy(OPTIONS), ACTIONS, work / "labels.jsonl")
+        labels = Continuations(environments, learned_policy(MEASURED), ACTIONS, work / "labels.jsonl")
         folder = folder_of(work / "attempts", wanted, {row: row_settings(row) for row in rows})
         try:
             async with asyncio.timeout(60 * minutes):

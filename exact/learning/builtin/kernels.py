@@ -36,10 +36,13 @@ def _runs_common(machine: str, processor: Path) -> bool:
 
 
 def used_kernels() -> str:
-    """Return the name of the kernels that this process uses. Raises UsageError where threadpoolctl is not installed."""
+    """Return the name of the kernels that this process uses; `unknown` where its library does not tell.
+
+    Raises UsageError where threadpoolctl is not installed.
+    """
     import_module("numpy")  # it loads the library
     found = [str(each.get("architecture", "")) for each in _threadpoolctl().threadpool_info() if each.get("user_api") == "blas"]
-    return found[0] if found else "unknown"
+    return next((name for name in found if name), "unknown")
 
 
 def one_thread() -> AbstractContextManager[object]:

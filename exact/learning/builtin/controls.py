@@ -15,7 +15,7 @@ from exact.learning.builtin import examples
 from exact.learning.builtin.collect import collect, examples_of
 from exact.learning.builtin.examples import Examples
 from exact.learning.builtin.fit import fit
-from exact.learning.builtin.rounds import BuiltinSettings, read_examples, settings_of, tasks_of_rounds
+from exact.learning.builtin.rounds import BuiltinSettings, like_machine, read_examples, settings_of, tasks_of_rounds
 from exact.learning.builtin.split import digest
 
 Progress = Callable[[str], None]
@@ -24,9 +24,11 @@ Progress = Callable[[str], None]
 def imitation(folder: Path, progress: Progress) -> Network:
     """Return the model trained on the episodes that the untrained model, which acts as the lexical agent, wins.
 
-    The episodes are of the run's tasks and seeds. They are made once, in the run's folder, without noise.
+    The episodes are of the run's tasks and seeds. They are made once, in the run's folder, without noise. Raises UsageError where the run
+    was begun with other fonts or kernels.
     """
     settings = _settings(folder)
+    like_machine(folder, progress)
     tasks = [task for round in tasks_of_rounds(settings) for task in round]
     once = msgspec.structs.replace(settings.explore, episodes=1)
     collect(
@@ -38,8 +40,12 @@ def imitation(folder: Path, progress: Progress) -> Network:
 
 
 def shuffled(folder: Path, progress: Progress) -> Network:
-    """Return the model trained on the run's examples, with visits and outcomes dealt out at random."""
+    """Return the model trained on the run's examples, with visits and outcomes dealt out at random.
+
+    Raises UsageError where the run was begun with other fonts or kernels.
+    """
     settings = _settings(folder)
+    like_machine(folder, progress)
     return _fitted(deal_out(read_examples(folder, tasks_of_rounds(settings)), settings.seed), settings, progress)
 
 

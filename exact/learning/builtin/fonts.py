@@ -13,6 +13,7 @@ from exact.errors import EnvironmentFailure
 FAMILIES = ("Arial", "serif", "monospace", "system-ui")
 """Font families that the pages of MiniWoB++ ask for; their fields and buttons have the last one."""
 _SECONDS = 30.0
+"""Time in which the browser must tell its fonts."""
 
 
 async def drawn_fonts() -> dict[str, str]:
@@ -25,9 +26,11 @@ async def drawn_fonts() -> dict[str, str]:
     config = BrowserConfig(screenshots=False)
     async with launch(config) as browser:
         try:
-            return await _fonts(browser, config)
-        except Error as error:
-            raise EnvironmentFailure(f"the browser does not tell its fonts: {error.message.splitlines()[0]}") from error
+            async with asyncio.timeout(_SECONDS):
+                return await _fonts(browser, config)
+        except (Error, TimeoutError) as error:
+            reason = error.message.splitlines()[0] if isinstance(error, Error) else f"no answer within {_SECONDS:g} s"
+            raise EnvironmentFailure(f"the browser does not tell its fonts: {reason}") from error
 
 
 def drawn_fonts_now() -> dict[str, str]:
@@ -43,7 +46,7 @@ def drawn_fonts_now() -> dict[str, str]:
 async def _fonts(browser: Browser, config: BrowserConfig) -> dict[str, str]:
     context, page = await browser.open_context(config, ())
     try:
-        await page.set_content("".join(f"<p style='font-family: {family}'>a</p>" for family in FAMILIES), timeout=1000 * _SECONDS)
+        await page.set_content("".join(f"<p style='font-family: {family}'>a</p>" for family in FAMILIES))
         cdp = await browser.attach(page)
         await cdp.send("DOM.enable")
         await cdp.send("CSS.enable")

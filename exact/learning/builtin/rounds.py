@@ -180,21 +180,26 @@ def _opened(settings: BuiltinSettings, progress: Callable[[str], None]) -> Path:
     folder = Path(settings.out)
     folder.mkdir(parents=True, exist_ok=True)
     mine = {name: value for name, value in msgspec.to_builtins(settings).items() if name not in ("out", "processes")}
-    manifest, made = folder / "run.json", None
-    if manifest.exists():
-        made = _kept(folder)
-        if made.settings != json.loads(json.dumps(mine)):
-            raise UsageError(f"{folder} is a run of other settings: name another folder")
+    manifest = folder / "run.json"
+    if manifest.exists() and settings_of(folder) != json.loads(json.dumps(mine)):
+        raise UsageError(f"{folder} is a run of other settings: name another folder")
+    machine = like_machine(folder, progress)
+    if not manifest.exists():
+        said = {"trained_with_reward": True, "settings": mine, **machine, "split": load_split().sha256, "versions": versions()}
+        manifest.write_text(json.dumps(said, indent=1) + "\n")
+    return folder
+
+
+def like_machine(folder: Path, progress: Callable[[str], None]) -> dict[str, Any]:
+    """Return the fonts and kernels of this machine, and say them. Raises UsageError where the run in the folder was begun with others."""
+    made = _kept(folder) if (folder / "run.json").exists() else _Kept({})
     fonts, kernels = drawn_fonts_now(), used_kernels()
     progress(f"the browser draws {told(fonts)}; OpenBLAS has the kernels of {kernels}")
-    if made is not None and made.fonts not in ({}, fonts):
+    if made.fonts not in ({}, fonts):
         raise UsageError(f"{folder} was begun where the browser draws {told(made.fonts)}: install these fonts, or name another folder")
-    if made is not None and made.kernels not in ("", kernels):
+    if made.kernels not in ("", kernels):
         raise UsageError(f"{folder} was begun with the kernels of {made.kernels}: set {VARIABLE}={made.kernels}, or name another folder")
-    if made is None:
-        said = {"trained_with_reward": True, "settings": mine, "fonts": fonts, "kernels": kernels, "split": load_split().sha256}
-        manifest.write_text(json.dumps({**said, "versions": versions()}, indent=1) + "\n")
-    return folder
+    return {"fonts": fonts, "kernels": kernels}
 
 
 def _told(found: RoundSummary) -> str:

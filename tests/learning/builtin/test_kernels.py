@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from exact.errors import UsageError
+from exact.learning.builtin.controls import imitation, shuffled
+from exact.learning.builtin.fit import FitSettings
 from exact.learning.builtin.kernels import COMMON, VARIABLE, _runs_common, use_common_kernels, used_kernels
 from exact.learning.builtin.rounds import BuiltinSettings, train
 
@@ -55,10 +57,11 @@ def test_the_environment_is_left_alone_where_they_do_not_run(monkeypatch: pytest
 @pytest.mark.usefixtures("executable")
 def test_a_training_does_not_go_on_with_other_kernels(tmp_path: Path) -> None:
     pytest.importorskip("miniwob")
-    settings = BuiltinSettings(out=str(tmp_path), seeds=())
+    settings = BuiltinSettings(out=str(tmp_path), seeds=(1,), tasks=("miniwob/click-tab",), fit=FitSettings(epochs=1), processes=1)
     train(settings, print)
     manifest = json.loads((tmp_path / "run.json").read_text())
     assert manifest["kernels"] == used_kernels()
     (tmp_path / "run.json").write_text(json.dumps({**manifest, "kernels": "Cray"}))
-    with pytest.raises(UsageError, match=r"begun with the kernels of Cray: set OPENBLAS_CORETYPE=Cray"):
-        train(settings, print)
+    for made in (lambda: train(settings, print), lambda: shuffled(tmp_path, print), lambda: imitation(tmp_path, print)):
+        with pytest.raises(UsageError, match=r"begun with the kernels of Cray: set OPENBLAS_CORETYPE=Cray"):
+            made()

@@ -76,7 +76,7 @@ class Screen:
             self._damage = self._root.damage_create(damage.DamageReportNonEmpty)
             self._display.sync()
             self._reader: Any = self._root.create_window(0, 0, 1, 1, 0, 0, window_class=X.InputOnly)
-            self._bell: Any = self._root.create_window(0, 0, 1, 1, 0, 0, window_class=X.InputOnly, event_mask=X.PropertyChangeMask)
+            self._bell = self._new_bell()
         self.keyboard = Keyboard(self._display)
         self._held = set[int]()
         self._drawn = False
@@ -127,11 +127,18 @@ class Screen:
             while (left := end - time.monotonic()) > 0:
                 while self._display.pending_events():
                     found = self._display.next_event()
-                    if found.type == X_PROPERTY and found.atom == extents:
+                    if found.type == X_PROPERTY and found.atom == extents and found.window == self._bell:
                         return True
                     self._drawn |= found.type != X_PROPERTY
                 select.select([self], [], [], left)
+            self._bell = self._new_bell()  # an answer that comes later is none to the next question
         return False
+
+    def _new_bell(self) -> Any:
+        """Return a window for which the window manager is asked."""
+        from Xlib import X
+
+        return self._root.create_window(0, 0, 1, 1, 0, 0, window_class=X.InputOnly, event_mask=X.PropertyChangeMask)
 
     def move(self, x: float, y: float) -> None:
         from Xlib import X

@@ -47,3 +47,15 @@ def test_all_of_the_window_manager_s_answer_is_read(screen: Screen) -> None:
         select.select([screen], [], [], 0.02)
         left: Any = screen._display
         assert X_PROPERTY not in [left.next_event().type for _ in range(left.pending_events())]
+
+
+def test_a_late_answer_of_the_window_manager_is_no_answer_to_the_next_question(screen: Screen) -> None:
+    end = time.monotonic() + 20
+    while not screen.manager(1) and time.monotonic() < end:
+        pass  # it starts
+    for _ in range(20):
+        assert not screen.manager(0)
+        assert screen.manager(5)
+        select.select([screen], [], [], 0.02)
+        left: Any = screen._display
+        assert X_PROPERTY not in [left.next_event().type for _ in range(left.pending_events())]

@@ -35,6 +35,10 @@ _OF_THE_PROMPT = frozenset({400, 403, 422, 451})
 _ADJUSTMENTS = 8
 """Times that one request may be sent, each time without what the server refused before."""
 _PROBE_SECONDS = 5.0
+_STARTING = re.compile(r"\b(?:loading|starting|warming up|initiali[sz]ing|not (?:yet )?ready)\b", re.I)
+"""Matches the message of a server that still loads the model."""
+_STARTING_SECONDS = 1.0
+"""Seconds before such a server is asked again."""
 _OPTIONS = "check the model's options in the configuration"
 
 
@@ -261,6 +265,10 @@ class ServedModel:
             return RequestError(
                 f"{name} limits the rate ({message})", "use fewer workers, or raise the model's retries", retry=True, after=wait
             )
+        if status == 503 and _STARTING.search(error.message):
+            way_out = "wait until the server has loaded it, or raise the model's timeout"
+            wait = retry_after(error.headers) or _STARTING_SECONDS
+            return RequestError(f"{name} is not ready ({message})", way_out, retry=True, after=wait, starting=True)
         if status >= 500 or status in _RETRIED:
             wait = retry_after(error.headers)
             return RequestError(f"{name} failed ({message})", "try again later, or see the server's log", retry=True, after=wait)

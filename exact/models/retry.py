@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import email.utils
+import itertools
 import random
 import re
 import time
@@ -40,30 +41,34 @@ class RequestError(Exception):
         elsewhere: bool = True,
         resumable: bool = True,
         filtered: bool = False,
+        starting: bool = False,
     ) -> None:
         """Describe a failed request.
 
         `retry`: another try is worth it, after at least `after` seconds. `elsewhere`: another endpoint may do better. `resumable`: False
-        where the configuration must change, which a run keeps. `filtered`: the provider's filter refuses the prompt.
+        where the configuration must change, which a run keeps. `filtered`: the provider's filter refuses the prompt. `starting`: the server
+        still loads the model, which uses up no retry.
         """
         super().__init__(fact)
         self.way_out, self.retry, self.after, self.elsewhere = way_out, retry, after, elsewhere
-        self.resumable, self.filtered = resumable, filtered
+        self.resumable, self.filtered, self.starting = resumable, filtered, starting
 
 
 async def retried(attempt: Callable[[], Awaitable[T]], *, retries: int, deadline: float, sleep: Sleep) -> T:
-    """Return the first result of at most `1 + retries` attempts.
+    """Return the first result of at most `1 + retries` attempts; those that meet a server that is starting are not counted.
 
     `deadline` is a time of the event loop's clock. The wait is as long as the server asks, else twice as long each time; a random part
     keeps many callers from retrying at once. Raises ModelError; PromptRefused where the provider's filter refuses the prompt.
     """
-    for tried in range(1, retries + 2):
+    counted = 0
+    for tried in itertools.count(1):
         try:
             return await attempt()
         except RequestError as error:
             failed = error
+        counted += not failed.starting
         times = "" if tried == 1 else f", {tried} times"
-        if not failed.retry or tried > retries:
+        if not failed.retry or counted > retries:
             break
         wait = _wait(tried, failed.after)
         left = deadline - asyncio.get_running_loop().time()

@@ -176,6 +176,21 @@ async def test_a_passing_fault_is_retried(configured, ask, fault):
     assert len(server.bodies) == 2
 
 
+@pytest.mark.parametrize("said", ["Loading model", "Model m is currently loading", "The server is not ready"])
+async def test_a_server_that_loads_the_model_is_waited_for_whatever_the_retries(configured, ask, said):
+    waits = Waits()
+    fault = lambda q, times: Status(503, said) if times < 30 else None  # noqa: E731
+    async with ScriptedServer(numbered, faults=fault) as server, opened(configured(server.base_url, retries=0), waits) as model:
+        assert (await model.complete(ask(seed=7))).choices[0].text == "Which? 7"
+    assert len(waits.seconds) == 30 and max(waits.seconds) < 2
+
+
+async def test_a_server_that_loads_the_model_for_longer_than_the_timeout_is_an_error_with_the_way_out(configured, ask):
+    async with ScriptedServer(numbered, faults=lambda q, t: Status(503, "Loading model", retry_after=9)) as server:
+        text = await failure(configured(server.base_url, timeout=8.0), ask())
+    assert "m at http" in text and "is not ready (503: Loading model)" in text and "raise the model's timeout" in text
+
+
 @pytest.mark.parametrize(
     ("fault", "way_out"),
     [

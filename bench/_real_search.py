@@ -13,7 +13,7 @@ from typing import Any
 
 from _noisy import action
 
-from exact.agents.grades import grades
+from exact.agents.grades import grade_scale
 from exact.config import parse
 from exact.context import Proposal
 from exact.environments.toy.decision import DecisionTree
@@ -29,7 +29,7 @@ from exact.runs.runner import Runner, create, reopen
 STATE = re.compile(r'StaticText "At ([\d.]+|the start)"')
 
 
-EVEN = grades("even")
+EVEN = grade_scale("even")
 SAMPLES, GRADED = 8, "ABCD"
 """Answers drawn for one expansion; the grades that the judge gives, for quarters of [0, 1]."""
 

@@ -65,7 +65,8 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     """Order in which the search takes the results of several workers. arrival: as they come. selection: in rounds, in the order of the
     requests, which takes longer and gives the same tree each time if environment and models are deterministic."""
     evaluations: AtLeastOne | None = None
-    """Most evaluations of one state. None: 3 by a language model, 1 by a deterministic value function."""
+    """Most evaluations of one state. None: 3 for `value.kind: llm`, whose evaluations are cheap and differ; 1 for the other kinds, which
+    cost more (rubric, debate, comparative, the second part of a cascade) or give the same value again (logprob, trained, lexical, learned)."""
     explore: Literal["puct", "uct", "muzero"] = "puct"
     """Selection rule. puct: AlphaZero's. uct: UCB1, which tries each action once and ignores priors. muzero: PUCT with a constant that
     grows slowly with the visits."""

@@ -69,7 +69,7 @@ function badge(item) {
 function statistics(item) {
   const own = !item.choice || item.node?.status === "unlike";
   const visits = own ? item.node.visits : standing(item.choice).visits;
-  return `N ${visits ?? 0}   Q ${figure(meanOf(item))}` + (item.choice ? `   P ${figure(item.choice.prior)}` : "");
+  return `N ${visits ?? 0}   ${own ? "mean" : "Q"} ${figure(meanOf(item))}` + (item.choice ? `   P ${figure(item.choice.prior)}` : "");
 }
 
 function spoken(item) {

@@ -58,7 +58,7 @@ function describe(node) {
   const own = shot(node, next?.boxes, next?.boxes ? `State ${node.id}; outlined: what ${next.words} acts on` : `State ${node.id}`);
   return [
     heading(node, choice, parent),
-    numbers(choice?.prior, choice ? standing(choice).visits : node.visits, choice ? standing(choice).value ?? node.mean : node.mean, node.value),
+    numbers(choice?.prior, choice ? standing(choice).visits : node.visits, choice ? standing(choice).value ?? node.mean : node.mean, node.value, !choice),
     make("div", { class: "shots" }, shot(parent, choice?.boxes, `Before, in state ${node.parent}`), own),
     choice?.rationale != null && section("Why it was proposed", true, prose(longText(choice.rationale))),
     markButton(node, () => panelOf(node)),
@@ -90,10 +90,10 @@ function heading(node, choice, parent) {
     node.title || node.url ? make("p", { class: "quiet place", dir: "auto" }, [node.title, node.url].filter(Boolean).join(" · ")) : "");
 }
 
-function numbers(prior, visits, mean, value) {
+function numbers(prior, visits, mean, value, first) {
   const one = (name, meaning, text, kind) => make("div", { class: kind }, make("dt", { title: meaning }, name, make("small", {}, meaning)), make("dd", {}, text));
   return make("dl", { class: "numbers" },
-    one("V", "value", figure(value), shade(value)), one("Q", "mean below", figure(mean), shade(mean)),
+    one("V", "value", figure(value), shade(value)), one(first ? "mean" : "Q", first ? "of all values" : "action value", figure(mean), shade(mean)),
     one("N", "visits", String(visits ?? 0), ""), one("P", "prior", figure(prior), ""));
 }
 

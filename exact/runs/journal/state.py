@@ -41,7 +41,7 @@ class AskMoment(NamedTuple):
 
 
 EVALUATIONS = 3
-"""Evaluations of one state by a language model where the configuration sets no number: see docs/results/search.md."""
+"""Evaluations of one state by `value.kind: llm` if the configuration sets no number: see docs/results/search.md."""
 
 
 class AttemptState:

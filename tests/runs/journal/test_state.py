@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from exact.config import Config
+from exact.config.agents import VALUES
 from exact.environments.base import SideEffect
 from exact.environments.toy.factory import Faults, ToyFactory
 from exact.environments.toy.known import ToyGraph, bandit, chain, deceptive_chain, form, maze
@@ -20,9 +21,13 @@ from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import AttemptState, fold
 from exact.search.base import Selection
 from exact.search.inspect.export import to_json
+from exact.search.mcts import MCTS
 from exact.search.tree import Edge, Node
 from exact.task import Task
 from tests.runs.toys import config, toy_runner
+
+
+ROOT = Path(__file__).parents[3]
 
 
 async def attempt(folder: Path, environments: ToyFactory, settings: Config) -> tuple[list[ev.AnyEvent], AttemptState]:
@@ -200,3 +205,12 @@ def test_moved_elements_distinguish_states_and_are_no_write() -> None:
     assert here and there and here != there and written(here) == written("") == set()
     both = beyond(beyond("", sent, {}), (), {"moved": "[1] moved by 10,0"})
     assert written(both) == written(beyond("", sent, {})) != set() and both != beyond("", sent, {})
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_a_state_is_evaluated_again_only_by_a_cheap_judge_whose_answers_differ(kind: str) -> None:
+    """The configuration's page says the same."""
+    algorithm = AttemptState(Config.parse({"value": {"kind": kind}})).algorithm
+    assert isinstance(algorithm, MCTS) and algorithm.evaluations == (3 if kind == "llm" else 1)
+    described = (ROOT / "docs" / "configuration.md").read_text()
+    assert "`null`: 3 for `value.kind: llm`, whose evaluations are cheap and differ; 1 for the other kinds" in described

@@ -74,5 +74,5 @@ def _of_site(path: Path) -> Iterator[Secret]:
     from exact.config import Config
     from exact.runs.concealed import known_secrets
 
-    task = own_task(read_site(path), TaskEntry(id="audit", instruction="audit"), path.parent.absolute())
+    task = own_task(read_site(path), TaskEntry(id="audit", instruction="audit"), path.parent)
     yield from known_secrets((task,), Config())

@@ -14,6 +14,7 @@ import click
 
 from exact.cli.completion import complete_tasks
 from exact.cli.signals import run_async
+from exact.cli.task_files import is_task_file
 from exact.cli.terminal import echo
 from exact.documents import read_bounded
 from exact.errors import UsageError
@@ -66,10 +67,10 @@ def check(
         [environment] = registry.own_suites([environment])
     if python and ":" not in environment:
         raise UsageError(f"{environment!r} is no factory, which --python requires: write module:factory or file.py:factory")
-    if cdp_url and not environment.partition("#")[0].endswith((".yaml", ".yml")):
+    if cdp_url and not is_task_file(environment):
         raise UsageError("--cdp-url is for tasks on your own site: exact check tasks.yaml#name --cdp-url URL")
     guest = ":" in environment and (python or sandbox)
-    if environment.partition("#")[0].endswith((".yaml", ".yml")):
+    if is_task_file(environment):
         own = _own(environment)
         task, open_factory = partial(_same, own), partial(_site, own, sandbox, cdp_url)
     else:

@@ -15,6 +15,7 @@ import msgspec
 
 from exact.cli.person import next_line
 from exact.cli.signals import run_async
+from exact.cli.task_files import is_task_file
 from exact.cli.terminal import echo
 from exact.config import LoginConfig
 from exact.errors import EnvironmentFailure, UsageError
@@ -106,7 +107,7 @@ def _compiled(until: str | None) -> BoundedPattern | None:
 
 def _target(site: str) -> tuple[str, LoginConfig, dict[str, str], Path | None]:
     """Return the address of a site, its log-in, its host names, and the session file that its site file names, if any."""
-    if not site.endswith((".yaml", ".yml")):
+    if not is_task_file(site):
         url = site if "://" in site else f"https://{site}"
         if not is_web(url):
             raise UsageError(f"invalid address {site!r}: write https://host")
@@ -117,7 +118,7 @@ def _target(site: str) -> tuple[str, LoginConfig, dict[str, str], Path | None]:
     if not is_web(site_file.url):
         raise UsageError(f"invalid url {site_file.url!r} in {site}: write https://host")
     config = msgspec.convert(site_file.browser.get("login") or {}, LoginConfig)
-    state = Path(site).absolute().parent / Path(config.state).expanduser() if config.state else None
+    state = Path(site).resolve().parent / Path(config.state).expanduser() if config.state else None
     hosts = {**site_file.hosts, **(site_file.outside.hosts if site_file.outside else {})}
     return site_file.url, config, hosts, state
 

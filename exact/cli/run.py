@@ -131,7 +131,7 @@ def _on_site(path: Path, url: str | None, goal: str | None, tasks: tuple[str, ..
 
     if not goal or tasks:
         raise UsageError('--site requires --goal and no TASK: exact run --site site.yaml --goal "Find the opening hours"')
-    return (own_task(read_site(path), TaskEntry(id="goal", instruction=goal, start=url or ""), path.parent.absolute()),)
+    return (own_task(read_site(path), TaskEntry(id="goal", instruction=goal, start=url or ""), path.parent),)
 
 
 def _own_tasks(path: Path, others: object) -> tuple[Task, ...]:
@@ -153,7 +153,7 @@ def _own_site(url: str | None, goal: str | None, services: Path | None, tasks: t
 
 def _with_services(task: Task, path: Path) -> Task:
     """Return the task with the services that a file declares. Raises UsageError where the file is no list of services."""
-    from exact.environments.sandbox.service import declared_services
+    from exact.environments.sandbox.service import declared_services, located
 
     try:
         text = msgspec.json.encode(read_yaml(path)).decode()
@@ -161,6 +161,6 @@ def _with_services(task: Task, path: Path) -> Task:
         raise UsageError(f"cannot read {path}: {error.strerror}: name a YAML file") from error
     except (TypeError, ValueError) as error:  # a set, or a key that is no text
         raise UsageError(f"{path} holds no list of services: {error}: write `- command: [...]` and `ready_url: ...`") from error
-    served = msgspec.structs.replace(task, metadata={"services": text})
-    declared_services(served)
-    return served
+    services = declared_services(msgspec.structs.replace(task, metadata={"services": text}))
+    placed = msgspec.json.encode([located(each, path.parent) for each in services]).decode()
+    return msgspec.structs.replace(task, metadata={"services": placed})

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def is_task_file(pattern: str) -> bool:
     """Return whether a pattern names a task file."""
-    return pattern.partition("#")[0].endswith((".yaml", ".yml"))
+    return pattern.partition("#")[0].endswith((".yaml", ".yml", ".json"))
 
 
 def are_task_files(patterns: Sequence[str]) -> bool:

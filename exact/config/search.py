@@ -66,7 +66,7 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     requests, which takes longer and gives the same tree each time if environment and models are deterministic."""
     evaluations: AtLeastOne | None = None
     """Most evaluations of one state. None: 3 for `value.kind: llm`, whose evaluations are cheap and differ; 1 for the other kinds, which
-    cost more (rubric, debate, comparative, the second part of a cascade) or give the same value again (logprob, trained, lexical, learned)."""
+    cost more (rubric, debate, comparative, the second part of a cascade) or give the same value again (logprob, lexical, learned)."""
     explore: Literal["puct", "uct", "muzero"] = "puct"
     """Selection rule. puct: AlphaZero's. uct: UCB1, which tries each action once and ignores priors. muzero: PUCT with a constant that
     grows slowly with the visits."""

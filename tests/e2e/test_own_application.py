@@ -109,6 +109,18 @@ def test_hooks_of_a_site_outside_are_used_by_a_run(executable: str, application:
     assert "open sesame" not in written(out)
 
 
+def test_a_site_with_services_is_found_from_any_folder(
+    executable: str, application: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sandbox hides the folder that `..` starts from."""
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(elsewhere)
+    done = run("../application/tasks.yaml#order", tmp_path / "run", "limits.actions=1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (line,) = RunFolder.open(tmp_path / "run").results()
+    assert (line.status, line.began) == ("scored", True)
+
+
 def test_without_a_sandbox_a_site_with_hooks_is_reset_and_no_write_is_explored(executable: str, application: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with shop(application):

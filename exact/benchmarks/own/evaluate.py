@@ -39,7 +39,7 @@ from exact.environments.browser.page.load import bounded_loads
 from exact.environments.browser.page.setup import geolocation_of
 from exact.environments.own import ENVIRONMENT, OwnEnvironment
 from exact.environments.process.thread import run_in_thread
-from exact.environments.sandbox.service import Service
+from exact.environments.sandbox.service import Service, located
 from exact.environments.sites.site import Outside, Site
 from exact.errors import EvaluatorError, ExactError, UsageError
 from exact.models.base import ChatModel
@@ -136,7 +136,7 @@ def _task(path: Path, number: int, item: object) -> Task:
             raise UsageError(f"{path}: task {name}: tabs[{number}] {tab!r} is no web address: write http://host/path")
     metadata: dict[str, Scalar] = {}
     if own.services:
-        metadata["services"] = msgspec.json.encode(own.services).decode()
+        metadata["services"] = msgspec.json.encode([located(each, path.parent) for each in own.services]).decode()
     if own.tabs:
         metadata["tabs"] = "\n".join(own.tabs)
     if own.geolocation:
@@ -173,7 +173,7 @@ def _webarena_task(path: Path, item: dict[str, Any]) -> Task:
         images = [addresses.fill(image) for image in file.images]
         check_resets(file, resets, published=())
         if state := own_state(file, (path.parent, Path()), published=()):
-            browser = {"login": {"state": str(state.absolute())}}
+            browser = {"login": {"state": str(state.resolve())}}
         hooks = [hook for site in file.sites if file.require_reset and (hook := resets.hook(site))]
         if len(hooks) > 1:
             raise UsageError("`require_reset`: it names several sites, and one can be reset: give each its own task, or write `false`")

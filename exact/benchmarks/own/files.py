@@ -17,7 +17,7 @@ from exact.config import BrowserConfig, Strict
 from exact.config.aliases import current
 from exact.documents import read_yaml
 from exact.environments.browser.task_config import browser_config_of
-from exact.environments.sandbox.service import Service
+from exact.environments.sandbox.service import Service, located
 from exact.environments.sites.site import Outside, with_hooks
 from exact.errors import UsageError, unknown
 from exact.models.providers import providers
@@ -92,7 +92,7 @@ def read_site(path: Path) -> SiteFile:
 def _with_hooks(path: Path, data: dict[str, Any]) -> dict[str, Any]:
     """Return a site's data with hooks written out. Their commands run in the file's folder."""
     try:
-        return {**data, "outside": with_hooks(data["outside"], str(path.parent.absolute()))} if "outside" in data else data
+        return {**data, "outside": with_hooks(data["outside"], str(path.parent.resolve()))} if "outside" in data else data
     except ValueError as error:
         raise UsageError(f"{path}: outside: a hook's command cannot be read: {error}") from error
 
@@ -113,7 +113,7 @@ def read(path: Path, pattern: str = "*") -> tuple[Task, ...]:
     folder = path.parent
     where = folder if isinstance(file.site, SiteFile) else (folder / file.site).parent
     site = file.site if isinstance(file.site, SiteFile) else read_site(folder / file.site)
-    made = distinct(path, [own_task(site, each, where.absolute(), folder.absolute()) for each in file.tasks])
+    made = distinct(path, [own_task(site, each, where, folder) for each in file.tasks])
     return _fitting(in_order(path, file.tasks, made), pattern, path)
 
 
@@ -138,9 +138,10 @@ def _fitting(tasks: Sequence[tuple[str, Task]], pattern: str, path: Path) -> tup
 def own_task(site: SiteFile, task: TaskEntry, where: Path, folder: Path | None = None) -> Task:
     """Return a task as runs store it, with everything that its environments need.
 
-    `where`: the site file's folder; `folder`: the task file's.
+    `where`: the site file's folder; `folder`: the task file's. Paths of the task have neither links nor `..`.
     """
-    folder = folder or where
+    where = where.resolve()
+    folder = where if folder is None else folder.resolve()
     if not origin(site.url):
         raise UsageError(f"the site's url {site.url!r} is no web address: write http://host")
     try:
@@ -221,13 +222,10 @@ def _located(browser: dict[str, Any], where: Path) -> dict[str, Any]:
 
 
 def _placed(service: Service, where: Path) -> Service:
-    """Return the service with the site's folder as its default working folder, and absolute paths. Raises UsageError for a missing one."""
-    folder = where / Path(service.folder).expanduser() if service.folder != "/" else where
-    reads = [where / Path(each).expanduser() for each in service.reads]
-    for path in reads if Path(service.folder).is_absolute() else (folder, *reads):  # an absolute one may be of another root
-        if not path.exists():
-            raise UsageError(f"the service `{' '.join(service.command)}` needs {path}, which does not exist: correct its folder or reads")
-    return msgspec.structs.replace(service, folder=str(folder), reads=tuple(dict.fromkeys(map(str, (where, *reads)))))
+    """Return a service that works in the site's folder by default, and sees it. Raises UsageError for a path that does not exist."""
+    found = located(service, where)
+    folder = found.folder if service.folder != "/" else str(where)
+    return msgspec.structs.replace(found, folder=folder, reads=tuple(dict.fromkeys((str(where), *found.reads))))
 
 
 def _yaml(path: Path) -> Any:

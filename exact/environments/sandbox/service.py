@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -33,6 +34,23 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def __post_init__(self) -> None:
         if not is_web(self.ready_url):
             raise ValueError(f"the service's ready_url {self.ready_url!r} is no web address: write http://127.0.0.1:PORT/")
+
+
+def located(service: Service, where: Path) -> Service:
+    """Return a service with absolute paths without links and `..`, which its relative ones are from the folder `where`.
+
+    The sandbox shows what they lead to, and not the folders on a way there by `..`. Raises UsageError for one that does not exist.
+    """
+
+    def at(said: str) -> str:
+        path = Path(said).expanduser()
+        if path.is_absolute():  # it may be of another root than this machine's
+            return str(path)
+        if not (found := (where / path).resolve()).exists():
+            raise UsageError(f"the service `{' '.join(service.command)}` needs {found}, which does not exist: correct its folder or reads")
+        return str(found)
+
+    return msgspec.structs.replace(service, folder=at(service.folder), reads=tuple(map(at, service.reads)))
 
 
 def declared_services(task: Task) -> tuple[Service, ...]:

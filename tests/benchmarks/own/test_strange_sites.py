@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from exact.benchmarks.own.files import TaskEntry, own_task, read_site
+from exact.benchmarks.own.files import TaskEntry, own_task, read, read_site
 from exact.cli.dry_run import describe
+from exact.cli.run import _with_services
 from exact.config import Config
+from exact.environments.sandbox.service import declared_services
 from exact.errors import UsageError
+from exact.library.tasks import page_task
 from exact.models.providers import providers
 from exact.task import Task
 
@@ -62,3 +65,36 @@ def test_a_dry_run_says_which_programs_files_and_values_a_site_uses(tmp_path: Pa
 def test_a_service_has_a_program_and_a_web_address(tmp_path: Path, command: str, url: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         site_task(tmp_path, SERVICE % (command, url))
+
+
+def test_paths_of_a_task_have_neither_links_nor_dots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (site := tmp_path / "site" / "data").mkdir(parents=True)
+    (here := tmp_path / "here").mkdir()
+    (tmp_path / "link").symlink_to(site.parent)
+    (site.parent / "site.yaml").write_text(SERVED)
+    (site.parent / "tasks.yaml").write_text("site: site.yaml\ntasks: [{id: one, instruction: Look.}]\n")
+    monkeypatch.chdir(here)
+    for path in ("../site/tasks.yaml", "../link/tasks.yaml", "../site/data/../tasks.yaml"):
+        (service,) = declared_services(read(Path(path))[0])
+        assert (service.folder, service.reads) == (str(site), (str(site.parent), str(site)))
+
+
+def test_a_list_of_services_names_folders_from_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (data := tmp_path / "data").mkdir()
+    (tmp_path / "services.yaml").write_text("- {command: [serve], ready_url: 'http://127.0.0.1:1/', folder: data, reads: [data]}\n")
+    (tmp_path / "tasks.yaml").write_text(
+        "- {id: a, goal: Look., url: 'http://127.0.0.1:1/',\n   services: [{command: [serve], ready_url: 'http://127.0.0.1:1/', folder: data}]}\n"
+    )
+    (given,) = declared_services(_with_services(page_task("http://127.0.0.1:1/", "Look."), tmp_path / "services.yaml"))
+    (listed,) = declared_services(read(tmp_path / "tasks.yaml")[0])
+    assert (given.folder, given.reads, listed.folder) == (str(data), (str(data),), str(data))
+    (tmp_path / "services.yaml").write_text("- {command: [serve], ready_url: 'http://127.0.0.1:1/', folder: dta}\n")
+    with pytest.raises(UsageError, match=r"`serve` needs .*dta, which does not exist"):
+        _with_services(page_task("http://127.0.0.1:1/", "Look."), tmp_path / "services.yaml")
+
+
+SERVED = """
+name: site
+url: http://127.0.0.1:1/
+services: [{command: [serve], ready_url: "http://127.0.0.1:1/", folder: data, reads: [data]}]
+"""

@@ -10,6 +10,7 @@ import pytest
 
 from exact.benchmarks.own import read
 from exact.benchmarks.webarena.suite import WebArena
+from exact.cli.task_files import are_task_files, read_task_files
 from exact.environments.sites.site import Hook, declared_outside
 from exact.errors import UsageError
 
@@ -40,6 +41,11 @@ def test_a_file_is_read_as_a_list_of_ones_own_tasks(tmp_path: Path) -> None:
     (task,) = read(written(tmp_path))
     assert (task.id, task.instruction, task.start) == ("own/3?seed=0", "Edit it.", "http://wiki.test/page")
     assert task.metadata == {"tabs": "http://wiki.test/other"}
+
+
+def test_the_command_takes_the_file_by_its_name(tmp_path: Path) -> None:
+    assert [task.id for task in read_task_files([str(written(tmp_path))])] == ["own/3?seed=0"]
+    assert are_task_files([str(tmp_path / "tasks.json"), f"{tmp_path / 'tasks.json'}#3"])
 
 
 def test_its_storage_state_is_the_log_in_of_the_environments(tmp_path: Path) -> None:

@@ -26,7 +26,6 @@ from exact.search.tree import Edge, Node
 from exact.task import Task
 from tests.runs.toys import config, toy_runner
 
-
 ROOT = Path(__file__).parents[3]
 
 

@@ -227,7 +227,8 @@ class Supervisor:
                 preexec_fn=enter_service(service),
             )  # fmt: skip
         except subprocess.SubprocessError as error:
-            raise RuntimeError(f"the service `{name}` cannot enter {service['folder']} as user {service['user']}") from error
+            where = f"{service['folder']} as user {service['user'][0]}"
+            raise RuntimeError(f"the service `{name}` cannot enter {where}: is the folder there, and visible in the sandbox?") from error
         except OSError as error:
             raise RuntimeError(f"the service `{name}` does not start: {error}: is it hidden in the sandbox?") from error
         assert process.stdout is not None

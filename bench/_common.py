@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 NOISY = 1.5
@@ -93,6 +93,16 @@ def parser(description: str) -> argparse.ArgumentParser:
     return options
 
 
+LACKS = 77
+"""Exit code of a bench that cannot run because a part is not installed, as test runners know it for a skipped test."""
+
+
+def lacks(part: str) -> NoReturn:
+    """Exit with `LACKS`. `part` says how to install the missing part."""
+    print(part, file=sys.stderr)
+    sys.exit(LACKS)
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print columns: the first to the left, the others to the right."""
     widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
@@ -152,7 +162,7 @@ def finish(options: argparse.Namespace, figures: Sequence[Figure], noise: Noise,
     known = ratios_of(Path(sys.argv[0]).stem) if options.quick else {}
     rough = [figure for figure in figures if options.quick and not agree(known.get(figure.name))]
     for figure in rough:
-        print(f"rough: {figure.name} {figure.value:.3g}")
+        print(f"rough: {figure}")
     for figure in figures:
         if figure not in rough:
             print(figure)

@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-from _common import ROOT, Figure, Noise, finish, parser, table, versions
+from _common import ROOT, Figure, Noise, finish, lacks, parser, table, versions
 
 SUITE = "bookworm"
 HAS = "python3,git,ca-certificates"
@@ -75,7 +75,7 @@ def main() -> int:
     options.add_argument("--fresh", action="store_true", help="make it anew")
     args = options.parse_args()
     if os.geteuid() or not shutil.which("debootstrap"):
-        sys.exit("bare: root and debootstrap are needed: apt-get install debootstrap, then run it with sudo")
+        lacks("bare: root and debootstrap are needed: apt-get install debootstrap, then run it with sudo")
     noise = Noise()
     if args.fresh:
         shutil.rmtree(args.work, ignore_errors=True)

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from _common import Figure, Noise, finish, parser, table
+from _common import Figure, Noise, finish, lacks, parser, table
 from grpo import PYTHON, SHOWN, VERSIONS
 from sft import REACT, VIEW, environ, exact, served, trained
 
@@ -121,7 +121,7 @@ def main() -> None:
     options.set_defaults(batch=1)
     given = options.parse_args()
     if not given.python.exists():
-        sys.exit("no torch and TRL: shells/setup.sh --train")
+        lacks("no torch and TRL: shells/setup.sh --train")
     if given.quick:
         given.adapter, given.new, given.states = given.adapter or Path("smollm2"), 1, 2  # without a training
     noise = Noise()
@@ -143,7 +143,7 @@ def main() -> None:
     ]
     known = [same for row, same in zip(rows, agree, strict=True) if action(row["whole"]) == action(row["right"])]
     figures += [Figure("changes_agree_where_right", sum(known) / len(known))] if known else []
-    figures += [] if given.quick else [Figure("changes_agree", sum(agree) / len(agree), 0.95)]
+    figures += [Figure("changes_agree", sum(agree) / len(agree), 0.95)]
     shown = subprocess.run([str(given.python), "-c", VERSIONS, *SHOWN], env=environ(), check=True, stdout=subprocess.PIPE)
     finish(given, figures, noise, json.loads(shown.stdout), details | {"rows": rows})
 

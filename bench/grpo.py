@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from _common import ROOT, Figure, Noise, finish, parser, table
+from _common import ROOT, Figure, Noise, finish, lacks, parser, table
 
 PYTHON = ROOT / ".bench/venvs/train/bin/python"
 SHOWN = ("torch", "transformers", "trl", "peft", "openenv", "exact-agent")
@@ -80,7 +80,7 @@ def main() -> None:
     options.add_argument("--python", type=Path, default=PYTHON)
     given = options.parse_args()
     if not given.python.exists():
-        sys.exit("no torch and TRL: shells/setup.sh --train")
+        lacks("no torch and TRL: shells/setup.sh --train")
     if given.quick:
         given.steps = 2
     noise = Noise()

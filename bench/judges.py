@@ -247,7 +247,7 @@ async def main() -> int:
     rows += await simulated(states, rows[0])
     if options.local:
         if not _llamacpp.available():
-            raise SystemExit(_llamacpp.MISSING)
+            _common.lacks(_llamacpp.MISSING)
         rows += await local(options.local, states)
     noise.probe()
     tasks, rate = len({state.context.task.id for state in states}), statistics.fmean(state.success for state in states)

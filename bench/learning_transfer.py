@@ -144,6 +144,8 @@ def main() -> int:
     options.add_argument("--parts", default=",".join(PARTS))
     options.add_argument("--rows", default=",".join(ROWS), help="by comma")
     args = options.parse_args()
+    if (args.quick or "moin" in args.parts) and not third_party.interpreter().exists():
+        _common.lacks(f"MoinMoin is not installed: there is no {third_party.interpreter()}: see bench/third_party.py --help")
     os.environ["MOIN_PASSWORD"] = third_party.PASSWORD
     noise = _common.Noise()
     noise.probe()

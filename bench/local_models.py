@@ -221,8 +221,7 @@ def parsed() -> argparse.Namespace:
 def main() -> int:
     options, noise = parsed(), _common.Noise()
     if not _llamacpp.available():
-        print(_llamacpp.MISSING, file=sys.stderr)
-        return 1
+        _common.lacks(_llamacpp.MISSING)
     arms = [(judge, grammar) for judge in (None, *JUDGES) for grammar in ("none", "action")]
     grammars = GRAMMARS
     if options.quick:

@@ -11,13 +11,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from _common import ROOT, Figure, Noise, finish, interval, parser, table
+from _common import ROOT, Figure, Noise, finish, interval, lacks, parser, table
 
 PYTHON = ROOT / ".bench/venvs/openenv/bin/python"
 CLIENT = Path(__file__).with_name("_openenv_client.py")
@@ -55,7 +54,7 @@ def usage(process: int) -> dict[str, float]:
 def main() -> None:
     options = parser(__doc__ or "").parse_args()
     if not PYTHON.exists():
-        sys.exit("no OpenEnv: shells/setup.sh --openenv")
+        lacks("no OpenEnv: shells/setup.sh --openenv")
     noise = Noise()
     with served("miniwob/click-scroll-list") as (url, _):
         steps = []

@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from _common import Figure, Noise, commit, finish, parser, save, table, versions
+from _common import Figure, Noise, commit, finish, lacks, parser, save, table, versions
 from _osworld_solutions import SOLUTIONS, UNSOLVED, written
 
 from exact.benchmarks.osworld.environment import OSWorldEnvironment, OSWorldFactory
@@ -105,7 +105,9 @@ async def opened() -> AsyncIterator[tuple[OSWorldFactory, OSWorldEnvironment]]:
 async def rows(wanted: tuple[str, ...], noise: Noise) -> AsyncIterator[Row]:
     """The rows of the tasks, each as soon as it is there."""
     suite = OSWorld()
-    ids = [id for id in suite.lists()["offline"] if not wanted or any(id.startswith(f"osworld/{each}") for each in wanted)]
+    if not (offline := suite.lists().get("offline")):
+        lacks("no task files of OSWorld: set EXACT_OSWORLD to the folder of its tasks, as docs/benchmarks/osworld.md describes")
+    ids = [id for id in offline if not wanted or any(id.startswith(f"osworld/{each}") for each in wanted)]
     async with opened() as (environments, environment):
         for id in ids:
             noise.probe()

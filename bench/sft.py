@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from _common import ROOT, Figure, Noise, finish, parser, table
+from _common import ROOT, Figure, Noise, finish, lacks, parser, table
 from grpo import PYTHON, SHOWN, VERSIONS, fifths, mean
 
 TASKS = ("click-button", "click-link", "click-tab", "enter-text", "click-checkboxes", "login-user", "click-option", "focus-text")
@@ -102,7 +102,7 @@ def main() -> None:
     options.add_argument("--python", type=Path, default=PYTHON)
     given = options.parse_args()
     if not given.python.exists():
-        sys.exit("no torch and TRL: shells/setup.sh --train")
+        lacks("no torch and TRL: shells/setup.sh --train")
     if given.quick:
         given.steps, given.seeds, given.new = 2, 1, 1
     noise, details, figures = Noise(), dict[str, Any](), list[Figure]()

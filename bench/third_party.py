@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from _common import ROOT, Figure, Noise, finish, parser, table, versions
+from _common import ROOT, Figure, Noise, finish, lacks, parser, table, versions
 from _moin.ways import answers
 
 from exact.benchmarks.open import open_environments
@@ -176,7 +176,7 @@ def main() -> None:
     options.add_argument("--work", type=Path, metavar="FOLDER", help="keep runs and the wiki's log there")
     options = options.parse_args()
     if not interpreter().exists():
-        raise SystemExit(f"MoinMoin is not installed: there is no {interpreter()}: see --help")
+        lacks(f"MoinMoin is not installed: there is no {interpreter()}: see --help")
     os.environ["MOIN_PASSWORD"] = PASSWORD
     arms, agents, only = options.arm or ARMS, options.agent or [*AGENTS], options.task
     if options.quick:

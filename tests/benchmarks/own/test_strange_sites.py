@@ -83,7 +83,8 @@ def test_a_list_of_services_names_folders_from_its_own(tmp_path: Path, monkeypat
     (data := tmp_path / "data").mkdir()
     (tmp_path / "services.yaml").write_text("- {command: [serve], ready_url: 'http://127.0.0.1:1/', folder: data, reads: [data]}\n")
     (tmp_path / "tasks.yaml").write_text(
-        "- {id: a, goal: Look., url: 'http://127.0.0.1:1/',\n   services: [{command: [serve], ready_url: 'http://127.0.0.1:1/', folder: data}]}\n"
+        "- {id: a, goal: Look., url: 'http://127.0.0.1:1/', "
+        "services: [{command: [serve], ready_url: 'http://127.0.0.1:1/', folder: data}]}\n"
     )
     (given,) = declared_services(_with_services(page_task("http://127.0.0.1:1/", "Look."), tmp_path / "services.yaml"))
     (listed,) = declared_services(read(tmp_path / "tasks.yaml")[0])

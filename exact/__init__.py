@@ -75,8 +75,7 @@ if TYPE_CHECKING:
     from exact.search.mcts import MCTS
     from exact.search.tree import Edge, Node, Tree
     from exact.task import Outcome, Score, Task
-
-__version__ = "0.1.0"
+    from exact.version import __version__
 
 _MODULES = {
     "action": (
@@ -193,6 +192,7 @@ _MODULES = {
         "Score",
         "Task",
     ),
+    "version": ("__version__",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

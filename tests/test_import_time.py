@@ -44,7 +44,7 @@ def test_a_run_imports_its_own_suite_and_no_sandbox(tmp_path: Path) -> None:
 import os, sys
 
 def stop(event, arguments):
-    if event == "subprocess.Popen":
+    if event == "subprocess.Popen" and arguments[0] != "git":  # which is asked for the commit
         os.write(1, "\\n".join(sorted(sys.modules)).encode())
         os._exit(0)
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-import exact
 from exact.cli.signals import run_async
 from exact.errors import ExactError
 from exact.hints import FIX, set_up, system_lacks, with_apt
+from exact.version import PACKAGE, __version__
 
 _GIB = 2**30
 _NEEDED = {"memory": 1 * _GIB, "disk": _GIB // 2, "temporary folder": _GIB // 2, "shared memory": _GIB // 16}
@@ -40,7 +40,7 @@ def checks() -> list[HealthCheck]:
     """Run all checks, in the order in which a new user would fix them."""
     return [
         _python(),
-        HealthCheck(name="exact", ok=True, found=f"{exact.__version__} in {Path(exact.__file__).parent}"),
+        HealthCheck(name="exact", ok=True, found=f"{__version__} in {PACKAGE}"),
         _system(),
         _driver(),
         _browser(),

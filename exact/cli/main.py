@@ -16,10 +16,10 @@ from collections.abc import Sequence
 import click
 from click.shell_completion import CompletionItem
 
-import exact
 from exact.cli.signals import ending_signals
 from exact.cli.terminal import echo
 from exact.errors import ExactError, unknown
+from exact.version import __version__
 
 COMMANDS = {
     "run": ("exact.cli.run:run", "Run one agent on tasks and write a report for each."),
@@ -109,7 +109,7 @@ class _Lazy(click.Group):
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(exact.__version__, "-V", "--version", prog_name="exact", message="%(prog)s %(version)s")
+@click.version_option(__version__, "-V", "--version", prog_name="exact", message="%(prog)s %(version)s")
 def cli() -> None:
     """Solve tasks in real browsers and desktops with agents that use reflective tree search."""
 

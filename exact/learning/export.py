@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-import exact
 from exact.config import Config, PolicyConfig, ValueConfig
 from exact.errors import UsageError
 from exact.learning.attempts import JournaledAttempt, attempts, run_folders
@@ -25,6 +24,7 @@ from exact.runs.journal.store import RunFolder, write_whole
 from exact.secrecy import NOTHING, Scrubber
 from exact.secrecy.shapes import shapes
 from exact.task import Task
+from exact.version import __version__
 
 Progress = Callable[[str], None]
 Chosen = Callable[[RunFolder], Sequence[Task]]
@@ -116,7 +116,7 @@ def export(
     """
     folders = run_folders(runs)
     manifest = ExportManifest(
-        exact=exact.__version__, kind=request.kind, format=request.form, filters=request.filters, margin=request.margin, file=out.name
+        exact=__version__, kind=request.kind, format=request.form, filters=request.filters, margin=request.margin, file=out.name
     )
     with LineWriter(out) as writer:
         job = _Export(request, writer, manifest)

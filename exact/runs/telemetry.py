@@ -18,12 +18,12 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from exact import __version__
 from exact.agents.roles import model_for
 from exact.config import Config
 from exact.errors import UsageError
 from exact.models.providers import provider_name
 from exact.runs.journal import events as ev
+from exact.version import __version__
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span

@@ -7,11 +7,11 @@ import os
 from itertools import count
 from pathlib import Path
 
-import exact
 from exact.benchmarks.webarena_verified.evaluate import RecordedAttempt
 from exact.environments.browser.network.har_entry import har
 from exact.errors import UsageError
 from exact.secrecy import NOTHING, Scrubber
+from exact.version import __version__
 
 
 def save(folder: str, attempt: RecordedAttempt, scrubber: Scrubber = NOTHING) -> Path:
@@ -23,7 +23,7 @@ def save(folder: str, attempt: RecordedAttempt, scrubber: Scrubber = NOTHING) ->
     try:
         place = _new(Path(folder).expanduser(), str(attempt.task_id))
         _write(place / "agent_response.json", attempt.answer or "")
-        _write(place / "network.har", json.dumps(scrubber.value(har(attempt.entries, exact.__version__)), ensure_ascii=False))
+        _write(place / "network.har", json.dumps(scrubber.value(har(attempt.entries, __version__)), ensure_ascii=False))
     except OSError as error:
         raise UsageError(f"no HAR can be written to {folder} ({error.strerror}): name another folder at browser.traces") from error
     return place

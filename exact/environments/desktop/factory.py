@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import exact
 from exact.environments.base import EnvironmentFactory
 from exact.environments.desktop.account import account
 from exact.environments.desktop.grammar import SPACES, Space
@@ -20,6 +19,7 @@ from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, Wo
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import UsageError
 from exact.hints import FIX, set_up
+from exact.version import PACKAGE
 
 _PACKAGES = {"mss": "mss", "jeepney": "jeepney", "python-xlib": "Xlib"}
 TIMEOUTS = GuestTimeouts(reset=180.0, step=90.0)
@@ -59,7 +59,7 @@ async def desktop_factory(
     spec = EnvironmentSpec(
         "exact.environments.desktop.environment:Desktop",
         {"width": width, "height": height, "screenshots": screenshots, "actions": actions, "vm_port": vm_port, "user": sandbox},
-        paths=((package := Path(exact.__file__).parent).parent,),
+        paths=((package := PACKAGE).parent,),
         shown=(package,),
     )
     if not sandbox:

@@ -10,17 +10,17 @@ from typing import Any
 
 import msgspec
 
-import exact
 from exact.config import Mount, SandboxConfig
 from exact.environments.sandbox.host import home_folders, masked_folders, other_folders, private_files
 from exact.environments.sandbox.root import make_mount_point
 from exact.errors import EnvironmentFailure
+from exact.version import PACKAGE
 
 _INHERITED = ("PATH", "LANG", "TZ")
 """Our environment variables that a guest inherits."""
 _CACHES = ("/var/cache/fontconfig", "/var/lib/xkb")
 """What browsers and desktops read in `/var`."""
-_EMPTY = Path(exact.__file__).parent / "py.typed"
+_EMPTY = PACKAGE / "py.typed"
 """An empty file, which stands for a private one."""
 _SHARED_MEMORY = 1 << 30
 PROCESSES, MEMORY = SandboxConfig().processes, SandboxConfig().memory_bytes

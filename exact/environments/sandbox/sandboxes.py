@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-import exact
 from exact.environments.sandbox.bundle import GuestSpec, make_mount_points, oci_configuration
 from exact.environments.sandbox.images import ImageStore, SandboxImage, folder_size
 from exact.environments.sandbox.packer import ImagePacker
@@ -21,6 +20,7 @@ from exact.environments.sandbox.runsc import Runsc, find_runsc
 from exact.environments.sandbox.sandbox import Sandbox
 from exact.errors import EnvironmentFailure
 from exact.scratch import ScratchFolder, sweep
+from exact.version import __version__
 
 LIMIT = 4 << 30
 """Bytes of retained images; at most half of what is free on their file system."""
@@ -115,7 +115,7 @@ class Sandboxes:
         guest = self._guests[bundle]
         first = Path(guest.args[0]) if guest.root is None else guest.root / guest.args[0].lstrip("/")
         programs = {str(path): _version(path) for path in (first, *guest.programs)}
-        return {"exact": exact.__version__, "runsc": self.runsc.version, **programs}
+        return {"exact": __version__, "runsc": self.runsc.version, **programs}
 
     def abandon(self) -> None:
         """Kill all sandboxes and delete all files, at the interpreter's exit, where nothing can be awaited."""

@@ -15,7 +15,6 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel
 
-import exact
 from exact.environments.person import PersonQuestion
 from exact.errors import ExactError, InfrastructureError
 from exact.inert import inert
@@ -25,6 +24,7 @@ from exact.interop.mcp.wire import standard_streams
 from exact.marks import use_fence_key
 from exact.prompts.fence import one_line
 from exact.runs.attempt.person import Ask
+from exact.version import __version__
 
 INSTRUCTIONS = """exact solves tasks in real browsers by tree search. Call list_tasks or take an address, call solve, then read the search
 with show_tree and show_state. A solve takes minutes. Simulated steps send no writes to outside sites; committed actions do what they say.
@@ -50,7 +50,7 @@ class Answer(BaseModel):
 
 def build_server(operations: Operations) -> MCPServer[Any]:
     """Return a server with the tools of the operations. Errors of exact become results with `is_error`, which begin with their type."""
-    server: MCPServer[Any] = MCPServer("exact", version=exact.__version__, instructions=INSTRUCTIONS, log_level="WARNING")
+    server: MCPServer[Any] = MCPServer("exact", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
     key = secrets.token_hex(16)
 
     @server.tool(annotations=_READS)

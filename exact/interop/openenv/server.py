@@ -12,11 +12,11 @@ from openenv.core.env_server.http_server import create_app
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, ConcurrencyConfig, EnvironmentMetadata, Observation, State
 
-import exact
 from exact.cross_site import SameOrigin
 from exact.errors import ExactError, UsageError
 from exact.interop.openenv.catalogue import Catalogue
 from exact.interop.openenv.session import SavedState, ServedSession, Shown
+from exact.version import __version__
 
 
 class BrowserGymAction(Action):  # type: ignore[misc]
@@ -142,7 +142,7 @@ class ServedEnvironment(Environment):  # type: ignore[misc]
     def get_metadata(self) -> EnvironmentMetadata:
         tasks = self.shared.catalogue.names
         return EnvironmentMetadata(
-            name="exact", description=f"{len(tasks)} tasks, such as {tasks[0]}: reset(task_name=...)", version=exact.__version__
+            name="exact", description=f"{len(tasks)} tasks, such as {tasks[0]}: reset(task_name=...)", version=__version__
         )
 
     def list_splits(self) -> list[str]:

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import exact
 from exact.errors import UsageError
 from exact.learning.masks import Encode
 from exact.learning.train.credit import credited_trainer
@@ -26,6 +25,7 @@ from exact.learning.train.settings import GRPOSettings, Reduction
 from exact.learning.train.sft import TrainedModel, encoder, save, unused
 from exact.learning.train.trees import play_trees, token_credits
 from exact.learning.train.vllm import VLLMSampler, reached, vllm_options, vllm_usable
+from exact.version import __version__
 
 
 def reward_sum(completions: Sequence[Any], step_rewards: Sequence[Sequence[float]], **_: Any) -> list[float]:
@@ -83,7 +83,7 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
         trainer.train(resume_from_checkpoint=last_checkpoint(Path(config.output_dir)))
     history = [log for log in trainer.state.log_history if "reward" in log]
     folder = save(trainer.model, loaded, Path(settings.out))
-    (folder / "training.json").write_text(json.dumps({"exact": exact.__version__, **used(), "history": history}, indent=1))
+    (folder / "training.json").write_text(json.dumps({"exact": __version__, **used(), "history": history}, indent=1))
     (folder / PAGE).write_text(training_page(folder.name, history), "utf-8")
     return TrainedModel(folder, history, len(history) * settings.generations * settings.groups * settings.accumulation, 0)
 

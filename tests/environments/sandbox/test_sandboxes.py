@@ -103,7 +103,7 @@ async def test_an_image_of_another_version_is_not_restored(
     sandbox = await sandboxes.start(counter)
     await ask(sandbox, "0")
     image = await sandboxes.checkpoint(sandbox)
-    monkeypatch.setattr(module.exact, "__version__", "99")
+    monkeypatch.setattr(module, "__version__", "99")
     with pytest.raises(EnvironmentFailure, match="taken with another exact"):
         async with sandboxes.fork(image.id):
             pass

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import exact
 from exact.config import BrowserConfig, CertificateConfig
 from exact.environments.sites.accounts import value_of
 from exact.errors import UsageError
+from exact.version import __version__
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
@@ -20,7 +20,7 @@ def user_agent(config: BrowserConfig) -> str:
     """Return the user agent that a configuration asks for; empty for the browser's own."""
     if config.user_agent or not config.contact:
         return config.user_agent
-    return f"Mozilla/5.0 (compatible; exact-agent/{exact.__version__}; +{config.contact})"
+    return f"Mozilla/5.0 (compatible; exact-agent/{__version__}; +{config.contact})"
 
 
 def no_sandbox() -> list[str]:

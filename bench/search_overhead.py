@@ -45,7 +45,7 @@ from exact.runs.journal import events
 from exact.runs.journal.file import Journal
 from exact.search.base import Done, Need, Proposed, Result, Selection, Stepped, Valued
 from exact.search.mcts import MCTS
-from exact.search.rules import first_play, select
+from exact.search.rules import select
 from exact.search.tree import Tree
 from tests.runs.toys import config, toy_runner
 
@@ -107,7 +107,7 @@ class Times:
 
 def search(environment: Instant, c: float, iterations: int, told: Told | None = None) -> Tree:
     """`mcts` with OpenSpiel's conventions, asked and told until done."""
-    rule = select.rule(c=c, first_play=first_play.zero, ends="value")
+    rule = select.rule(c=c, first_play=select.zero, ends="value")
     algorithm = MCTS(iterations=iterations, k=99, depth=99, rule=rule, revisit="repeat", merging="none")
     tree = Tree()
     while not isinstance(asked := algorithm.ask(tree), Done):

@@ -10,7 +10,7 @@ import msgspec
 from exact.action import ActionSpace
 from exact.context import Context, Evaluation, Proposal
 from exact.models.together import all_results
-from exact.search.rules.draw import generator
+from exact.search.rules.backup import generator
 
 
 class Policy(Protocol):

@@ -15,7 +15,7 @@ from exact.errors import UsageError, unknown
 from exact.plugins import attribute, is_plugin
 from exact.search.base import Algorithm
 from exact.search.mcts import MCTS
-from exact.search.rules import backup, candidates, final, first_play, normalise, schedule, select
+from exact.search.rules import backup, candidates, final, schedule, select
 from exact.search.rules.posterior import Beta, Gaussian
 
 Build = Callable[[SearchConfig], Algorithm]
@@ -178,7 +178,7 @@ def common(config: SearchConfig) -> dict[str, Any]:
 
 def rule(config: SearchConfig) -> select.SelectionRule:
     """Return the selection rule that a configuration describes. Raises UsageError."""
-    normal = {"none": None, "minmax": normalise.min_max(config.noise_floor), "siblings": normalise.siblings(config.noise_floor)}
+    normal = {"none": None, "minmax": select.min_max(config.noise_floor), "siblings": select.siblings(config.noise_floor)}
     return select.rule(
         {"puct": select.PUCT, "uct": select.UCT, "muzero": select.MUZERO}[config.explore],
         c=_c(config),
@@ -218,14 +218,14 @@ def _c(config: SearchConfig) -> float | schedule.CSchedule:
             return config.c
 
 
-def _first_play(config: SearchConfig) -> first_play.FirstPlay:
+def _first_play(config: SearchConfig) -> select.FirstPlay:
     """Return the first-play value that a configuration names."""
-    plays: Mapping[str, first_play.FirstPlay] = {
-        "parent": first_play.parent_value,
-        "mean": first_play.parent_mean,
-        "zero": first_play.zero,
-        "lowest": first_play.lowest,
-        "reduced": first_play.reduced(config.first_play_reduction),
+    plays: Mapping[str, select.FirstPlay] = {
+        "parent": select.parent_value,
+        "mean": select.parent_mean,
+        "zero": select.zero,
+        "lowest": select.lowest,
+        "reduced": select.reduced(config.first_play_reduction),
     }
     return plays[config.first_play]
 

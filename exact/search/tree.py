@@ -281,7 +281,7 @@ class Tree:
         self.ends: list[Node] = []
         """Terminated states that were evaluated, in the order of their first evaluation."""
         self.answers: dict[str, list[Node]] = {}
-        """The ends that gave an answer, grouped by answer. See rules/answers.py."""
+        """The ends that gave an answer, grouped by answer. See rules/merge.py."""
         self.confirmed: dict[int, float] = {}
         """Values of independent evaluations of ends, by node id."""
         self.reevaluations: dict[int, list[tuple[float, float]]] = {}

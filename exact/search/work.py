@@ -25,15 +25,11 @@ from exact.search.base import (
     Valued,
     Wait,
 )
-from exact.search.rules.answers import pooled_value, record_end
-from exact.search.rules.backup import Backup, back_up, mean, reserve
+from exact.search.rules.backup import Backup, back_up, generator, mean, record_noise, reserve
 from exact.search.rules.candidates import Candidates, best, tempered
-from exact.search.rules.draw import generator
-from exact.search.rules.final import most_likely
-from exact.search.rules.merge import Merging, merge
-from exact.search.rules.noise import record_noise
+from exact.search.rules.final import UNJUDGED, knows_nothing, most_likely
+from exact.search.rules.merge import Merging, merge, pooled_value, record_end
 from exact.search.rules.schedule import Branching, constant
-from exact.search.rules.unjudged import UNJUDGED, knows_nothing
 from exact.search.rules.validate import validate
 from exact.search.tree import Edge, Node, Open, OutageRecord, Path, SearchError, Tree
 

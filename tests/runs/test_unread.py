@@ -17,7 +17,7 @@ from exact.runs.journal import events as ev
 from exact.runs.journal.state import fold
 from exact.runs.journal.store import ResultLine
 from exact.search.base import Failure
-from exact.search.rules.unjudged import UNJUDGED, is_unjudged
+from exact.search.rules.final import UNJUDGED, is_unjudged
 from tests.runs.test_outage import ALL, LOOKING
 from tests.runs.test_resume import journal
 from tests.runs.toys import config, toy_runner

@@ -10,7 +10,7 @@ from exact.context import Evaluation, Proposal
 from exact.environments.toy.factory import TOY_ACTIONS
 from exact.environments.toy.known import ToyGraph, ToyState, bandit
 from exact.search.base import Algorithm, Batched, Compared, Done, Failure, Need, Proposed, Result, Selection, Stepped, Valued, Wait
-from exact.search.rules.draw import generator
+from exact.search.rules.backup import generator
 from exact.search.tree import Edge, Node, Tree
 
 Fault = Callable[[Selection, Need], Failure | None]

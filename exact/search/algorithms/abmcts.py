@@ -21,7 +21,7 @@ from typing import Any
 
 from exact.search.base import Done, Proposed, Result, Selection, Wait
 from exact.search.mcts import MCTS
-from exact.search.rules.draw import generator
+from exact.search.rules.backup import generator
 from exact.search.rules.final import FinalChoice
 from exact.search.rules.posterior import Belief, Beta, Moments
 from exact.search.rules.select import follow

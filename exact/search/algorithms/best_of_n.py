@@ -1,7 +1,7 @@
 """Best of n: n trajectories sampled from the policy, the best one by the value function (rejection sampling).
 
 A trajectory samples one action at a time (`sample`) until the episode ends, a write is blocked, or it is `depth` actions long. Only its
-last state is evaluated. The end with the highest value is chosen; ends with the same answer pool theirs (rules/answers.py). With an oracle
+last state is evaluated. The end with the highest value is chosen; ends with the same answer pool theirs (rules/merge.py). With an oracle
 as value function this is ExACT's rejection sampling.
 
 Trajectories with the same actions share states, so they form a flow down the tree: `n` through the root, and through an edge as many as

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from exact.search.base import Decision, Done, Selection, Wait
-from exact.search.rules.final import most_likely, most_valued
-from exact.search.rules.unseen import rank_unseen
+from exact.search.rules.final import most_likely, most_valued, rank_unseen
 from exact.search.tree import Tree
 from exact.search.work import Work
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from exact.counted import counted
 from exact.search.base import Done, Selection, Wait
 from exact.search.mcts import MCTS
-from exact.search.rules.draw import uniform
+from exact.search.rules.backup import uniform
 from exact.search.rules.final import FinalChoice
 from exact.search.rules.halving import Phase, begin, considered, following
 from exact.search.rules.improve import Sigma, by_noise, improved, scores

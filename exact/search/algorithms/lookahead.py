@@ -11,12 +11,11 @@ from typing import Any
 
 from exact.counted import counted
 from exact.search.base import Decision, Done, Selection, Stepped, Wait
-from exact.search.rules.answers import pooled_value
 from exact.search.rules.exhaust import reopen
-from exact.search.rules.final import CLEARLY, first_value, most_likely, most_promising
-from exact.search.rules.first_play import parent_value
+from exact.search.rules.final import CLEARLY, UNSEEN, Candidate, first_value, likeliest_failed, most_likely, most_promising, prefers_unseen
+from exact.search.rules.merge import pooled_value
+from exact.search.rules.select import parent_value
 from exact.search.rules.stop import confirmed_end, unconfirmed_end
-from exact.search.rules.unseen import UNSEEN, Candidate, likeliest_failed, prefers_unseen
 from exact.search.tree import Edge, Node, Path, SearchError, Tree, is_refused
 from exact.search.work import Work
 
@@ -96,7 +95,7 @@ class Lookahead(Work):
                 yield node
 
     def _best(self, tree: Tree) -> Node | None:
-        """Return the best of the choices, by rules/unseen.py where it is an unseen state; None if there is none."""
+        """Return the best of the choices, by rules/final.py where it is an unseen state; None if there is none."""
         choices = list(self._choices(tree))
         seen, unseen = (self._first(tree, [node for node in choices if node.unseen is hidden]) for hidden in (False, True))
         if seen is None or unseen is None:

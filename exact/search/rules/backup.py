@@ -2,12 +2,19 @@
 
 A backup counts one value into a state and into every edge and state above it. The strategy computes Q(s, a): it receives an edge whose
 counts are up to date and returns its Q.
+
+Keyed random draws: the same in whatever order results arrive, and after a resume.
+
+Measurement of the evaluator's noise from repeated evaluations of one state.
 """
 
 from __future__ import annotations
 
+import hashlib
+import random
 from collections.abc import Callable
 
+from exact.context import Evaluation
 from exact.search.tree import Edge, Node, Path, Tree
 
 Backup = Callable[[Edge, Node], float]
@@ -80,3 +87,35 @@ def reserve(path: Path, node: Node | None, by: int) -> None:
     for above, edge in path:
         above.in_flight += by
         edge.in_flight += by
+
+
+def generator(*key: object) -> random.Random:
+    """Return a random generator for a key: the tree's seed, the purpose, the node, the index of the draw."""
+    text = "\x1f".join(map(str, key)).encode()
+    return random.Random(int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big"))
+
+
+def uniform(*key: object) -> float:
+    """Return a number in [0, 1) for a key."""
+    text = "\x1f".join(map(str, key)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") / 2**64
+
+
+def record_noise(tree: Tree, node: Node, evaluation: Evaluation) -> None:
+    """Add one more evaluation of `node` to the tree's noise estimate, before it is counted in the node.
+
+    There are two sources. The samples of one evaluation: the variance of their mean is `within^2 / n`, or `disagreement^2 / (n - 1)` if the
+    evaluation does not say where its samples differ. Repeated evaluations of one state: Welford's update. The order effect cancels in the
+    mean, and a spread between judges is not noise. Noise that repeats each time a state is evaluated cannot be seen this way.
+    """
+    samples = len(evaluation.samples)
+    if samples > 1 and (evaluation.within or evaluation.between or evaluation.order_effect):
+        tree.squares += evaluation.within**2 / samples
+        tree.repeats += 1
+    elif samples > 1:
+        tree.squares += evaluation.disagreement**2 / (samples - 1)
+        tree.repeats += 1
+    elif node.evaluations:
+        before = node.value_sum / node.evaluations
+        tree.squares += (evaluation.value - before) ** 2 * node.evaluations / (node.evaluations + 1)
+        tree.repeats += 1

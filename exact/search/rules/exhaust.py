@@ -7,7 +7,7 @@ best action, not the mean over all that was tried.
 from __future__ import annotations
 
 from exact.search.rules.backup import Backup
-from exact.search.rules.unjudged import is_unjudged
+from exact.search.rules.final import is_unjudged
 from exact.search.tree import Edge, Node, Tree, is_noop
 
 

@@ -1,4 +1,19 @@
-"""The final choice: the action to commit when a search has ended, and when that choice can no longer change."""
+"""The final choice: the action to commit when a search has ended, and when that choice can no longer change.
+
+Decisions where no evaluation could be read: the policy's first choice, as without a search.
+
+Actions whose effect was not seen, beside those that were searched.
+
+A write is blocked while exploring, and some states cannot be reached again. What such an action leads to is judged by the state before it
+and the action, and exploring never refutes that judgement. So it gets no visits beyond its evaluations, it never counts as the end of a
+search, and it is committed only by these rules, the first that applies. An action that a failure closed before it was evaluated is worth
+the state before it.
+
+1. It promises more than the best searched action and than the state before it, by more than `CLEARLY`: it is committed.
+2. The best searched action is worth more: that one is committed.
+3. Otherwise the one with the higher `ln P + V / CLEARLY` is committed, as in an improved policy (Danihelka et al. 2022). V of the searched
+   action is the better of its Q and of the value of the state it led to, since exploring lowers most means.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +21,9 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from exact.search.rules.first_play import parent_value
+from exact.search.rules.select import parent_value
 from exact.search.tree import Edge, Node, Tree, is_noop
 
 CLEARLY = 0.1
@@ -138,7 +154,7 @@ def _outdone(z: float = 0.0, noise: float = 0.0) -> Callable[[Tree, Node, int], 
 
 
 def _has_unseen(edge: Edge) -> bool:
-    """Return whether an outcome is unseen, so that rules/unseen.py has the last word."""
+    """Return whether an outcome is unseen, so that the rules for unseen actions decide."""
     return any(child.unseen for child in edge.outcomes)
 
 
@@ -190,3 +206,88 @@ def principal(tree: Tree, final: FinalChoice, node: Node | None = None) -> list[
             break
         node = child
     return edges
+
+
+UNJUDGED = "the highest prior: no evaluation below could be read"
+"""Reason of a decision of this rule."""
+
+
+def is_unjudged(node: Node) -> bool:
+    """Return whether the evaluation of a state could not be read, so that its value is that of the state before."""
+    return node.evaluation is not None and node.evaluation.unjudged
+
+
+def knows_nothing(tree: Tree) -> bool:
+    """Return whether states below the root were evaluated and none of the evaluations could be read."""
+    evaluated = [node for node in tree.walk() if node is not tree.root and node.evaluation is not None]
+    return bool(evaluated) and all(map(is_unjudged, evaluated))
+
+
+UNSEEN = "the best beside actions whose effect was not seen"
+"""Reason of a decision that these rules changed."""
+_LEAST_PRIOR = 1e-6
+
+
+class Candidate(NamedTuple):
+    """An action at the time of a decision."""
+
+    value: float
+    """What it is worth, in [0, 1]: Q or a score."""
+    first: float
+    """Value of the state it led to, by itself; in [0, 1]."""
+    prior: float
+
+
+def is_unseen(edge: Edge) -> bool:
+    """Return whether no outcome of a tried action was seen."""
+    return edge.child is not None and all(node.unseen for node in edge.outcomes)
+
+
+def is_failed(edge: Edge) -> bool:
+    """Return whether a failure closed an edge before it had a value. That says nothing about the action."""
+    return edge.unsearched and not edge.visits and not edge.futile and not is_noop(edge)
+
+
+def prefers_unseen(unseen: Candidate, searched: Candidate, *, before: float) -> bool:
+    """Return whether an unseen action is committed rather than the best searched one.
+
+    `before`: value, in [0, 1], of the state before the unseen one.
+    """
+    if unseen.value > max(searched.value, searched.first, before) + CLEARLY:
+        return True
+    if searched.value > unseen.value:
+        return False
+    return _improved(unseen.value, unseen.prior) > _improved(max(searched.value, searched.first), searched.prior)
+
+
+def _improved(value: float, prior: float) -> float:
+    return math.log(max(prior, _LEAST_PRIOR)) + value / CLEARLY
+
+
+def rank_unseen(node: Node, order: list[int]) -> list[int]:
+    """Return an order of a node's edges, best first, with the best unseen action moved to where the module's rules want it.
+
+    Actions that failures closed are added to the order. An empty order stays empty.
+    """
+    edges, failed = node.edges, [i for i, edge in enumerate(node.edges) if is_failed(edge)]
+    unseen, searched = [i for i in order if is_unseen(edges[i])], [i for i in order if not is_unseen(edges[i])]
+    if not order or not (unseen or failed):
+        return order
+    worth = {i: _candidate(node, edges[i]) for i in (*unseen, *failed, *searched)}
+    unseen = sorted((*unseen, *failed), key=lambda i: (-worth[i].value, -worth[i].prior, i))
+    if not searched:
+        return unseen
+    wins = prefers_unseen(worth[unseen[0]], worth[searched[0]], before=parent_value(node))
+    return [*unseen[:1], *searched, *unseen[1:]] if wins else [*searched, *unseen]
+
+
+def likeliest_failed(node: Node) -> int | None:
+    """Return the index of the likeliest action that a failure closed; None if there is none."""
+    failed = [i for i, edge in enumerate(node.edges) if is_failed(edge)]
+    return max(failed, key=lambda i: (node.edges[i].prior, -i), default=None)
+
+
+def _candidate(node: Node, edge: Edge) -> Candidate:
+    value = first_value(node, edge)
+    child = edge.child.value if edge.child is not None else None
+    return Candidate(value, value if child is None else child, edge.prior)

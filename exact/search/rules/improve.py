@@ -14,8 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from exact.search.rules.first_play import parent_value
-from exact.search.rules.select import SelectionRule, busy
+from exact.search.rules.select import SelectionRule, busy, parent_value
 from exact.search.tree import Node, Tree
 
 Sigma = Callable[[Tree, Node, Sequence[float]], list[float]]

@@ -7,7 +7,7 @@ fault and stay closed.
 from __future__ import annotations
 
 from exact.search.rules.exhaust import reopen
-from exact.search.rules.unjudged import knows_nothing
+from exact.search.rules.final import knows_nothing
 from exact.search.tree import Tree, is_noop
 from exact.search.work import Work
 

@@ -7,6 +7,10 @@ A rule scores each open edge as `Q + exploration` and follows the highest, the f
 (Rosin 2011, "Multi-armed bandits with episode context"; AlphaZero, Silver et al. 2018). It is computed in `rule`: once in the loop for
 states without work in flight, and once in `_among_others` for all other cases. Selections in flight add to the counts, not to Q (WU-UCT,
 Liu et al. 2020), unless a fixed loss is chosen.
+
+Scaling of Q before exploration is added, so that priors do not drown an evaluator that uses only part of [0, 1].
+
+First-play urgency: the Q of an action that has not been tried.
 """
 
 from __future__ import annotations
@@ -16,10 +20,43 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from exact.search.rules.first_play import FirstPlay, parent_value
-from exact.search.rules.normalise import Normalise
 from exact.search.rules.schedule import CSchedule
 from exact.search.tree import Edge, Node, Tree
+
+FirstPlay = Callable[[Node], float]
+"""Function that returns the value, in [0, 1], of a state's unvisited edges."""
+
+
+def parent_value(node: Node) -> float:
+    """Return the state's own V, or 0.5 if it has none: an untried action is neither better nor worse than its state."""
+    return node.value_sum / node.evaluations if node.evaluations else 0.5
+
+
+def parent_mean(node: Node) -> float:
+    """Return the mean of all values backed up at the state."""
+    mean = node.mean
+    return 0.5 if mean is None else mean
+
+
+def zero(node: Node) -> float:
+    """Return 0: only priors speak for an untried action, as in OpenSpiel's MCTS."""
+    return 0.0
+
+
+def lowest(node: Node) -> float:
+    """Return the minimum of the state's mean and its visited edges' Q, as mctx does for MuZero."""
+    return min([parent_mean(node), *(edge.q for edge in node.edges if edge.visits)])
+
+
+def reduced(by: float) -> FirstPlay:
+    """Return `V - by * sqrt(sum of the visited edges' priors)`, at least 0 (first-play reduction: KataGo, Leela)."""
+
+    def value(node: Node) -> float:
+        tried = sum(edge.prior for edge in node.edges if edge.visits)
+        return max(0.0, parent_value(node) - by * math.sqrt(tried))
+
+    return value
+
 
 SelectionRule = Callable[[Tree, Node], int]
 """Function that returns the index of the edge to follow at a node; -1 if none is open."""
@@ -161,3 +198,29 @@ def follow(edge: Edge) -> Node:
     if not edge.others:
         return edge.child
     return max(edge.outcomes, key=lambda node: node.arrivals / (1 + node.visits + node.in_flight))
+
+
+Normalise = Callable[[Tree, Node], float]
+"""Function that returns the span of Q at a node, above 0. Q counts as `(Q - low) / span` beside exploration; all edges share the same low
+end."""
+
+
+def min_max(floor: float) -> Normalise:
+    """Return the span of all values backed up in the tree (MuZero).
+
+    The span is at least `floor` (above 0) and the evaluator's measured noise: differences that are noise are not magnified.
+    """
+    return lambda tree, node: max(tree.high - tree.low, floor, tree.noise) if tree.high >= tree.low else 1.0
+
+
+def siblings(floor: float) -> Normalise:
+    """Return the span of the state's mean and its visited edges' Q, as mctx does for MuZero. floor: as above; mctx uses 1e-8."""
+
+    def span(tree: Tree, node: Node) -> float:
+        known = [edge.q for edge in node.edges if edge.visits]
+        mean = node.mean
+        if mean is not None:
+            known.append(mean)
+        return max(max(known) - min(known), floor, tree.noise) if known else 1.0
+
+    return span

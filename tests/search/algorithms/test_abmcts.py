@@ -15,7 +15,7 @@ from exact.errors import UsageError
 from exact.search.algorithms.abmcts import ABMCTS, below, single, widths
 from exact.search.base import Done, Need, Proposed, Result, Selection, Stepped, Valued
 from exact.search.registry import algorithm
-from exact.search.rules.draw import generator
+from exact.search.rules.backup import generator
 from exact.search.rules.posterior import Belief, Beta, Gaussian, Moments
 from exact.search.tree import Tree
 from tests.search.harness import Harness, check_idle, go, graph

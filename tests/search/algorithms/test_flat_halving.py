@@ -11,7 +11,7 @@ from exact.search.algorithms.flat_halving import FlatHalving
 from exact.search.base import Done, Result, Selection, Wait
 from exact.search.registry import algorithm
 from exact.search.rules.afford import Replans
-from exact.search.rules.draw import generator
+from exact.search.rules.backup import generator
 from tests.search.harness import Harness, check_idle, graph, valued
 
 

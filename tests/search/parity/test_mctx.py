@@ -10,7 +10,7 @@ import pytest
 from exact.search.algorithms.gumbel import Gumbel
 from exact.search.base import Done, Selection, Wait
 from exact.search.mcts import MCTS
-from exact.search.rules import first_play, normalise, select
+from exact.search.rules import select
 from exact.search.rules.improve import by_noise, by_visits
 from exact.search.tree import Tree
 from tests.search.parity.recorded import Peer, peer
@@ -24,7 +24,7 @@ def mctx(request: pytest.FixtureRequest) -> Iterator[Peer]:
 
 
 def muzero(tree: State, iterations: int, discount: float = 1.0, **other: Any) -> Counts:
-    parts: dict[str, Any] = {"explore": select.MUZERO, "first_play": first_play.lowest, "normalise": normalise.siblings(1e-8)}
+    parts: dict[str, Any] = {"explore": select.MUZERO, "first_play": select.lowest, "normalise": select.siblings(1e-8)}
     rule = select.rule(**{**parts, **other}, c=1.0)
     return searched(tree, MCTS(iterations=iterations, k=99, depth=99, rule=rule, revisit="repeat", merging="none", discount=discount))
 
@@ -39,9 +39,7 @@ def test_muzeros_rule_visits_what_mctx_visits(mctx: Peer, budget: int, discount:
         assert two.q == pytest.approx(one.q, abs=1e-5), name
 
 
-@pytest.mark.parametrize(
-    "other", [{"explore": select.PUCT}, {"first_play": first_play.parent_value}, {"normalise": normalise.siblings(0.5)}]
-)
+@pytest.mark.parametrize("other", [{"explore": select.PUCT}, {"first_play": select.parent_value}, {"normalise": select.siblings(0.5)}])
 def test_without_mctxs_conventions_the_visits_are_others(mctx: Peer, other: dict[str, Any]) -> None:
     """Each convention that is switched makes a difference, or there would be nothing to switch."""
     found = {name: counts.visits for name, counts in mctx("muzero", 1.0, BUDGETS[-1] - 1).items()}

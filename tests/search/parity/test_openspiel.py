@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from exact.search.mcts import MCTS
-from exact.search.rules import first_play, select
+from exact.search.rules import select
 from tests.search.parity.recorded import Peer, peer
 from tests.search.parity.trees import BUDGETS, TREES, Counts, State, searched
 
@@ -20,7 +20,7 @@ def openspiel(request: pytest.FixtureRequest) -> Iterator[Peer]:
 
 
 def ours(tree: State, iterations: int, **parts: Any) -> Counts:
-    rule = select.rule(**{"first_play": first_play.zero, "ends": "value", **parts})
+    rule = select.rule(**{"first_play": select.zero, "ends": "value", **parts})
     return searched(tree, MCTS(iterations=iterations, k=99, depth=99, rule=rule, revisit="repeat", merging="none"))
 
 
@@ -34,7 +34,7 @@ def test_each_rule_visits_what_openspiel_visits(openspiel: Peer, search: str, ex
         assert two.q == pytest.approx(one.q, abs=1e-12), name
 
 
-@pytest.mark.parametrize("other", [{"ends": "explore"}, {"first_play": first_play.parent_value}])
+@pytest.mark.parametrize("other", [{"ends": "explore"}, {"first_play": select.parent_value}])
 def test_without_openspiels_conventions_the_visits_are_others(openspiel: Peer, other: dict[str, Any]) -> None:
     """Each convention that is switched makes a difference, or there would be nothing to switch."""
     found = {name: counts.visits for name, counts in openspiel("puct", 0.5, BUDGETS[-1]).items()}

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from exact.context import Evaluation
+from exact.search.rules.backup import record_noise
 from exact.search.rules.final import first_value, most_likely, most_valued, most_visited
-from exact.search.rules.noise import record_noise
 from exact.search.rules.select import SelectionRule, puct, rule
 from exact.search.tree import Edge, Node, Tree
 from tests.search.harness import go

@@ -13,9 +13,9 @@ from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState, chain
 from exact.search.base import Done, Need, Proposed, Selection, Stepped, Wait
 from exact.search.registry import algorithm, final_choice, rule
 from exact.search.rules import schedule
-from exact.search.rules.answers import answers
 from exact.search.rules.backup import maximum
 from exact.search.rules.final import VALUE
+from exact.search.rules.merge import answers
 from exact.search.tree import Edge, Node, Tree
 from tests.search.harness import Harness, failed, go, graph, proposed, two_arms, valued
 from tests.search.parity.trees import Counts, State, searched

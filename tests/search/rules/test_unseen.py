@@ -11,7 +11,7 @@ from exact.config import SearchConfig
 from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState
 from exact.search.base import Stepped
 from exact.search.registry import algorithm
-from exact.search.rules.unseen import Candidate, prefers_unseen
+from exact.search.rules.final import Candidate, prefers_unseen
 from exact.search.tree import Edge, Node
 from tests.search.harness import Harness, graph
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from exact.agents.base import Comparator, Policy, ValueFunction
 from exact.agents.detector import Detector
-from exact.agents.roles import allows_several, check_computer, model_for
+from exact.agents.roles import allows_several, check_computer
 from exact.agents.siblings import ValueComparator
 from exact.agents.value.build import build_comparator, build_value_function
 from exact.agents.value.reward import RewardValue
@@ -18,6 +18,7 @@ from exact.environments.oracle import EpisodeScores, informed_factory
 from exact.environments.reward import rewarded_factory
 from exact.errors import UsageError
 from exact.models.base import ChatModel
+from exact.models.open import model_for
 from exact.plugins import attribute, make_plugin
 from exact.reflection.base import Reflector
 
@@ -112,7 +113,7 @@ def _build_policy(settings: PolicyConfig, config: Config, models: Callable[[str]
             from exact.agents.policy.llm import LLMPolicy
             from exact.models.openai import sampling
 
-            model = model_for(config, settings.role)
+            model = model_for(config.models, settings.role)
             if settings.actions == "computer":
                 check_computer(config, settings.role)
             return LLMPolicy(models(settings.role), settings, sampling=sampling(model), several=allows_several(config, settings.role))
@@ -149,7 +150,7 @@ def _build_reflector(config: Config, models: Callable[[str], ChatModel], run: st
             from exact.reflection.llm import LLMReflector
 
             return LLMReflector(
-                models("reflection"), sampling=sampling(model_for(config, "reflection")), run=run,
+                models("reflection"), sampling=sampling(model_for(config.models, "reflection")), run=run,
                 observation_tokens=config.reflection.observation_tokens,
             )  # fmt: skip
         case "builtin":

@@ -9,7 +9,7 @@ import msgspec
 
 from exact.action import ActionSpace
 from exact.context import Context, Evaluation, Proposal
-from exact.models.together import all_results
+from exact.models.retry import all_results
 from exact.search.rules.backup import generator
 
 

@@ -12,7 +12,7 @@ from exact.agents.request import chat_request, draw_key, view_state
 from exact.config import ValueConfig
 from exact.context import Context
 from exact.models.base import ChatModel, ChatRequest, Sampling
-from exact.models.together import all_results
+from exact.models.retry import all_results
 from exact.prompts.ask import ask
 from exact.prompts.library import render_prompt
 from exact.reflection.record import action_label

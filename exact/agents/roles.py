@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exact.config import Config, ModelConfig, ValueConfig
+from exact.config import Config, ValueConfig
 from exact.errors import UsageError
-from exact.models import roles as roles_of
+from exact.models.open import model_for
 from exact.models.providers import api_of, provider_name, providers
 
 _CALLS_A_MODEL = frozenset({"llm", "single_debate", "rubric", "comparative", "logprob", "trained"})
@@ -40,7 +40,7 @@ def judge_role(settings: ValueConfig, index: int) -> str:
 
 def allows_several(config: Config, role: str) -> bool:
     """Return whether a role's server may return several answers to one request. False only for providers and APIs known not to."""
-    model = model_for(config, role)
+    model = model_for(config.models, role)
     known = providers(config.models.providers)
     name = provider_name(model)
     if name not in known:
@@ -50,7 +50,7 @@ def allows_several(config: Config, role: str) -> bool:
 
 def check_computer(config: Config, role: str) -> None:
     """Raise UsageError if the API of a role's model has no computer tool."""
-    model = model_for(config, role)
+    model = model_for(config.models, role)
     known = providers(config.models.providers).get(provider_name(model))
     api = model.api if known is None else api_of(model, known)
     if api not in ("responses", "messages"):
@@ -58,11 +58,3 @@ def check_computer(config: Config, role: str) -> None:
             f"policy.actions: computer needs a model's own computer tool, which {model.model} has not by this API: "
             "set api: responses or api: messages, or take a provider such as openai_responses or anthropic_messages"
         )
-
-
-def model_for(config: Config, role: str) -> ModelConfig:
-    """Return the model of a role, or of a part of one such as `value.judge`.
-
-    Raises UsageError if there is none.
-    """
-    return roles_of.model_for(config.models, role)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from exact.agents.roles import model_for, value_roles
+from exact.agents.roles import value_roles
 from exact.calibration.measure import Prediction
 from exact.config import Config, ValueConfig, load_recorded
 from exact.errors import UsageError
+from exact.models.open import model_for
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import RunFolder
@@ -43,7 +44,7 @@ def value_function_name(config: Config) -> str:
 
     Value functions of one name use one scale, so that their evaluations may be pooled.
     """
-    models = dict.fromkeys(model_for(config, role).model for role in value_roles(config.value))
+    models = dict.fromkeys(model_for(config.models, role).model for role in value_roles(config.value))
     return " ".join([config.value.kind, *models, *dict.fromkeys(_scales(config.value))])
 
 

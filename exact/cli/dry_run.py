@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exact.agents.roles import model_for, roles
+from exact.agents.roles import roles
 from exact.config import Config
 from exact.counted import counted
 from exact.errors import UsageError
+from exact.models.open import model_for
 from exact.models.providers import providers, serving
 from exact.plugins import is_plugin
 from exact.runs.named import named
@@ -80,7 +81,7 @@ def _browser(config: Config) -> list[tuple[str, str]]:
 
 def _called(config: Config, role: str) -> str:
     """Return the model of a role and the addresses that serve it."""
-    model = model_for(config, role)
+    model = model_for(config.models, role)
     if is_plugin(model.provider):
         return f"{role}: {model.model} by {model.provider}"
     try:

@@ -13,8 +13,8 @@ import msgspec
 from exact.agents.form_check import FormReport, check_forms
 from exact.config import ModelConfig
 from exact.errors import ModelError
-from exact.models.about import ServerFacts, server_facts
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Message, Sampling, Text
+from exact.models.endpoint import ServerFacts, server_facts
 from exact.models.openai import OpenAIModel
 from exact.models.providers import ModelCapabilities, Provider, api_of, serving
 from exact.models.wire import NO_PICTURES

@@ -25,11 +25,9 @@ from inspect_ai.util import LimitExceededError
 
 from exact.config import Config, ModelConfig
 from exact.errors import ModelError, UsageError
-from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Choice, Image, Message, Price, TokenChance, Usage
-from exact.models.open import Models
-from exact.models.price import Tariff
+from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Choice, Image, Message, Price, Tariff, TokenChance, Usage
+from exact.models.open import Models, model_for
 from exact.models.providers import providers
-from exact.models.roles import model_for
 
 
 class InspectModel:

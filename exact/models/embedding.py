@@ -8,12 +8,11 @@ from typing import NamedTuple, Protocol
 
 from exact.config import ModelConfig
 from exact.errors import ModelError
-from exact.models.base import Usage
+from exact.models.base import Tariff, Usage
 from exact.models.endpoint import ServedModel
 from exact.models.load_balancer import LoadBalancer
 from exact.models.meter import total
 from exact.models.openai import Limiters, rate_limiter
-from exact.models.price import Tariff
 from exact.models.providers import Provider, serving
 from exact.models.retry import RequestError, Sleep, retried
 from exact.models.wire import Embedded

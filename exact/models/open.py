@@ -1,4 +1,7 @@
-"""Opened models of a configuration. Roles that name the same model share it; models at one endpoint share its rate limiter."""
+"""Opened models of a configuration. Roles that name the same model share it; models at one endpoint share its rate limiter.
+
+Models of roles.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from exact.config import ModelConfig, ModelsConfig
+from exact.errors import UsageError
 from exact.models.base import ChatModel
 from exact.models.providers import Endpoint, Provider, api_of, providers, serving, without_keys
-from exact.models.roles import model_for
 from exact.plugins import is_plugin, is_registered, make_plugin
 
 if TYPE_CHECKING:  # the clients are imported when a model is opened, which a run of the built-in agent does not do
     from exact.models.cache import AnswerCache
     from exact.models.embedding import EmbeddingModel
     from exact.models.rate_limiter import RateLimiter
+
 
 MODEL_GROUP = "exact.models"
 """Group of entry points. The object is called with `model` and the fields of `extra`, and gives a ChatModel."""
@@ -37,7 +41,7 @@ class RateLimiters:
     def __call__(self, provider: Provider, endpoint: Endpoint) -> RateLimiter:
         """Return the rate limiter of an endpoint, made on first use."""
         from exact.models.openai import rate_limiter
-        from exact.models.shared_rates import shared_rates
+        from exact.models.rate_limiter import shared_rates
 
         key = (endpoint.base_url, endpoint.api_key_env or provider.api_key_env)
         if key not in self.made:
@@ -119,3 +123,27 @@ class Models:
 
 def _key(config: ModelConfig) -> bytes:
     return msgspec.json.encode(config, order="deterministic")
+
+
+GENERAL = ("policy", "value", "reflection", "embedding", "detector")
+"""Roles with a configuration key of their own. Parts of them have dotted names, such as `value.judge`."""
+
+
+def model_for(models: ModelsConfig, role: str) -> ModelConfig:
+    """Return the model of a role: its own, else that of the role it is a part of, else the policy's. Embeddings have no default.
+
+    `value.judge.2` is looked for as `value.judge.2`, `value.judge`, `value`, `policy`. Raises UsageError if there is none.
+    """
+    name = role
+    while name not in GENERAL:
+        if name in models.parts:
+            return models.parts[name]
+        name, dot, _ = name.rpartition(".")
+        if not dot:
+            raise UsageError(f"{role!r} is no role: use {', '.join(GENERAL)}, or a part such as value.judge")
+    found: ModelConfig | None = getattr(models, name)
+    if found is None and name not in ("embedding", "detector"):
+        found = models.policy
+    if found is None:
+        raise UsageError(f"the configuration names no model for {role}: add models.{name}.model")
+    return found

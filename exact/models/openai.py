@@ -10,18 +10,16 @@ import msgspec
 
 from exact.config import ModelConfig
 from exact.errors import ModelError
-from exact.models.base import ChatAnswer, ChatRequest, Choice, Price, Sampling
+from exact.models.base import ChatAnswer, ChatRequest, Choice, Price, Sampling, Tariff
 from exact.models.endpoint import ServedModel
 from exact.models.load_balancer import LoadBalancer
 from exact.models.meter import total
-from exact.models.price import Tariff
 from exact.models.providers import DEFAULT, OTHER, Endpoint, Provider, serving
 from exact.models.rate_limiter import RateLimiter
-from exact.models.retry import RequestError, Sleep, retried
-from exact.models.together import together
+from exact.models.retry import RequestError, Sleep, retried, together
 
 if TYPE_CHECKING:
-    from exact.models.shared_rates import SharedRates
+    from exact.models.rate_limiter import SharedRates
 
 Limiters = Callable[[Provider, Endpoint], RateLimiter]
 """The rate limiter of an endpoint. Models that share the endpoint share it."""

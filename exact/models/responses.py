@@ -12,8 +12,19 @@ from typing import Any
 import msgspec
 
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Display, Image, Message, Text, ToolCall, Usage
-from exact.models.decode import FailedAnswer, MalformedAnswer, as_list, as_object, as_text, decoded, objects, whole
-from exact.models.logprobs import ends, logprobs, top_logprobs
+from exact.models.decode import (
+    FailedAnswer,
+    MalformedAnswer,
+    as_list,
+    as_object,
+    as_text,
+    decoded,
+    ends,
+    logprobs,
+    objects,
+    top_logprobs,
+    whole,
+)
 from exact.models.providers import ModelCapabilities
 from exact.models.wire import FINISHES, cache_key, data_url, headers, sampling_fields, supported
 

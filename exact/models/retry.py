@@ -1,4 +1,7 @@
-"""Retries with exponential backoff, a bounded number of times and within a deadline."""
+"""Retries with exponential backoff, a bounded number of times and within a deadline.
+
+Concurrent calls whose results are all needed.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ import itertools
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
 
 from exact.errors import ModelError, PromptRefused
 
@@ -134,3 +137,33 @@ def _until(date: str) -> float | None:
         return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError, OSError):
         return None
+
+
+R = TypeVar("T")
+
+
+async def together(calls: Sequence[Coroutine[Any, Any, R]]) -> list[R]:
+    """Return all results in order. The first failure, or a cancellation, cancels the others."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(call) for call in calls]
+    except ExceptionGroup as failures:
+        failure = failures.exceptions[0]
+    else:
+        return [task.result() for task in tasks]
+    raise failure
+
+
+async def all_results(calls: Sequence[Coroutine[Any, Any, R]]) -> list[R]:
+    """Return all results in order, once all calls have ended.
+
+    A failure does not cancel the others, because their results are paid for and recorded. Raises the first failure, in order. A
+    cancellation cancels all.
+    """
+    found = await asyncio.gather(*calls, return_exceptions=True)
+    results = list[R]()
+    for one in found:
+        if isinstance(one, BaseException):
+            raise one
+        results.append(one)
+    return results

@@ -15,10 +15,22 @@ from typing import Any, NoReturn, Self
 import msgspec
 
 from exact.errors import ModelError
-from exact.models.base import ChatAnswer, ChatRequest, Choice, Price, Usage
-from exact.models.price import cost_at
-from exact.models.script import Answers, Question, Reply, classification, completion, question, question_of, reply, table, vectors
-from exact.models.script_native import message, native_question, response
+from exact.models.base import ChatAnswer, ChatRequest, Choice, Price, Usage, cost_at
+from exact.models.script import (
+    Answers,
+    Question,
+    Reply,
+    classification,
+    completion,
+    message,
+    native_question,
+    question,
+    question_of,
+    reply,
+    response,
+    table,
+    vectors,
+)
 
 _WRITTEN = {"/chat/completions": completion, "/classify": classification, "/messages": message, "/responses": response}
 """Functions that write replies, by the end of the path of their API."""

@@ -2,6 +2,10 @@
 
 `AsyncOpenAI` sends each request once (`max_retries=0`): retries, rate limits and fail-over are this package's. Answers are taken raw and
 are parsed by wire.py, because servers other than OpenAI's add and leave out fields.
+
+Bodies of servers' answers: bounded in bytes, also when they are decompressed.
+
+Addresses of endpoints, and tokens in place of keys.
 """
 
 from __future__ import annotations
@@ -9,19 +13,22 @@ from __future__ import annotations
 import asyncio
 import functools
 import importlib
+import ipaddress
 import os
-from collections.abc import Awaitable, Mapping
+import urllib.parse
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
-from exact.models.bounded import bounded_stream
-from exact.models.connect import token_source
+from exact.errors import UsageError
 from exact.models.providers import Endpoint, Provider
 
 if TYPE_CHECKING:
     import ssl
+
 
 _NEVER_SENT = ("ConnectError", "ConnectTimeout")
 _NOT_DEPLOYED = ("/responses",)
@@ -176,3 +183,106 @@ def _raise_status(response: Any) -> NoReturn:
         param=str(error.get("param") or ""),
         headers=response.headers,
     )
+
+
+MOST_BYTES = 64 << 20
+"""Bytes of the largest answer. The largest ones hold many vectors, or the likeliest tokens of long texts."""
+_ENCODINGS = ("gzip", "x-gzip", "deflate")
+_EITHER = 47
+"""Window bits by which zlib reads gzip's and its own format."""
+
+
+def bounded_stream(stream: Any, encoding: str) -> Any:
+    """Return a stream of the HTTP client that ends with an OSError where its plain content has more than MOST_BYTES.
+
+    `encoding`: the answer's header. The result is of the stream's own base class, which the client asks for.
+    """
+    base = next(each for each in type(stream).__mro__ if each.__name__ == "AsyncByteStream")
+
+    class Bounded(base):  # type: ignore[misc, valid-type]
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            left = MOST_BYTES
+            async for part in _plain(stream, encoding.strip().lower()):
+                left -= len(part)
+                if left < 0:
+                    raise OSError(f"the answer has more than {MOST_BYTES:,} bytes")
+                yield part
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Bounded()
+
+
+async def _plain(stream: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
+    """Yield the decompressed content in parts of at most MOST_BYTES + 1 bytes. Raises OSError where it does not read."""
+    if encoding in ("", "identity"):
+        async for part in stream:
+            yield part
+        return
+    if encoding not in _ENCODINGS:
+        raise OSError(f"the answer is compressed in a way that was not asked for: {encoding[:40]}")
+    decoder = zlib.decompressobj(_EITHER)
+    try:
+        async for part in stream:
+            yield decoder.decompress(part, MOST_BYTES + 1)
+    except zlib.error as error:
+        raise OSError(f"the answer cannot be decompressed: {error}") from error
+    if not decoder.eof:
+        raise OSError("the answer ends too early")
+
+
+TokenSource = Callable[[], Awaitable[str]]
+"""A function that returns the token of one request."""
+
+_AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
+
+
+def parse_base_url(base_url: str) -> tuple[str, bool]:
+    """Return a base URL without any credentials in it, and whether it is on loopback. Raises UsageError where it is no HTTP address."""
+    try:
+        parts = urllib.parse.urlsplit(base_url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host or parts.scheme not in ("http", "https"):
+        raise UsageError(f"base_url {base_url!r} is no URL of a model server: write e.g. http://127.0.0.1:8000/v1")
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path}", _is_loopback(host)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def token_source(name: str) -> TokenSource:
+    """Return the token source of a name: `azure` (DefaultAzureCredential), or `package.module:function`.
+
+    The function may be asynchronous. Raises UsageError where it cannot be imported.
+    """
+    if name == "azure":
+        try:
+            identity = importlib.import_module("azure.identity.aio")
+        except ImportError as error:
+            raise UsageError("token: azure needs azure-identity: pip install azure-identity aiohttp, or give a key") from error
+        source: TokenSource = identity.get_bearer_token_provider(identity.DefaultAzureCredential(), _AZURE_SCOPE)
+        return source
+    module, colon, function = name.partition(":")
+    try:
+        given = getattr(importlib.import_module(module), function) if colon else None
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"token {name!r} cannot be imported ({error}): write package.module:function") from error
+    if not callable(given):
+        raise UsageError(f"token {name!r} is no function: write `azure` or package.module:function")
+    return _asynchronous(given)
+
+
+def _asynchronous(function: Callable[[], str | Awaitable[str]]) -> TokenSource:
+    async def token() -> str:
+        found = function()
+        return found if isinstance(found, str) else await found
+
+    return token

@@ -1,4 +1,7 @@
-"""Chat Completions on the wire: a request as JSON, and the server's JSON as an answer."""
+"""Chat Completions on the wire: a request as JSON, and the server's JSON as an answer.
+
+Answers as JSON in place of the lines that a prompt asks for, where the server constrains them.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from typing import Any
 
 import msgspec
 
+from exact.config.models import Structured
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Message, Sampling, Text, Usage
-from exact.models.decode import MalformedAnswer, as_list, as_object, decoded, objects, whole
-from exact.models.logprobs import ends, logprobs, top_logprobs
+from exact.models.decode import MalformedAnswer, as_list, as_object, decoded, ends, logprobs, objects, top_logprobs, whole
 from exact.models.providers import ModelCapabilities
 
 PATH = "/chat/completions"
@@ -258,3 +261,32 @@ def embedded(raw: str) -> Embedded:
     if any(abs(each) > _LARGEST for _, vector in given for each in vector):
         raise MalformedAnswer(f"a vector with a number above {_LARGEST:g}: {raw[:120]!r}")
     return Embedded(vectors=tuple(vector for _, vector in sorted(given, key=lambda row: row[0])), usage=usage(data.get("usage")))
+
+
+def structured(request: ChatRequest, mode: Structured, takes: ModelCapabilities) -> bool:
+    """Return whether the answer to a request is asked for as JSON.
+
+    auto: only after an answer that did not parse. A request with a schema, a grammar or a computer tool of its own keeps that. A server
+    that constrains nothing is asked for lines.
+    """
+    if (
+        request.form is None
+        or request.schema is not None
+        or request.screen is not None
+        or mode == "never"
+        or (mode == "auto" and not request.attempt)
+    ):
+        return False
+    if request.grammar and takes.grammar is not False:
+        return False
+    return takes.json_schema is not False or takes.tools is True
+
+
+def as_json(request: ChatRequest) -> ChatRequest:
+    """Return a request whose answer is a JSON object: with the form's schema, and an example of it at the end of the last turn."""
+    assert request.form is not None, "only a request with a form is asked for as JSON"
+    *before, last = request.messages
+    words = Text(f"Write the answer as one JSON object in place of the lines: {request.form.example}")
+    return msgspec.structs.replace(
+        request, schema=request.form.schema, messages=(*before, msgspec.structs.replace(last, parts=(*last.parts, words)))
+    )  # fmt: skip

@@ -18,9 +18,9 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from exact.agents.roles import model_for
 from exact.config import Config
 from exact.errors import UsageError
+from exact.models.open import model_for
 from exact.models.providers import provider_name
 from exact.runs.journal import events as ev
 from exact.version import __version__
@@ -103,7 +103,7 @@ class AttemptTelemetry:
     def _model(self, event: ev.Called) -> dict[str, str]:
         """Return the provider and the model of a call. A program may give an agent models that no configuration names."""
         try:
-            settings = model_for(self._config, event.role)
+            settings = model_for(self._config.models, event.role)
         except UsageError:
             return {"gen_ai.provider.name": "unknown", "gen_ai.request.model": event.model}
         return {"gen_ai.provider.name": provider_name(settings), "gen_ai.request.model": settings.model}

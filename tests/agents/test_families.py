@@ -6,13 +6,14 @@ import pytest
 from exact.action import ActionSpace, Parameter, Verb
 from exact.agents.agent import build_agent
 from exact.agents.policy.llm import LLMPolicy
-from exact.agents.roles import allows_several, model_for, roles
+from exact.agents.roles import allows_several, roles
 from exact.config import PolicyConfig, parse
 from exact.context import Context
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS
 from exact.environments.code import python
 from exact.errors import ActionError, AnswerError, UsageError
 from exact.models.base import Image
+from exact.models.open import model_for
 from exact.models.scripted import ScriptedModel
 
 from ..prompts.states import ACTIONS, SHOE, context
@@ -142,7 +143,7 @@ async def test_each_arm_can_have_a_model_of_its_own():
             "search": {"algorithm": "abmcts"},
         }
     )
-    assert {"policy", "policy.other"} <= set(roles(settings)) and model_for(settings, "policy.other").model == "b"
+    assert {"policy", "policy.other"} <= set(roles(settings)) and model_for(settings.models, "policy.other").model == "b"
     opened = {role: ScriptedModel(lambda q, s: "Action: click [2]") for role in ("policy", "policy.other", "reflection")}
     agent = build_agent(settings, opened.__getitem__)
     await agent.proposer(1).propose(context(), ACTIONS, 1)

@@ -10,9 +10,9 @@ import pytest
 
 from exact.config import ModelConfig
 from exact.errors import ModelError, UsageError
+from exact.models.base import Tariff
 from exact.models.meter import metered
 from exact.models.openai import OpenAIModel
-from exact.models.price import Tariff
 from exact.models.providers import Endpoint, ModelCapabilities, Provider
 from exact.models.rate_limiter import RateLimiter
 from exact.models.scripted import Cut, DroppedConnection, Hang, Malformed, Question, ScriptedServer, Slow, Status

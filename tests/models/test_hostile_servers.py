@@ -12,7 +12,7 @@ from werkzeug import Request, Response
 
 from exact.config import ModelConfig
 from exact.errors import ModelError
-from exact.models import bounded
+from exact.models import transport
 from exact.models.base import ChatRequest
 from exact.models.embedding import OpenAIEmbedding
 from exact.models.openai import OpenAIModel
@@ -67,7 +67,7 @@ async def test_no_redirect_takes_the_prompt_or_the_key_to_another_server(
 async def test_an_answer_is_bounded_also_where_it_is_compressed(
     httpserver: HTTPServer, configured: Configured, ask: Ask, monkeypatch: pytest.MonkeyPatch, encoding: str, status: int
 ) -> None:
-    monkeypatch.setattr(bounded, "MOST_BYTES", 1000)
+    monkeypatch.setattr(transport, "MOST_BYTES", 1000)
     body = gzip.compress(b" " * 5_000_000) if encoding else b" " * 5_000_000
     with pytest.raises(ModelError, match=r"more than 1,000 bytes|compressed in a way that was not asked for"):
         await answered(httpserver, configured, ask(), Response(body, status, {"Content-Encoding": encoding} if encoding else {}))

@@ -7,11 +7,10 @@ import pytest
 
 from exact.agents.parse import parse_argument
 from exact.errors import AnswerError, ModelError, PromptRefused
-from exact.models.base import Choice, Display, ToolCall, Usage
+from exact.models.base import Choice, Display, Tariff, ToolCall, Usage
 from exact.models.decode import FailedAnswer, MalformedAnswer
 from exact.models.messages import answer
 from exact.models.openai import OpenAIModel
-from exact.models.price import Tariff
 from exact.models.providers import providers, serving
 from exact.prompts.ask import read
 

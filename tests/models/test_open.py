@@ -5,9 +5,8 @@ from exact.config import CacheConfig, ModelConfig, ModelsConfig, parse
 from exact.errors import UsageError
 from exact.models.base import AnswerForm
 from exact.models.cache import CachedModel
-from exact.models.open import Models, RateLimiters
+from exact.models.open import Models, RateLimiters, model_for
 from exact.models.providers import Provider, providers, serving
-from exact.models.roles import model_for
 from exact.models.scripted import ScriptedServer, Status
 
 GENERAL, JUDGE = ModelConfig(model="general"), ModelConfig(model="judge")

@@ -1,8 +1,7 @@
 import pytest
 
 from exact.config import ModelConfig, PriceConfig
-from exact.models.base import Price, Usage
-from exact.models.price import Tariff, cost_at
+from exact.models.base import Price, Tariff, Usage, cost_at
 
 USAGE = Usage(input_tokens=1000, cached_tokens=400, output_tokens=100)
 

@@ -11,8 +11,7 @@ import pytest
 
 from exact.errors import UsageError
 from exact.models.load_balancer import LoadBalancer
-from exact.models.rate_limiter import BURST, RateLimiter
-from exact.models.shared_rates import RateFile, RateTable
+from exact.models.rate_limiter import BURST, RateFile, RateLimiter, RateTable
 
 
 class Clock:
@@ -70,7 +69,7 @@ async def test_a_429_of_one_process_makes_all_wait_once_it_asks_again(tmp_path: 
 
 def test_processes_that_count_at_once_lose_no_request(tmp_path: Path) -> None:
     program = f"""import asyncio, pathlib
-from exact.models.shared_rates import RateFile
+from exact.models.rate_limiter import RateFile
 rates = RateFile(pathlib.Path({str(tmp_path / "a")!r}), clock=lambda: 0.0)
 async def main():
     for _ in range(25):

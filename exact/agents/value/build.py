@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from exact.agents.base import Comparator, ValueFunction
-from exact.agents.roles import judge_role, model_for
+from exact.agents.roles import judge_role
 from exact.config import Config, ValueConfig
 from exact.config.agents import VALUE_GROUP, VALUES
 from exact.environments.oracle import EpisodeScores
 from exact.errors import UsageError
 from exact.models.base import ChatModel, Sampling
+from exact.models.open import model_for
 from exact.plugins import make_plugin
 
 Models = Callable[[str], ChatModel]
@@ -127,7 +128,7 @@ def _build_composite(config: Config, settings: ValueConfig, models: Models) -> V
 def _sampling_of(config: Config, role: str) -> Sampling:
     from exact.models.openai import sampling
 
-    return sampling(model_for(config, role))
+    return sampling(model_for(config.models, role))
 
 
 def _check_settings(settings: ValueConfig) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from exact.agents.base import ValueFunction, evaluate_all
 from exact.context import Context, Evaluation
-from exact.models.together import all_results
+from exact.models.retry import all_results
 
 
 class EnsembleValue:

@@ -20,7 +20,7 @@ from exact.agents.value.samples import Order, ValueSample, aggregate, sample_unt
 from exact.config import ValueConfig
 from exact.context import Argument, Context, Evaluation
 from exact.models.base import ChatModel, Sampling
-from exact.models.together import all_results
+from exact.models.retry import all_results
 from exact.prompts.ask import ask
 
 Side = Literal["for", "against"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from exact.evaluation.remote import delivery
 from exact.evaluation.remote.delivery import DeliveryItem
-from exact.models.shared_rates import Limits, RateTable
+from exact.models.rate_limiter import Limits, RateTable
 
 ROOM = 64
 """Batches that wait at most. A sender waits for room, so that a slow disk slows attempts and does not fill the memory."""

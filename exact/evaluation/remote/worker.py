@@ -34,7 +34,7 @@ from exact.evaluation.remote.delivery import DeliveryItem, Outgoing, batches
 from exact.evaluation.remote.mailbox import RayRates
 from exact.evaluation.remote.parcel import Cargo, Parcel
 from exact.inert import inert
-from exact.models.shared_rates import use_shared_rates
+from exact.models.rate_limiter import use_shared_rates
 from exact.runs.journal.store import ResultLine, RunFolder
 from exact.scratch import ScratchFolder
 from exact.task import Task

@@ -4,13 +4,14 @@ import pytest
 import yaml
 
 from exact.agents.agent import build_agent
-from exact.agents.roles import model_for, roles
+from exact.agents.roles import roles
 from exact.agents.value.composite import CascadeValue, EnsembleValue
 from exact.agents.value.controls import ConstantValue
 from exact.config import dump, parse
 from exact.context import Context, Evaluation
 from exact.errors import ModelError, UsageError
 from exact.models.base import ChatModel
+from exact.models.open import model_for
 from exact.models.scripted import ScriptedModel
 from tests.prompts.states import context
 
@@ -48,7 +49,7 @@ async def test_a_cascade_is_built_from_its_configuration():
         }
     )
     assert roles(settings) == ("value", "value.supporter", "value.opposer", "value.judge", "value.judge.1")
-    assert all(model_for(settings, role).model == "m" for role in roles(settings))
+    assert all(model_for(settings.models, role).model == "m" for role in roles(settings))
     agent = build_agent(settings, asked("So.\nVerdict: B"))
     assert (await agent.value.evaluate(context(terminated=True))).value == 0.8
 

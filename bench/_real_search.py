@@ -13,7 +13,7 @@ from typing import Any
 
 from _noisy import action
 
-from exact.agents.grades import grade_scale
+from exact.agents.value.samples import grade_scale
 from exact.config import parse
 from exact.context import Proposal
 from exact.environments.toy.decision import DecisionTree

@@ -11,7 +11,7 @@ import math
 import random
 from collections.abc import Sequence
 
-from exact.agents.grades import SCALES
+from exact.agents.value.samples import SCALES
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Price, Text, TokenChance, Usage
 from exact.models.tokens import count
 

@@ -306,7 +306,7 @@ async def speed() -> list[_common.Figure]:
 
     from exact.agents.builtin.judge.situation import read_situation
     from exact.agents.builtin.value import LexicalValue
-    from exact.agents.learned.candidates import wide_candidates
+    from exact.agents.learned.agent import wide_candidates
     from exact.agents.learned.features import read_features
     from exact.agents.learned.network import forward
     from exact.environments.browser.act.grammar import PAGE_ACTIONS

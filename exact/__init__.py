@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from exact.action import Action, ActionSpace, Parameter, Verb
     from exact.agents.agent import Agent
     from exact.agents.base import Policy, ValueFunction
-    from exact.agents.value.reward import RewardValue
+    from exact.agents.value.controls import RewardValue
     from exact.benchmarks.base import Suite
     from exact.config import Config, SearchConfig
     from exact.context import Context, Evaluation, Proposal, Reflection, Taken
@@ -89,7 +89,7 @@ _MODULES = {
         "Policy",
         "ValueFunction",
     ),
-    "agents.value.reward": ("RewardValue",),
+    "agents.value.controls": ("RewardValue",),
     "benchmarks.base": ("Suite",),
     "config": (
         "Config",

@@ -1,26 +1,34 @@
-"""Agents: policies, value functions and reflectors, assembled from a configuration."""
+"""Agents: policies, value functions and reflectors, assembled from a configuration.
+
+Detector of injections that asks a model, beside the rules of exact/injection.py.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from exact.agents.base import Comparator, Policy, ValueFunction
-from exact.agents.detector import Detector
 from exact.agents.roles import allows_several, check_computer
 from exact.agents.siblings import ValueComparator
 from exact.agents.value.build import build_comparator, build_value_function
-from exact.agents.value.reward import RewardValue
+from exact.agents.value.controls import RewardValue
 from exact.config import Config, PolicyConfig
 from exact.config.agents import POLICIES, POLICY_GROUP, VALUE_GROUP, VALUES
 from exact.environments.base import EnvironmentFactory
 from exact.environments.oracle import EpisodeScores, informed_factory
 from exact.environments.reward import rewarded_factory
-from exact.errors import UsageError
-from exact.models.base import ChatModel
+from exact.errors import AnswerError, UsageError
+from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.models.open import model_for
+from exact.observation import Observation
 from exact.plugins import attribute, make_plugin
+from exact.prompts.ask import ask
+from exact.prompts.library import render_prompt
 from exact.reflection.base import Reflector
+from exact.views.view import fit_observation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +145,6 @@ def _build_policy(settings: PolicyConfig, config: Config, models: Callable[[str]
 def _build_detector(config: Config, models: Callable[[str], ChatModel]) -> Detector | None:
     if config.models.detector is None:
         return None
-    from exact.agents.detector import LLMDetector
     from exact.models.openai import sampling
 
     return LLMDetector(models("detector"), sampling=sampling(config.models.detector))
@@ -159,3 +166,44 @@ def _build_reflector(config: Config, models: Callable[[str], ChatModel], run: st
             return BuiltinReflector(run=run)
         case "none":
             return None
+
+
+ROLE = "detector"
+TOKENS = 6000
+"""Most tokens of an observation that the model is shown."""
+MARK = "speaks to a model, as a model found"
+"""The mark that the model adds. What it says of the page is in its call, and in no prompt."""
+_ANSWER = re.compile(r"^\W*injection\W*\s(yes|no)\b", re.I | re.M)
+
+
+class Detector(Protocol):
+    """A further detector of injections."""
+
+    async def marks(self, observation: Observation, *, node: int, seed: int) -> tuple[str, ...]:
+        """Return how an observation speaks to a model, in a few words each; empty where it does not. Raises ModelError."""
+        ...
+
+
+class LLMDetector:
+    """Asks a model whether an observation speaks to it. The prompt is `detector`."""
+
+    def __init__(self, model: ChatModel, *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
+        self._model, self._sampling = model, sampling
+
+    async def marks(self, observation: Observation, *, node: int, seed: int) -> tuple[str, ...]:
+        """Return the mark `MARK` where the model finds that the observation speaks to it. Raises ModelError."""
+        shown, left_out = fit_observation(observation, TOKENS, model=self._model.name)
+        prompt = render_prompt("detector", observation=shown)
+        request = ChatRequest(
+            messages=prompt.messages(), sampling=self._sampling, role=ROLE, node=node, prompt=prompt.id, left_out=left_out + prompt.cut
+        )
+        found = await ask(self._model, request, parse_detection, seed=seed)
+        return (MARK,) if any(found) else ()
+
+
+def parse_detection(text: str) -> bool:
+    """Return whether an answer finds an injection. Raises AnswerError where it says neither, or both."""
+    said = {match[1].lower() for match in _ANSWER.finditer(text)}
+    if len(said) != 1:
+        raise AnswerError("write one line, `Injection: no` or `Injection: yes: ...`")
+    return said == {"yes"}

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from exact.action import Action, ActionSpace
 from exact.agents.form import objects, read_object, text_of, word
-from exact.agents.grades import SCALES, GradeScale
 from exact.agents.labels import parse_by_label
+from exact.agents.value.samples import SCALES, GradeScale
 from exact.context import Taken
 from exact.errors import ActionError, AnswerError
 from exact.models.reasoning import final_answer

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 import msgspec
 
 from exact.action import Action, ActionSpace
-from exact.agents.grades import grade_scale
 from exact.agents.policy.conversation import show_state, write_answer
 from exact.agents.policy.llm import prompt_family
 from exact.agents.request import by_label, state_request, view_state
+from exact.agents.value.samples import grade_scale
 from exact.config import PolicyConfig, ValueConfig
 from exact.context import Context
 from exact.learning.actions import action_space

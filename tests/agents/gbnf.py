@@ -1,4 +1,4 @@
-"""Random sentences of a grammar in the subset of GBNF that `exact.agents.grammar` writes."""
+"""Random sentences of a grammar in the subset of GBNF that `exact.agents.policy.llm` writes."""
 
 from __future__ import annotations
 

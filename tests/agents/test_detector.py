@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from exact.agents.agent import Agent, build_agent
-from exact.agents.detector import MARK, LLMDetector, parse_detection
+from exact.agents.agent import MARK, Agent, LLMDetector, build_agent, parse_detection
 from exact.agents.roles import roles
 from exact.config import Config, parse
 from exact.context import Context, Evaluation

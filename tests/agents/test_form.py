@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact.agents import form
-from exact.agents.grades import SCALES
 from exact.agents.parse import (
     parse_action,
     parse_actions,
@@ -22,6 +21,7 @@ from exact.agents.policy.llm import LLMPolicy
 from exact.agents.value.debate import DebateValue, Speaker
 from exact.agents.value.llm import LLMValue
 from exact.agents.value.rubric import RubricValue
+from exact.agents.value.samples import SCALES
 from exact.config import ModelConfig, PolicyConfig, ValueConfig
 from exact.errors import ActionError, AnswerError
 from exact.models.base import Sampling

@@ -1,6 +1,6 @@
 import pytest
 
-from exact.agents.grades import SCALES, grade_scale
+from exact.agents.value.samples import SCALES, grade_scale
 from exact.errors import UsageError
 
 

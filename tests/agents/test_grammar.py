@@ -5,9 +5,8 @@ import random
 import pytest
 
 from exact.action import ActionSpace
-from exact.agents.grammar import answer_grammar
 from exact.agents.parse import parse_action, parse_actions
-from exact.agents.policy.llm import LLMPolicy
+from exact.agents.policy.llm import LLMPolicy, answer_grammar
 from exact.config import PolicyConfig
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
 from exact.environments.code import python

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.agents.grades import SCALES
 from exact.agents.parse import MAX_THOUGHT, parse_action, parse_grade
+from exact.agents.value.samples import SCALES
 from exact.context import Taken
 from exact.errors import ActionError, AnswerError
 from exact.observation import Element, Observation

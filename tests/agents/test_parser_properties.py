@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import pytest
 
-from exact.agents.grades import SCALES
 from exact.agents.parse import parse_action, parse_actions, parse_argument, parse_check_answers, parse_checks, parse_grade, parse_preference
+from exact.agents.value.samples import SCALES
 from exact.errors import ActionError, AnswerError
 from exact.reflection.llm import parse_reflection
 from tests.prompts.states import ACTIONS, SHOE

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 import exact.prompts
-from exact.agents.examples import Example
+from exact.agents.policy.llm import Example
 from exact.context import Argument, Evaluation
 from exact.errors import UsageError
 from exact.prompts.library import describe_prompt, prompt_names, render_prompt

@@ -1,4 +1,7 @@
-"""What the model sees of a state and of its candidate actions: hashed tokens, numbers, and the lexical agent's scores."""
+"""What the model sees of a state and of its candidate actions: hashed tokens, numbers, and the lexical agent's scores.
+
+Relations between the elements of a page: what leads to an element, how numbers are ordered, and how many are asked for.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,10 @@ from exact.action import Action
 from exact.agents.builtin.judge.recall import reflection_adjustment
 from exact.agents.builtin.judge.score import score_action
 from exact.agents.builtin.judge.situation import Situation
-from exact.agents.builtin.language.lexical import STOP_WORDS, words
+from exact.agents.builtin.language.lexical import STOP_WORDS, stem, words
 from exact.agents.builtin.page.matching import mention_score
-from exact.agents.builtin.page.page import Item
-from exact.agents.learned.gestures import drag_place
-from exact.agents.learned.relations import asked_count, inversion, leads, order
-from exact.agents.learned.tokens import CROSSES, number, said_words, token, trigrams, word_tokens
+from exact.agents.builtin.page.page import WIDGETS, Item
+from exact.agents.learned.tokens import CROSSES, drag_place, number, said_words, token, trigrams, word_tokens
 from exact.context import Context
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.floating[Any]]
     Ints = NDArray[np.integer[Any]]
+
 
 ACTION_NUMBERS, STATE_NUMBERS = 29, 12
 """Numbers of each candidate, and of a state."""
@@ -305,3 +307,57 @@ def _crosses(said: Sequence[int], properties: Sequence[Sequence[int]]) -> Ragged
     mixed = (table[:, :, None] * np.uint64(0x9E3779B1) + words_ * np.uint64(0x85EBCA77)) & np.uint64(0xFFFFFFFF)
     rows = ((mixed ^ (mixed >> np.uint64(15))) % np.uint64(CROSSES)).astype(np.int32).reshape(len(table), -1)
     return Ragged(rows.ravel(), np.arange(0, rows.size, rows.shape[1], dtype=np.int32))
+
+
+_MOST = 6
+"""Most elements that lead to another one."""
+_NUMBER = re.compile(r"[-+]?\d{1,12}(?:\.\d{1,6})?")
+
+
+def leads(items: Sequence[Item]) -> list[str]:
+    """Return for each element the labels between its run of neighbours of the same role and the one before it.
+
+    In a flat list of records, as a picture's row of buttons after a name, that is the record that an element belongs to.
+    """
+    found, before = [""] * len(items), dict[str, int]()
+    for index, item in enumerate(items):
+        last = before.get(item.role, -1)
+        if last == index - 1 and last >= 0:
+            found[index] = found[last]
+        else:
+            between = items[max(last + 1, index - _MOST) : index]
+            found[index] = " ".join(each.label for each in between if each.label and not each.echo)
+        before[item.role] = index
+    return found
+
+
+def numeric(label: str) -> float | None:
+    """Return the number that a label is. None if it is none."""
+    return float(label) if _NUMBER.fullmatch(label.strip()) else None
+
+
+def inversion(one: Item, other: Item) -> float:
+    """Return 1 where two numbers stand in falling order, -1 in rising order, and 0 where they are equal or no numbers."""
+    first, second = sorted((one, other), key=lambda item: item.index)
+    a, b = numeric(first.label), numeric(second.label)
+    return 0.0 if a is None or b is None else float(a > b) - float(a < b)
+
+
+def order(items: Sequence[Item]) -> str:
+    """Return whether the numbers of the first role that has more than two are rising or falling; empty if neither."""
+    by_role: dict[str, list[float]] = {}
+    for item in items:
+        if not item.echo and item.role not in WIDGETS and (value := numeric(item.label)) is not None:
+            by_role.setdefault(item.role, []).append(value)
+    for values in by_role.values():
+        if len(values) > 2:
+            return "rising" if values == sorted(values) else "falling" if values == sorted(values, reverse=True) else ""
+    return ""
+
+
+def asked_count(items: Sequence[Item], said: Sequence[str]) -> str:
+    """Return how many elements have the most words of an instruction in their label, as a number to compare labels with."""
+    asked = {stem(word) for word in said}
+    shares = [len(asked & {stem(word) for word in words(item.label)}) for item in items if not (item.echo or item.role in WIDGETS)]
+    most = max(shares, default=0)
+    return str(shares.count(most)) if most else ""

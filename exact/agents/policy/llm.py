@@ -1,19 +1,27 @@
-"""A policy that asks a chat model."""
+"""A policy that asks a chat model.
+
+Solved example steps that a policy's prompt shows, loaded from YAML.
+
+Grammars (GBNF) of a policy's answers: verbs, elements that are there, and texts that a verb takes.
+
+Servers such as llama.cpp, vLLM and SGLang constrain the answers of a model by them, so that each answer parses. They mend the form of an
+answer, not the choice.
+"""
 
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import sys
 from collections.abc import Sequence
 from functools import cached_property, partial
+from pathlib import Path
 
 import msgspec
 
-from exact.action import ActionSpace
-from exact.agents.examples import Example, load_examples
+from exact.action import ActionSpace, Parameter, Verb
 from exact.agents.form import ACTION, ACTIONS
-from exact.agents.grammar import answer_grammar
 from exact.agents.parse import ParsedAction, parse_action, parse_actions
 from exact.agents.policy.computer import GESTURES, on_screen, parse_call
 from exact.agents.policy.conversation import conversation_request
@@ -21,10 +29,12 @@ from exact.agents.policy.prior import merge_proposals
 from exact.agents.request import by_label, state_request
 from exact.config import PolicyConfig
 from exact.context import Context, Proposal
+from exact.documents import read_yaml
 from exact.errors import UsageError
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling
+from exact.observation import Element
 from exact.prompts.ask import read, read_choices
-from exact.views.labels import describe
+from exact.views.labels import describe, element_label
 from exact.views.view import PromptView
 
 COMPUTER = "policy_computer"
@@ -188,3 +198,86 @@ def unseen_share(chosen: Sequence[ParsedAction]) -> float:
     for one in chosen:
         count[one.action.key] = count.get(one.action.key, 0) + 1
     return sum(n == 1 for n in count.values()) / len(chosen)
+
+
+class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One correct step of another task."""
+
+    goal: str
+    observation: str
+    thought: str
+    action: str
+    """Action text in the environment's grammar, such as `click [3]`."""
+
+
+def load_examples(path: str) -> tuple[Example, ...]:
+    """Return the examples in a YAML file, in order.
+
+    Raises UsageError if the file cannot be read or holds no list of examples.
+    """
+    try:
+        return msgspec.convert(read_yaml(Path(path)), tuple[Example, ...])
+    except OSError as error:
+        raise UsageError(f"cannot read examples {path}: {error.strerror}") from error
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path} holds no list of examples: {' '.join(str(error).split())}") from error
+
+
+THOUGHT = 240
+"""Most characters of a thought, which stands on one line."""
+TEXT = 200
+"""Most characters of a text."""
+
+_TEXT = r"""text ::= "\"" ([^"\\\r\n\t] | "\\" ["\\nt]){0,""" + str(TEXT) + r"""} "\"" """
+_NUMBER = "number ::= [0-9]{1,4}"
+
+
+def answer_grammar(actions: ActionSpace, elements: Sequence[Element], *, labels: bool, thought: bool, most: int = 0) -> str:
+    """Return the grammar of an answer that names one action of these elements, or with `most` a list of at most so many.
+
+    `labels`: elements are named by label and id, else by id. `thought`: a line of thought stands before each action. Empty: the actions are
+    code, or none is possible.
+    """
+    verbs = [verb for verb in actions.verbs.values() if elements or Parameter.ELEMENT not in verb.form]
+    if actions.code is not None or not verbs:
+        return ""
+    before = rf'"Thought: " [^\r\n]{{1,{THOUGHT}}} "\n" ' if thought else ""
+    one = f'{before}"Action: " action'
+    listed = rf'line ("\n" line){{0,{most - 1}}}' if most > 1 else "line"
+    named = [element_label(element) if labels else f"[{element.id}]" for element in elements]
+    return "\n".join(
+        [
+            f"root ::= {listed if most else one}",
+            *([rf'line ::= {before}"Action (" [1-9] [0-9]? "%): " action'] if most else []),
+            f"action ::= {' | '.join(f'verb-{place}' for place in range(len(verbs)))}",
+            *(f"verb-{place} ::= {_verb(verb)}" for place, verb in enumerate(verbs)),
+            *([f"element ::= {_alternatives(named)}"] if named else []),
+            _TEXT.strip(),
+            _NUMBER,
+        ]
+    )
+
+
+def _verb(verb: Verb) -> str:
+    parts = [json.dumps(verb.name)]
+    for parameter in verb.form:
+        parts.append(f'" " {_parameter(parameter, verb)}')
+    return " ".join(parts)
+
+
+def _parameter(parameter: Parameter | str, verb: Verb) -> str:
+    if parameter is Parameter.ELEMENT:
+        return "element"
+    if isinstance(parameter, Parameter):
+        return f"({verb.grammar})" if verb.grammar else "text" if parameter is Parameter.TEXT else "number"
+    return f"({_alternatives(parameter.split('|'))})"
+
+
+def _alternatives(texts: Sequence[str]) -> str:
+    return " | ".join(map(_literal, dict.fromkeys(texts)))
+
+
+def _literal(text: str) -> str:
+    """Return a text as a literal of the grammar."""
+    escaped = "".join({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"}.get(character, character) for character in text)
+    return f'"{escaped}"'

@@ -52,7 +52,7 @@ def _build_uncalibrated(config: Config, settings: ValueConfig, models: Models, e
                 raise UsageError("an oracle cannot be part of another value function: set value.kind to oracle")
             return OracleValue(episode_scores)
         case "reward":
-            from exact.agents.value.reward import RewardValue
+            from exact.agents.value.controls import RewardValue
 
             if settings is not config.value:
                 raise UsageError("a reward cannot be part of another value function: set value.kind to reward")
@@ -86,7 +86,7 @@ def _build_model_value(config: Config, settings: ValueConfig, models: Models) ->
 
             return RubricValue(models(role), settings, sampling=_sampling_of(config, role))
         case "comparative":
-            from exact.agents.value.comparative import ComparativeValue
+            from exact.agents.siblings import ComparativeValue
 
             return ComparativeValue(models(role), settings, sampling=_sampling_of(config, role))
         case "logprob":
@@ -94,7 +94,7 @@ def _build_model_value(config: Config, settings: ValueConfig, models: Models) ->
 
             return LogprobValue(models(role), settings, sampling=_sampling_of(config, role))
         case "trained":
-            from exact.agents.value.trained import TrainedValue
+            from exact.agents.value.logprob import TrainedValue
 
             return TrainedValue(models(role), settings)
         case _:

@@ -12,11 +12,10 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from exact.agents import form, roles
-from exact.agents.grades import grade_scale
 from exact.agents.parse import parse_argument, parse_grade
 from exact.agents.request import state_request
 from exact.agents.value.logprob import read_verdicts
-from exact.agents.value.samples import Order, ValueSample, aggregate, sample_until_precise
+from exact.agents.value.samples import Order, ValueSample, aggregate, grade_scale, sample_until_precise
 from exact.config import ValueConfig
 from exact.context import Argument, Context, Evaluation
 from exact.models.base import ChatModel, Sampling

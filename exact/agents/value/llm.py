@@ -8,11 +8,10 @@ from typing import Literal
 
 from exact.agents import form
 from exact.agents.base import evaluate_each
-from exact.agents.grades import grade_scale
 from exact.agents.parse import parse_grade, parse_grades
 from exact.agents.request import state_request
 from exact.agents.siblings import view_siblings
-from exact.agents.value.samples import ValueSample, aggregate, sample_until_precise
+from exact.agents.value.samples import ValueSample, aggregate, grade_scale, sample_until_precise
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
 from exact.models.base import ChatModel, Sampling

@@ -1,6 +1,8 @@
 """A value function by one token: the probability of yes against no, from the likeliest tokens that the server lists.
 
 Source of the formula: Kadavath et al., Language Models (Mostly) Know What They Know (2022): P(True) from the tokens' probabilities.
+
+A trained value function: a classifier behind an HTTP endpoint that returns a probability.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from exact.agents.request import state_request
 from exact.agents.value.samples import Order, ValueSample, aggregate, sample_until_precise
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
-from exact.errors import AnswerError
+from exact.errors import AnswerError, ModelError
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling, TokenChance
 from exact.prompts.ask import read_choices
 
@@ -110,3 +112,30 @@ def yes_probability(listed: Sequence[TokenChance]) -> float:
     highest = max(max(each) for each in logprobs.values() if each)
     yes, no = (math.fsum(math.exp(each - highest) for each in logprobs[word]) for word in ("yes", "no"))
     return yes / (yes + no)
+
+
+class TrainedValue:
+    """One call, one number. The prompt is `value`, and the model must be a classifier (`api: classify`, see docs/models.md)."""
+
+    def __init__(self, model: ChatModel, config: ValueConfig) -> None:
+        self._model, self._config = model, config
+
+    async def evaluate(self, context: Context) -> Evaluation:
+        """Return the classifier's probability.
+
+        Raises ModelError, also if the answer is not a number in [0, 1].
+        """
+        request = state_request(
+            "value", context, self._config, Sampling(temperature=0.0), role=self._config.role, samples=1, model=self._model.name
+        )  # fmt: skip
+        answer = await self._model.complete(request)
+        text = answer.choices[0].text
+        try:
+            value = msgspec.convert(text, float, strict=False)
+        except msgspec.ValidationError:
+            value = -1.0
+        if not 0.0 <= value <= 1.0:
+            raise ModelError(
+                f"{self._model.name} answers {text[:60]!r}, which is no probability: is it a classifier (models.value.api: classify)?"
+            )
+        return aggregate([ValueSample(value, f"{self._model.name} gives {value:.2f}")])

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from exact.agents.learned.arrays import UNREADABLE, numbers, read_arrays
 from exact.agents.learned.features import ACTION_NUMBERS, RAGGED, STATE_NUMBERS, Ragged, StateFeatures, join
-from exact.agents.learned.network import lengths
+from exact.agents.learned.network import UNREADABLE, lengths, numbers, read_arrays
 from exact.agents.learned.tokens import CROSSES, TOKENS
 from exact.documents import decoded, read_bounded
 from exact.errors import UsageError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exact.agents.builtin.judge.situation import read_situation
-from exact.agents.learned.candidates import wide_candidates
+from exact.agents.learned.agent import wide_candidates
 from exact.agents.learned.features import StateFeatures, read_features
 from exact.environments.browser.act.grammar import PAGE_ACTIONS
 from tests.agents.builtin.pages import FORM, context

@@ -6,7 +6,7 @@ import pytest
 
 from exact.agents.builtin.judge.candidates import candidate_actions
 from exact.agents.builtin.judge.situation import read_situation
-from exact.agents.learned.candidates import MOST, wide_candidates
+from exact.agents.learned.agent import MOST, wide_candidates
 from exact.context import Context
 from exact.environments.browser.act.grammar import PAGE_ACTIONS
 from exact.observation import Box, Element, Observation

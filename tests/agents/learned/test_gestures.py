@@ -8,7 +8,7 @@ import pytest
 
 from exact.action import Action
 from exact.agents.builtin.page.page import Item, read_page
-from exact.agents.learned.gestures import Drag, boxed, drag_place, marks, pulls, pushes
+from exact.agents.learned.tokens import Drag, boxed, drag_place, marks, pulls, pushes
 from exact.environments.browser.act.grammar import PAGE_ACTIONS
 from exact.observation import Box, Element, Observation
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exact.agents.builtin.page.page import Item, read_page
-from exact.agents.learned.relations import asked_count, inversion, leads, order
+from exact.agents.learned.features import asked_count, inversion, leads, order
 from tests.agents.builtin.pages import page
 
 

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 import exact
 from exact.agents.agent import Agent, build_agent
-from exact.agents.value.reward import RewardValue
+from exact.agents.value.controls import RewardValue
 from exact.cli.show import show
 from exact.config import Config, parse
 from exact.context import Context, Taken

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from exact.agents.builtin.language.dates import parse_date
+from exact.agents.builtin.language.clauses import parse_date
 from exact.agents.builtin.language.lexical import normalise, similarity
 from exact.agents.builtin.language.subgoals import Goal, Subgoal
 from exact.agents.builtin.page import page as pages

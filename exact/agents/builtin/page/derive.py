@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from exact.agents.builtin.language.dates import parse_date
+from exact.agents.builtin.language.clauses import parse_date
 from exact.agents.builtin.language.lexical import normalise, vocabulary, words
 from exact.agents.builtin.language.subgoals import Subgoal, first_ordinal, names_field, ordinal_value
 from exact.agents.builtin.page.matching import affinity

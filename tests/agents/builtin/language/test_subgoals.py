@@ -2,13 +2,13 @@
 
 import pytest
 
+from exact.agents.builtin.judge.clicks import calendar_step
 from exact.agents.builtin.judge.progress import holds_text
 from exact.agents.builtin.language.instruction import parse_instruction
 from exact.agents.builtin.language.lexical import similarity
 from exact.agents.builtin.page import page as pages
-from exact.agents.builtin.page.calendar import calendar_step
 from exact.agents.builtin.page.derive import derive_text, format_for_field
-from exact.agents.builtin.page.superlatives import superlative_item
+from exact.agents.builtin.page.matching import superlative_item
 from exact.agents.builtin.policy import LexicalPolicy
 from tests.agents.builtin.pages import ACTIONS, context, page
 

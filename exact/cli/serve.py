@@ -31,7 +31,9 @@ _PIP_TRAIN = "pip install 'exact-agent[train]' in a virtual environment of its o
 @click.option(
     "--idle", type=click.FloatRange(0), default=600.0, show_default=True, metavar="SECONDS", help="Idle time that ends a session. 0: none."
 )
-@click.option("--screenshots", is_flag=True, help="Put a screenshot into each observation: a PNG in base64.")
+@click.option(
+    "--screenshots", is_flag=True, help="Put a screenshot into each observation: rows of pixels, or as a client's reset wants it."
+)
 @click.option("--html", is_flag=True, help="Put the page's HTML into each observation.")
 @click.option(
     "--config", "path", type=click.Path(path_type=Path), help="Configuration of browser and sandbox: a file, or the name of a shipped one."
@@ -63,7 +65,7 @@ def serve(
     from exact.interop.openenv.catalogue import catalogue
 
     if environment == "model":
-        _listen(_chat(folder), host, port, f"the model {folder}", as_json=as_json)
+        _listen(_chat(folder, host), host, port, f"the model {folder}", as_json=as_json)
         return
     if folder is not None:
         raise UsageError(f"unexpected {folder!r}: only `exact serve model` takes a second argument")
@@ -77,13 +79,19 @@ def serve(
             f"{error.name} is not installed: {set_up('--openenv', _PIP)}, then call that environment's `exact serve`"
         ) from error
     app = application(
-        found, sessions=sessions, idle=idle or None, most=max_steps, screenshot=screenshots, name=environment.partition("/")[0]
+        found,
+        sessions=sessions,
+        idle=idle or None,
+        most=max_steps,
+        screenshot=screenshots,
+        name=environment.partition("/")[0],
+        host=host,
     )
     what = f"{counted(len(found.names), 'task')}, at most {counted(sessions, 'session')}"
     _listen(app, host, port, what, sessions=sessions, as_json=as_json)
 
 
-def _chat(folder: str | None) -> ASGI:
+def _chat(folder: str | None, host: str) -> ASGI:
     """Return the server of a model. Raises UsageError."""
     if folder is None:
         raise UsageError("name the model: `exact serve model adapters/imitation`")
@@ -97,7 +105,7 @@ def _chat(folder: str | None) -> ASGI:
         ) from error
     from exact.learning.train.model import load_model
 
-    return chat_application(load_model(folder), Path(folder).name)
+    return chat_application(load_model(folder), Path(folder).name, host)
 
 
 def _listen(app: ASGI, host: str, port: int, what: str, *, sessions: int = 0, as_json: bool) -> None:

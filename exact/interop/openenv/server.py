@@ -42,7 +42,8 @@ class BrowserGymObservation(Observation):  # type: ignore[misc]
 
     def model_dump(self, *, exclude: Any = (), **options: Any) -> dict[str, Any]:
         """Return the fields as plain data, with the pixels as they are: a copy of so many lists would hold up all sessions."""
-        return super().model_dump(exclude={*exclude, "screenshot"}, **options) | {"screenshot": self.screenshot}
+        found: dict[str, Any] = super().model_dump(exclude={*exclude, "screenshot"}, **options)
+        return found | {"screenshot": self.screenshot}
 
 
 class BrowserGymState(State):  # type: ignore[misc]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,14 +26,10 @@ SESSIONS = 16
 @contextmanager
 def served(environment: str) -> Iterator[tuple[str, int]]:
     """Serve an environment: its address, and the process id."""
-    command = [str(PYTHON), "-P", "-m", "exact.cli", "serve", environment, "--port", "0", "--sessions", str(SESSIONS)]
-    with subprocess.Popen(command, env=ENVIRON, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    command = [str(PYTHON), "-P", "-m", "exact.cli", "serve", environment, "--port", "0", "--sessions", str(SESSIONS), "--stdin"]
+    with subprocess.Popen(command, env=ENVIRON, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        try:
-            yield process.stdout.readline().partition(": ")[0], process.pid
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(30)
+        yield process.stdout.readline().partition(": ")[0], process.pid  # the server ends with its standard input
 
 
 def client(url: str, *args: object) -> Any:

@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -48,14 +47,12 @@ def exact(python: Path, *args: object) -> str:
 @contextmanager
 def served(python: Path, model: str) -> Iterator[str]:
     """The address of `exact serve model`."""
-    command = [str(python), "-P", "-m", "exact.cli", "serve", "model", model, "--port", "0"]
-    with subprocess.Popen(command, env=environ(), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    command = [str(python), "-P", "-m", "exact.cli", "serve", "model", model, "--port", "0", "--stdin"]
+    with subprocess.Popen(
+        command, env=environ(), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         assert process.stdout is not None
-        try:
-            yield process.stdout.readline().partition(": ")[0]
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(30)
+        yield process.stdout.readline().partition(": ")[0]  # the server ends with its standard input
 
 
 def solved(python: Path, model: str, seeds: int, out: Path) -> dict[str, int]:

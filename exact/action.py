@@ -77,7 +77,7 @@ _TOKEN = re.compile(
 )
 _AMBIGUOUS = re.compile(r'^("[A-Za-z]:|"\\\\[\w.$-]+)\\([nrtbf])')
 """Matches the beginning of a written text whose escape would read as part of a Windows path."""
-_ID = re.compile(r"[\w:.-]+")
+_ID = re.compile(r"[\w:.-]{1,200}")
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.S)
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:\\(?![\\\"/]|u[0-9a-fA-F]{4})|\\\\[\w.$-]+\\(?![\\\"/]|u[0-9a-fA-F]{4})")

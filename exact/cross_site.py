@@ -43,27 +43,35 @@ def is_from_browser(headers: Mapping[str, str]) -> bool:
     return "origin" in headers or "sec-fetch-site" in headers
 
 
+_REFUSED = b"requests of other origins, and under names that lead here, are refused: ask for this server by its address"
+
+
 class SameOrigin:
     """ASGI middleware that refuses requests of web pages of other servers.
 
     A page may let its own name lead to this machine, so that it counts as the same origin. Browsers are therefore served by address only.
+    A browser may leave out both headers of a GET at an http address. So at a loopback address every request has to name this machine.
     """
 
-    def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
-        self._app = app
+    def __init__(self, app: Callable[..., Awaitable[None]], name: str = "") -> None:
+        """Wrap an application. name: the one by which the server was told to listen, if any."""
+        self._app, self._name = app, name.lower()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope.get("headers", ())}
         host = headers.get("host", "")
         foreign = "origin" in headers and not is_own_origin(headers["origin"], host)
         foreign = foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site")
-        if scope["type"] in ("http", "websocket") and (foreign or (is_from_browser(headers) and not _is_address(host))):
+        local = is_loopback((scope.get("server") or ("",))[0])
+        foreign = foreign or (is_from_browser(headers) and not _is_address(host))
+        foreign = foreign or (local and not _is_address(host) and host_of(host) != self._name)
+        if scope["type"] in ("http", "websocket") and foreign:
             if scope["type"] == "websocket":
                 await receive()
                 await send({"type": "websocket.close", "code": 1008})
                 return
             await send({"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"text/plain")]})
-            await send({"type": "http.response.body", "body": b"requests of other origins are refused"})
+            await send({"type": "http.response.body", "body": _REFUSED})
             return
         await self._app(scope, receive, send)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import warnings
 from typing import TYPE_CHECKING
@@ -37,3 +38,24 @@ def open_picture(data: bytes) -> Image:
     except Exception as error:  # a decoder of pictures may raise anything for a hostile one
         raise UnidentifiedImageError(f"it cannot be decoded: {' '.join(str(error).split()) or type(error).__name__}") from error
     return image
+
+
+def pixels_of(picture: bytes) -> list[list[list[int]]]:
+    """Return the rows of a picture's pixels, each as red, green and blue. Raises UnidentifiedImageError."""
+    import numpy as np
+
+    rows: list[list[list[int]]] = np.asarray(open_picture(picture).convert("RGB")).tolist()
+    return rows
+
+
+def picture_of(given: object) -> Image:
+    """Return a picture that a server gave: in base64, or as rows of pixels. Raises UnidentifiedImageError."""
+    import numpy as np
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        if isinstance(given, list):
+            return Image.fromarray(np.asarray(given, dtype=np.uint8)).convert("RGB")
+        return open_picture(base64.b64decode(given, validate=True))  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError, KeyError) as error:
+        raise UnidentifiedImageError("it is neither a picture in base64 nor rows of pixels") from error

@@ -11,12 +11,12 @@ written for older versions of TRL, and why.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from exact.cli.signals import ending_signals
 from exact.errors import ExactError
 from exact.learning.train.grpo import train
 from exact.learning.train.settings import GRPOSettings, LoraSettings
@@ -63,14 +63,16 @@ def server(sessions: int) -> Iterator[str]:
     if named := setting("BROWSERGYM_BASE_URL"):
         yield named
         return
-    command = [sys.executable, "-m", "exact.cli", "serve", "miniwob", "--port", "0", "--sessions", str(sessions)]
+    command = [sys.executable, "-m", "exact.cli", "serve", "miniwob", "--port", "0", "--sessions", str(sessions), "--stdin"]
     command += ["--screenshots"] if setting("SCREENSHOTS") == "1" else []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        if not (line := process.stdout.readline()):
+            sys.exit("browsergym_grpo: the server did not start: see the message above")
         try:
-            yield process.stdout.readline().partition(": ")[0]
+            yield line.partition(": ")[0]
         finally:
-            process.send_signal(signal.SIGINT)
+            process.stdin.close()  # the server ends with its standard input, also if this program is killed
             process.wait(30)
 
 
@@ -118,6 +120,9 @@ def main() -> None:
 
 if __name__ == "__main__":
     try:
-        main()
+        with ending_signals():
+            main()
     except ExactError as error:
         sys.exit(f"browsergym_grpo: {error}")
+    except KeyboardInterrupt:
+        sys.exit("browsergym_grpo: interrupted: the same command continues from the last checkpoint")

@@ -12,12 +12,13 @@ built-in one. The export may also be `--export exploratory`: searches as convers
 import argparse
 import json
 import shlex
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from exact.cli.signals import ending_signals
 
 TASKS = ("click-button", "click-link", "click-tab", "enter-text", "click-checkboxes", "login-user", "click-option", "focus-text")
 EXACT = (sys.executable, "-m", "exact.cli")
@@ -35,15 +36,15 @@ def exact(*words: object) -> None:
 @contextmanager
 def served(model: str) -> Iterator[str]:
     """Serve a model behind the Chat Completions API, and yield its address."""
-    command = [*EXACT, "serve", "model", model, "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
+    command = [*EXACT, "serve", "model", model, "--port", "0", "--stdin"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
         if not (line := process.stdout.readline()):
             sys.exit(f"{model} was not served: see the message above")
         try:
             yield line.partition(": ")[0]
         finally:
-            process.send_signal(signal.SIGINT)
+            process.stdin.close()  # the server ends with its standard input, also if this program is killed
             process.wait(30)
 
 
@@ -109,4 +110,8 @@ def main() -> None:
 VIEW = Path(__file__).resolve().parents[1] / "shells" / "configs" / "explorer_local.yaml"
 
 if __name__ == "__main__":
-    main()
+    try:
+        with ending_signals():
+            main()
+    except KeyboardInterrupt:
+        sys.exit("learn_from_search: interrupted")

@@ -16,7 +16,7 @@ import click
 from click.core import ParameterSource
 
 from exact.cli.bench_engine import ResourceLimits, fitting, memory_limit, needs_of, open_engine
-from exact.cli.bench_plan import add_session, check_fixed, check_same, create, planned
+from exact.cli.bench_plan import add_session, check_fixed, check_same, create, hold, hold_runs, planned
 from exact.cli.completion import complete_tasks
 from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.signals import run_async
@@ -148,6 +148,8 @@ def bench(
             raise UsageError("--resume requires --out: give the folder of the benchmark")
         folder = BenchFolder.open(out)
         require_trusted_bench(out)
+        hold(out)
+        hold_runs(folder)
         anew = click.get_current_context().get_parameter_source("reruns") is not ParameterSource.DEFAULT
         check_fixed(out, {
             "--budget": budget, "--set": overrides, "--strict-nltk": strict_nltk, "--own-budgets": own_budgets, "--reruns": anew,

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from exact.cli.terminal import echo
 from exact.errors import UsageError
 
@@ -79,11 +81,30 @@ def planned(
 
 
 def create(plan: Plan, configs: Sequence[Config], out: Path | None) -> BenchFolder:
-    """Write the folder of a benchmark."""
+    """Write the folder of a benchmark, and hold it. Raises UsageError if it holds a benchmark or another process writes it."""
     from exact.evaluation.folder import BenchFolder
     from exact.runs.sole import new_folder
 
-    return BenchFolder.create(out or new_folder(Path("runs"), "bench"), plan, {config.name: config for config in configs})
+    path = out or new_folder(Path("runs"), "bench")
+    hold(path)
+    folder = BenchFolder.create(path, plan, {config.name: config for config in configs})
+    hold_runs(folder)
+    return folder
+
+
+def hold(path: Path) -> None:
+    """Hold the folder of a benchmark for this process until the command ends. Raises UsageError if another process does."""
+    from exact.runs.sole import LOCK, sole
+
+    click.get_current_context().with_resource(sole(path, LOCK))
+
+
+def hold_runs(folder: BenchFolder) -> None:
+    """Hold the runs of a benchmark's agents, as `hold` does: they can be resumed by themselves."""
+    from exact.runs.sole import sole
+
+    for agent in folder.plan.agents:
+        click.get_current_context().with_resource(sole(folder.agent_path(agent)))
 
 
 def add_session(folder: BenchFolder) -> None:

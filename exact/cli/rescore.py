@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from exact.cli.bench_plan import hold, hold_runs
 from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.signals import run_async
 from exact.cli.terminal import echo
@@ -47,10 +48,16 @@ def rescore(run: Path, pattern: str | None, adopt: bool, as_json: bool) -> int:
     from exact.cli.trust import require_trust, require_trusted_bench
     from exact.evaluation.folder import BenchFolder
     from exact.runs.runner import reopen
+    from exact.runs.sole import sole
 
     bench = BenchFolder(run) if (run / "bench.json").exists() else None
     runs = {agent: bench.agent(agent) for agent in bench.plan.agents} if bench else {run.name: reopen(run)}
     (require_trusted_bench if bench else require_trust)(run)
+    if adopt and bench:
+        hold(run)
+        hold_runs(bench)
+    elif adopt:
+        click.get_current_context().with_resource(sole(run))
     try:
         rescored = run_async(_rescored(runs, pattern, adopt, as_json))
     finally:

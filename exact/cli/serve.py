@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +34,14 @@ _PIP_TRAIN = "pip install 'exact-agent[train]' in a virtual environment of its o
 @click.option(
     "--idle", type=click.FloatRange(0), default=600.0, show_default=True, metavar="SECONDS", help="Idle time that ends a session. 0: none."
 )
-@click.option("--screenshots", is_flag=True, help="Put a screenshot into each observation: a PNG in base64.")
+@click.option(
+    "--screenshots", is_flag=True, help="Put a screenshot into each observation: rows of pixels, or as a client's reset wants it."
+)
 @click.option("--html", is_flag=True, help="Put the page's HTML into each observation.")
 @click.option(
     "--config", "path", type=click.Path(path_type=Path), help="Configuration of browser and sandbox: a file, or the name of a shipped one."
 )
+@click.option("--stdin", "until_eof", is_flag=True, help="End when standard input does, as with the program that started this one.")
 @click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")
 def serve(
     environment: str,
@@ -48,6 +54,7 @@ def serve(
     screenshots: bool,
     html: bool,
     path: Path | None,
+    until_eof: bool,
     as_json: bool,
 ) -> None:
     """Serve the tasks of ENV as an OpenEnv server, for TRL, verifiers and others. Stop it with Ctrl-C.
@@ -63,7 +70,7 @@ def serve(
     from exact.interop.openenv.catalogue import catalogue
 
     if environment == "model":
-        _listen(_chat(folder), host, port, f"the model {folder}", as_json=as_json)
+        _listen(_chat(folder, host), host, port, f"the model {folder}", until_eof=until_eof, as_json=as_json)
         return
     if folder is not None:
         raise UsageError(f"unexpected {folder!r}: only `exact serve model` takes a second argument")
@@ -77,13 +84,19 @@ def serve(
             f"{error.name} is not installed: {set_up('--openenv', _PIP)}, then call that environment's `exact serve`"
         ) from error
     app = application(
-        found, sessions=sessions, idle=idle or None, most=max_steps, screenshot=screenshots, name=environment.partition("/")[0]
+        found,
+        sessions=sessions,
+        idle=idle or None,
+        most=max_steps,
+        screenshot=screenshots,
+        name=environment.partition("/")[0],
+        host=host,
     )
     what = f"{counted(len(found.names), 'task')}, at most {counted(sessions, 'session')}"
-    _listen(app, host, port, what, sessions=sessions, as_json=as_json)
+    _listen(app, host, port, what, sessions=sessions, until_eof=until_eof, as_json=as_json)
 
 
-def _chat(folder: str | None) -> ASGI:
+def _chat(folder: str | None, host: str) -> ASGI:
     """Return the server of a model. Raises UsageError."""
     if folder is None:
         raise UsageError("name the model: `exact serve model adapters/imitation`")
@@ -97,14 +110,25 @@ def _chat(folder: str | None) -> ASGI:
         ) from error
     from exact.learning.train.model import load_model
 
-    return chat_application(load_model(folder), Path(folder).name)
+    return chat_application(load_model(folder), Path(folder).name, host)
 
 
-def _listen(app: ASGI, host: str, port: int, what: str, *, sessions: int = 0, as_json: bool) -> None:
-    """Serve an application until Ctrl-C. Raises UsageError where the address is taken."""
+def _listen(app: ASGI, host: str, port: int, what: str, *, sessions: int = 0, until_eof: bool, as_json: bool) -> None:
+    """Serve an application until Ctrl-C, or until standard input ends. Raises UsageError where the address is taken."""
     from exact.cli.listening import listen, server, url_of
 
     with listen(host, port) as listening:
         address = url_of(host, listening)
         echo(json.dumps({"url": address, "serves": what}) if as_json else f"{address}: {what}")
-        server(app, sessions=sessions, log_level="error").run(sockets=[listening])
+        made = server(app, sessions=sessions, log_level="error")
+        if until_eof:
+            threading.Thread(target=_end_with_stdin, args=(made,), daemon=True).start()
+        made.run(sockets=[listening])
+
+
+def _end_with_stdin(server: Any) -> None:
+    """Read standard input to its end, however the process at its other end ended, then tell the server to end."""
+    with suppress(OSError):  # it was closed before
+        while os.read(0, 1 << 16):
+            pass
+    server.should_exit = True

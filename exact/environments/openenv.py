@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import hashlib
 import http.client
+import io
 import json
 import re
 import urllib.error
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, NamedTuple, TypeVar
 
 from exact.action import Action, ActionSpace, Parameter, Verb
 from exact.environments.base import Capabilities, Fidelity, Snapshot, Transition
@@ -28,8 +28,10 @@ from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.fetch import fetch
 from exact.hints import set_up
 from exact.observation import Element, Observation
+from exact.picture import picture_of
 from exact.task import Outcome, Score, Task
 
+T = TypeVar("T")
 _LINE = re.compile(r'^\s*\[(?P<id>[\w:.-]+)\] (?P<role>\w+)(?: (?P<quote>["\'])(?P<name>(?:\\.|(?!(?P=quote)).)*)(?P=quote))?', re.M)
 _FORMS = {each.value: each for each in Parameter}
 _PIP = "pip install 'exact-agent[openenv]'"
@@ -40,6 +42,21 @@ _STALE = 60.0
 
 ACT = ActionSpace([Verb(name="act", form=(Parameter.TEXT,), help="send the text of an action, as the server reads it")])
 """Actions of a server whose grammar is not known."""
+
+
+async def asked(request: Awaitable[T]) -> T:
+    """Return the answer to a request of OpenEnv's client. Raises EnvironmentFailure, whatever ends the connection or refuses the request.
+
+    This is the boundary to that client, whose library for WebSockets and whose parser have errors of their own: all of them are failures
+    of a server that is not this program's.
+    """
+    try:
+        return await request
+    except Exception as error:
+        told = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, RuntimeError):  # the server's own words
+            raise EnvironmentFailure(f"the OpenEnv server refuses: {told}") from error
+        raise EnvironmentFailure(f"the OpenEnv server does not answer: {told}: is `exact serve` running?") from error
 
 
 class OpenEnvServer(NamedTuple):
@@ -84,13 +101,13 @@ class OpenEnvEnvironment:
         return await self._begin(seed=task.seed, **({"task_name": name} if name else {}))
 
     async def step(self, action: Action) -> Transition:
-        """Carry out one action. Raises ActionError where the server's observation has an `error`, EnvironmentFailure."""
+        """Carry out one action. Raises ActionError if the observation has an `error` and the episode goes on, EnvironmentFailure."""
         if self._done or self._seen is None:
             raise ActionError("the episode is over: nothing can be done in it")
         text = str(action.args[0]) if action.name == "act" and "act" in self._actions.verbs else action.key
         found = await self._asked(self._client.step({self._server.field: text}))
         error = found.observation.get("error")
-        if found.observation.get("last_action_error") and error:
+        if found.observation.get("last_action_error") and error and not found.done:  # a refused step may be the last that is allowed
             raise ActionError(str(error))
         self._reward, self._done = float(found.reward or 0.0), bool(found.done)
         self._total += self._reward
@@ -122,32 +139,28 @@ class OpenEnvEnvironment:
 
     async def close(self) -> None:
         """Close the session."""
-        try:
-            await self._client.close()
-        except (OSError, RuntimeError):
-            return  # the server is gone, and the session with it
+        with suppress(EnvironmentFailure):  # the server is gone, and the session with it
+            await asked(self._client.close())
 
     async def fork(self, snapshot: Snapshot) -> None:
         """Begin at another session's snapshot. Raises EnvironmentFailure."""
         await self._begin(fork=snapshot.id)
 
     async def _begin(self, **options: Any) -> Observation:
+        if self._server.snapshots:
+            options["screenshot_format"] = "png"
         found = await self._asked(self._client.reset(**options))
         self._reward, self._total, self._done = 0.0, 0.0, bool(found.done)
         self._seen = observed(found.observation)
         self._session = str((found.observation.get("metadata") or {}).get("session", ""))
         return self._seen
 
-    async def _asked(self, request: Any) -> Any:
+    async def _asked(self, request: Awaitable[T]) -> T:
         """Return the answer to a request. Raises EnvironmentFailure."""
         try:
-            return await request
-        except (OSError, RuntimeError, ConnectionError, TimeoutError, EOFError) as error:
-            raise EnvironmentFailure(f"{self._server.url}: {error or type(error).__name__}") from error
-        except Exception as error:  # the client's library for WebSockets has errors of its own
-            if type(error).__module__.partition(".")[0] != "websockets":
-                raise
-            raise EnvironmentFailure(f"{self._server.url}: the connection ended: {error}") from error
+            return await asked(request)
+        except EnvironmentFailure as failure:
+            raise EnvironmentFailure(f"{self._server.url}: {failure}") from failure
 
     async def _posted(self, path: str, **body: str) -> Any:
         try:
@@ -216,13 +229,14 @@ async def _connected(server: OpenEnvServer) -> AsyncIterator[Any]:
         raise UsageError(f"{error.name} is not installed: {set_up('--openenv', _PIP)}") from error
     client = GenericEnvClient(base_url=server.url, message_timeout_s=_STALE)
     try:
-        await client.connect()
-    except (OSError, RuntimeError) as error:
-        raise EnvironmentFailure(f"{server.url} opens no session: {error}") from error
+        await asked(client.connect())
+    except EnvironmentFailure as failure:
+        raise EnvironmentFailure(f"{server.url} opens no session: {failure}") from failure
     try:
         yield client
     finally:
-        await client.close()
+        with suppress(EnvironmentFailure):  # the server is gone, and the session with it
+            await asked(client.close())
 
 
 def _server(url: str) -> OpenEnvServer:
@@ -303,10 +317,13 @@ def _as_json(fields: Mapping[str, Any]) -> str:
 
 
 def _picture(given: object) -> bytes | None:
-    """Return a picture in base64; None for another form."""
-    if not isinstance(given, str) or not given:
-        return None
+    """Return a picture, given in base64 or as rows of pixels, as a PNG; None for another form."""
     try:
-        return base64.b64decode(given, validate=True)
-    except (binascii.Error, ValueError):
-        return None
+        if isinstance(given, str) and given:
+            return base64.b64decode(given, validate=True)
+        if isinstance(given, list):
+            picture_of(given).save(file := io.BytesIO(), "PNG")
+            return file.getvalue()
+    except (OSError, ValueError):
+        pass
+    return None

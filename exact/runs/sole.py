@@ -1,4 +1,4 @@
-"""One process runs a run at a time, and no two processes take the same new folder."""
+"""One process at a time writes a run, a benchmark or a training, and no two processes take the same new folder."""
 
 from __future__ import annotations
 
@@ -11,19 +11,26 @@ from exact.locks import guard, try_lock
 
 _LOCKED = "config.yaml"
 """File of a run that never changes."""
+LOCK = "process.lock"
+"""Empty file of a benchmark or a training, whose other files are replaced."""
 
 
 @contextmanager
-def sole(run: Path) -> Iterator[None]:
-    """Hold a run folder for this process while the block runs. Raises UsageError where another process runs it, JournalError."""
+def sole(run: Path, name: str = _LOCKED) -> Iterator[None]:
+    """Hold a folder for this process while the block runs. Raises UsageError if another process holds it, JournalError.
+
+    name: the file to lock: of a run its configuration, else `LOCK`. The system unlocks it when this process ends, however that ends.
+    """
     try:
-        path = guard(run / _LOCKED)
+        run.mkdir(parents=True, exist_ok=True)
+        path = guard(run / name)
         lock = path.open("rb" if path.exists() else "ab")
     except OSError as error:
         raise JournalError(f"cannot write {run}: {error.strerror}: choose another output folder") from error
     with lock:
         if not try_lock(lock.fileno()):
-            raise UsageError(f"{run} is being run by another process: wait for it or end it, or watch it with `exact view {run}`")
+            watch = f", or watch it with `exact view {run}`" if name == _LOCKED else ""
+            raise UsageError(f"{run} is being run by another process: wait for it or end it{watch}")
         yield
 
 

@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -17,7 +19,8 @@ import exact
 from exact.cli import health
 from exact.cli.main import cli, main
 from exact.cli.terminal import echo
-from exact.runs.sole import new_folder, sole
+from exact.runs.sole import LOCK, new_folder, sole
+from tests.evaluation.toys import toy_bench
 
 ENVIRON = {**os.environ, "PYTHONPATH": str(Path(exact.__file__).parents[1])}
 
@@ -97,6 +100,57 @@ def test_a_run_that_is_running_is_not_resumed(run: Path, capsys: pytest.CaptureF
         holder.communicate(b"\n")
     with sole(run):
         pass
+
+
+HOLDER = """
+from contextlib import ExitStack
+from pathlib import Path
+from exact.runs.sole import LOCK, sole
+with ExitStack() as stack:
+    stack.enter_context(sole(Path("bench"), LOCK))
+    for run in Path("bench").glob("agents/*"):
+        stack.enter_context(sole(run))
+    print("held", flush=True)
+    input()
+"""
+
+
+@contextmanager
+def holding(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Hold the benchmark `bench` in a folder, as a process does that runs it."""
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER], cwd=folder, env=ENVIRON, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
+    try:
+        yield holder
+    finally:
+        holder.communicate()
+
+
+@pytest.mark.parametrize("command", [["bench", "--resume", "--out", "{}"], ["rescore", "{}", "--adopt"], ["resume", "{}/agents/react"]])
+def test_a_benchmark_that_is_running_is_not_written_by_another_process(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = toy_bench(tmp_path / "bench").path
+    with holding(tmp_path):
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        assert main([word.format(folder) for word in command]) == 2
+        assert "is being run by another process" in capsys.readouterr().err
+        assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_two_benchmarks_are_not_made_in_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bench").mkdir()
+    with holding(tmp_path):
+        assert main(["bench", "miniwob/click-test", "--agent", "react", "--out", str(tmp_path / "bench")]) == 2
+    assert "is being run by another process" in capsys.readouterr().err and not (tmp_path / "bench" / "bench.json").exists()
+
+
+def test_the_lock_of_a_killed_process_does_not_stay(tmp_path: Path) -> None:
+    with holding(tmp_path) as holder:
+        holder.kill()
+        holder.wait()
+        with sole(tmp_path / "bench", LOCK):
+            pass
 
 
 @pytest.mark.parametrize("named", ["nowhere", "file"])

@@ -124,7 +124,10 @@ OWN = "http://127.0.0.1"
     ("headers", "status"),
     [
         ({}, 200),
-        ({"Host": "trainer:8000"}, 200),
+        ({"Host": "trainer:8000"}, 403),
+        ({"Host": "localhost:8000"}, 200),
+        ({"Host": "[::1]:8000"}, 200),
+        ({"Host": "own.test:8000"}, 200),
         ({"Sec_Fetch_Site": "none"}, 200),
         ({"Origin": OWN, "Host": "127.0.0.1"}, 200),
         ({"Origin": "http://evil.test"}, 403),
@@ -137,5 +140,5 @@ OWN = "http://127.0.0.1"
     ],
 )
 def test_no_page_of_another_server_is_answered(headers: dict[str, str], status: int) -> None:
-    with served(SameOrigin(echo_length)) as port:
+    with served(SameOrigin(echo_length, "own.test")) as port:
         assert asked(port, "POST", b"{}", **headers)[0] == status

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from exact.benchmarks.ids import join, split
 from exact.benchmarks.open import environment_kind, open_environments
 from exact.config import Config
 from exact.environments.base import EnvironmentFactory
@@ -22,20 +23,34 @@ Open = Callable[[Task], AbstractAsyncContextManager[EnvironmentFactory]]
 class Catalogue:
     """Tasks by name, and their environments, which are opened when they are first wanted and shared by all sessions."""
 
-    def __init__(self, names: Sequence[str], task: Callable[[str, int], Task], open: Open, kind: Callable[[Task], str]) -> None:
+    def __init__(self, names: Sequence[str], task: Callable[[str, int | None], Task], open: Open, kind: Callable[[Task], str]) -> None:
         """Configure the catalogue.
 
-        names: of the tasks, without seeds; the first is the default. task: makes the task of a name and a seed. open: opens the
-        environments of a task. kind: is equal for tasks that share environments.
+        names: of the tasks, without seeds; the first is the default. task: makes the task of a name and a seed, or of its default seed.
+        open: opens the environments of a task. kind: is equal for tasks that share environments.
         """
         self.names, self._task, self._open, self._kind = list(names), task, open, kind
         self._held: dict[str, HeldContext[EnvironmentFactory]] = {}
 
-    def task(self, name: str | None, seed: int | None) -> Task:
-        """Return the task of a name, which may lack the suite's: `click-test`, `miniwob.click-test`. Raises UsageError."""
-        return self._task(self._known(name), seed or 0)
+    def task(self, name: object, seed: object) -> Task:
+        """Return the task that a client names. Raises UsageError.
 
-    def _known(self, name: str | None) -> str:
+        name: a name, which may lack the suite's (`click-test`, `miniwob.click-test`), an id with its seed, as `state` reports it, or a
+        number, as some suites name their tasks; None or empty: the default. seed: None: that of the id, else the task's own.
+        """
+        if not isinstance(name, str | int | None) or isinstance(name, bool):
+            raise UsageError(f"the task name {str(name)[:80]!r} is no text: name one of the tasks, such as {self.names[0]!r}")
+        if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 10**15):
+            raise UsageError(f"invalid seed {str(seed)[:80]!r}: give a whole number from 0 on, of at most 15 digits")
+        text = "" if name is None else str(name)
+        if text not in self.names and "?" in text:
+            text, written = split(text)
+            if seed not in (None, written):
+                raise UsageError(f"the task name gives the seed {written}, and `seed` is {seed}: give one of them")
+            seed = written
+        return self._task(self._known(text), seed)
+
+    def _known(self, name: str) -> str:
         if not name:
             return self.names[0]
         suite = self.names[0].partition("/")[0]
@@ -88,11 +103,10 @@ def _suite(environment: str, config: Config, notify: Callable[[str], None]) -> C
     if not ids:
         raise UsageError(f"{pattern} has no tasks here: docs/benchmarks.md says what it needs")
     names = list(ids) if "/" not in pattern else [task.id.partition("?")[0] for task in registry.expand((pattern,))]
-    known, start = set(names), registry.task(environment).seed if "/" in pattern and "*" not in pattern and "@" not in pattern else 0
+    start = registry.task(environment).seed if "/" in pattern and "*" not in pattern and "@" not in pattern else 0
 
-    def task(name: str, seed: int) -> Task:
-        assert name in known
-        return registry.task(f"{name}?seed={seed or start}") if "seed" in registry.task(name).id else registry.task(name)
+    def task(name: str, seed: int | None) -> Task:
+        return registry.task(join(name, start if seed is None else seed)) if "seed" in registry.task(name).id else registry.task(name)
 
     def opened(task: Task) -> AbstractAsyncContextManager[EnvironmentFactory]:
         return open_environments(task, config, notify=notify)
@@ -111,7 +125,7 @@ def _own_site(path: Path, name: str, config: Config, notify: Callable[[str], Non
     def kind(task: Task) -> str:
         return environment_kind(task, benchmark=False)
 
-    return Catalogue(list(tasks), lambda name, seed: msgspec.structs.replace(tasks[name], seed=seed), opened, kind)
+    return Catalogue(list(tasks), lambda name, seed: msgspec.structs.replace(tasks[name], seed=seed or 0), opened, kind)
 
 
 def _toy(environment: str) -> Catalogue:
@@ -127,7 +141,7 @@ def _toy(environment: str) -> Catalogue:
         return nullcontext(ToyFactory(toy_graph(task.id.partition("/")[2].partition("?")[0], task.seed)))
 
     return Catalogue(
-        [f"toy/{each}" for each in names], lambda name, seed: toy_task(name.partition("/")[2], seed), opened, lambda task: task.id
+        [f"toy/{each}" for each in names], lambda name, seed: toy_task(name.partition("/")[2], seed or 0), opened, lambda task: task.id
     )
 
 
@@ -139,4 +153,4 @@ def _own_factory(environment: str) -> Catalogue:
     def opened(task: Task) -> AbstractAsyncContextManager[EnvironmentFactory]:
         return own_environments("ENV", environment)
 
-    return Catalogue([name], lambda name, seed: Task(id=f"{name}?seed={seed}", instruction="", seed=seed), opened, lambda task: name)
+    return Catalogue([name], lambda name, seed: Task(id=join(name, seed or 0), instruction="", seed=seed or 0), opened, lambda task: name)

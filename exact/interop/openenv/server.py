@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from fastapi import Body, FastAPI, HTTPException
+from fastapi import Body, FastAPI, HTTPException, Request
+from fastapi.responses import JSONResponse
 from openenv.core.env_server.http_server import create_app
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, ConcurrencyConfig, EnvironmentMetadata, Observation, State
+from pydantic import SkipValidation
 
 from exact.cross_site import SameOrigin
-from exact.errors import ExactError, UsageError
+from exact.errors import ExactError, UsageError, unknown
 from exact.interop.openenv.catalogue import Catalogue
 from exact.interop.openenv.session import SavedState, ServedSession, Shown
 from exact.version import __version__
@@ -33,10 +35,15 @@ class BrowserGymObservation(Observation):  # type: ignore[misc]
     text: str = ""
     axtree_txt: str = ""
     pruned_html: str = ""
-    screenshot: str | None = None
-    """PNG in base64."""
+    screenshot: Annotated[list[list[list[int]]] | str | None, SkipValidation] = None
+    """Rows of pixels (red, green, blue) or, after a reset with `screenshot_format="png"`, a PNG in base64."""
     error: str = ""
     last_action_error: bool = False
+
+    def model_dump(self, *, exclude: Any = (), **options: Any) -> dict[str, Any]:
+        """Return the fields as plain data, with the pixels as they are: a copy of so many lists would hold up all sessions."""
+        found: dict[str, Any] = super().model_dump(exclude={*exclude, "screenshot"}, **options)
+        return found | {"screenshot": self.screenshot}
 
 
 class BrowserGymState(State):  # type: ignore[misc]
@@ -55,6 +62,10 @@ class BrowserGymState(State):  # type: ignore[misc]
     """Actions of the environment, one a line."""
     fidelity: str = ""
     """State that a snapshot recovers; `replay`: none."""
+
+
+_RESET = ("task_name", "fork", "screenshot_format")
+"""Options of `reset` besides OpenEnv's own."""
 
 
 class Served:
@@ -86,12 +97,13 @@ class Served:
 
 
 def application(
-    catalogue: Catalogue, *, sessions: int, idle: float | None = 600.0, most: int = 0, screenshot: bool = False, name: str = "exact"
-) -> FastAPI:
+    catalogue: Catalogue, *, sessions: int, idle: float | None = 600.0, most: int = 0, screenshot: bool = False, name: str = "exact",
+    host: str = "",
+) -> FastAPI:  # fmt: skip
     """Return the server as an ASGI application.
 
     sessions: the most at once. idle: seconds after which an idle session is closed; None: never. most: steps after which an episode is cut
-    off; 0: none. screenshot: whether observations have one.
+    off; 0: none. screenshot: whether observations have one. host: the name of this server, where it listens by a name.
     """
     shared = Served(catalogue, most=most, screenshot=screenshot)
     limits = ConcurrencyConfig(max_concurrent_envs=sessions, session_timeout=idle)
@@ -105,7 +117,7 @@ def application(
     )
     _add_lifespan(app, shared)
     _add_routes(app, shared)
-    app.add_middleware(SameOrigin)
+    app.add_middleware(SameOrigin, name=host)
     return app
 
 
@@ -120,10 +132,11 @@ class ServedEnvironment(Environment):  # type: ignore[misc]
         super().__init__()
         self._session = self.shared.session()
 
-    async def reset_async(
-        self, seed: int | None = None, episode_id: str | None = None, task_name: str | None = None, fork: str | None = None, **_: Any
-    ) -> BrowserGymObservation:
-        return _observation(await self._session.reset(seed, task_name, episode_id, fork))
+    async def reset_async(self, seed: int | None = None, episode_id: str | None = None, **more: Any) -> BrowserGymObservation:
+        for name in more:
+            if name not in _RESET:
+                raise unknown("option of reset", name, ("seed", "episode_id", *_RESET))
+        return _observation(await self._session.reset(seed, episode=episode_id, **more))
 
     async def step_async(self, action: BrowserGymAction, timeout_s: float | None = None, **_: Any) -> BrowserGymObservation:
         async with asyncio.timeout(timeout_s):
@@ -202,27 +215,27 @@ def _add_routes(app: FastAPI, shared: Served) -> None:
             raise HTTPException(404, f"there is no session {id!r}: the `state` of a connection has its id")
         return shared.sessions[id]
 
-    async def told(work: Awaitable[Any]) -> Any:
-        try:
-            return await work
-        except UsageError as error:
-            raise HTTPException(409, str(error)) from error
-        except ExactError as error:
-            raise HTTPException(503, str(error)) from error
+    @app.exception_handler(ExactError)  # type: ignore[untyped-decorator]
+    async def told(request: Request, error: ExactError) -> JSONResponse:
+        rest = (
+            "; plain HTTP keeps no session between two requests: play episodes over the WebSocket at /ws"
+            if request.url.path == "/step"
+            else ""
+        )
+        return JSONResponse({"detail": f"{error}{rest}"}, 409 if isinstance(error, UsageError) else 503)
 
     @app.post("/snapshot", tags=["Snapshots"])  # type: ignore[untyped-decorator]
     async def snapshot(session_id: str = Body(alias="session", embed=True)) -> dict[str, Any]:
-        found: dict[str, Any] = await told(session(session_id).snapshot())
-        return found
+        return await session(session_id).snapshot()
 
     @app.post("/restore", tags=["Snapshots"])  # type: ignore[untyped-decorator]
     async def restore(session_id: str = Body(alias="session"), snapshot_id: str = Body(alias="snapshot")) -> dict[str, Any]:
-        shown: Shown = await told(session(session_id).restore(snapshot_id))
+        shown = await session(session_id).restore(snapshot_id)
         return {"observation": shown.fields, "reward": shown.reward, "done": shown.done}
 
     @app.post("/fork", tags=["Snapshots"])  # type: ignore[untyped-decorator]
     async def fork(session_id: str = Body(alias="session", embed=True)) -> dict[str, Any]:
-        found: dict[str, Any] = await told(session(session_id).snapshot())
+        found = await session(session_id).snapshot()
         if not found["forks"]:
             raise HTTPException(409, "this environment cannot be forked: run it in a sandbox (browser.sandbox), or restore snapshots")
         return found | {"reset": {"fork": found["snapshot"]}}

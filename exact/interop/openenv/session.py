@@ -14,12 +14,15 @@ from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.interop.openenv.actions import read_action
 from exact.interop.openenv.catalogue import Catalogue
 from exact.interop.openenv.held import HeldContext
-from exact.interop.openenv.shown import fields
+from exact.interop.openenv.shown import SCREENSHOT_FORMATS, fields
 from exact.observation import Observation
 from exact.task import Outcome, Task
 
 MOST_SNAPSHOTS = 256
 """Snapshots that one session retains; the oldest are dropped."""
+
+_HALF = 250
+"""Characters of a long refusal that are told, from its beginning and from its end each."""
 
 
 class Shown(NamedTuple):
@@ -37,6 +40,7 @@ class SavedState(NamedTuple):
     snapshot: Snapshot
     task: Task
     taken: tuple[str, ...]
+    steps: int
     seen: Observation
     factory: ForkableFactory | None
     """Factory that forks the snapshot; None where its environments cannot be forked."""
@@ -48,22 +52,23 @@ class ServedSession:
     def __init__(self, catalogue: Catalogue, forks: dict[str, SavedState], *, most: int, screenshot: bool) -> None:
         """Configure the session.
 
-        forks: snapshots of all sessions by their id, from which other sessions begin. most: steps after which an episode is cut off; 0:
-        none. screenshot: whether observations have one.
+        forks: snapshots of all sessions by their id, from which other sessions begin. most: steps after which an episode is cut off,
+        refused ones included; 0: none. screenshot: whether observations have one.
         """
-        self._catalogue, self._forks, self._most, self._screenshot = catalogue, forks, most, screenshot
+        self._catalogue, self._forks, self._most, self._has_screenshots = catalogue, forks, most, screenshot
+        self._screenshot = SCREENSHOT_FORMATS[0]
         self.id = secrets.token_hex(8)
         self._held: HeldContext[Any] | None = None
         self._environment: Environment | None = None
         self._kind: object = None
         self._task: Task | None = None
         self._saved: dict[str, SavedState] = {}
-        self._begin((), "")
+        self._begin((), 0, "")
         self.episode = ""
         self.is_closed = False
 
-    def _begin(self, taken: tuple[str, ...], goal: str) -> None:
-        self._taken, self._goal, self._done, self._total = list(taken), goal, False, 0.0
+    def _begin(self, taken: tuple[str, ...], steps: int, goal: str) -> None:
+        self._taken, self._steps, self._goal, self._done, self._total = list(taken), steps, goal, False, 0.0
         self._answer: str | None = None
         self._seen: Observation | None = None
         self._seconds = 0.0
@@ -74,7 +79,7 @@ class ServedSession:
         task = self._task
         return {
             "episode_id": self.episode or None,
-            "step_count": len(self._taken),
+            "step_count": self._steps,
             "session": self.id,
             "benchmark": task.id.partition("/")[0] if task else "",
             "task_name": task.id.partition("/")[2].partition("?")[0] if task else "",
@@ -88,10 +93,20 @@ class ServedSession:
         }
 
     async def reset(
-        self, seed: int | None = None, task_name: str | None = None, episode: str | None = None, fork: str | None = None
-    ) -> Shown:
-        """Begin an episode: at the start of a task, or at another session's snapshot. Raises UsageError, EnvironmentFailure."""
+        self, seed: object = None, task_name: object = None, episode: str | None = None, fork: str | None = None,
+        screenshot_format: str = SCREENSHOT_FORMATS[0],
+    ) -> Shown:  # fmt: skip
+        """Begin an episode: at the start of a task, or at another session's snapshot. Raises UsageError, EnvironmentFailure.
+
+        The arguments are a client's, and may be anything.
+        """
         self._check_open()
+        for name, text in {"episode_id": episode, "fork": fork}.items():
+            if not isinstance(text, str | None):
+                raise UsageError(f"{name} {str(text)[:80]!r} is no text: give the id as it was told")
+        if screenshot_format not in SCREENSHOT_FORMATS:
+            raise UsageError(f"invalid screenshot_format {str(screenshot_format)[:80]!r}: valid: {', '.join(SCREENSHOT_FORMATS)}")
+        self._screenshot = screenshot_format
         if fork is not None:
             return await self._forked(fork, episode)
         task = self._catalogue.task(task_name, seed)
@@ -104,51 +119,46 @@ class ServedSession:
             await self._drop()
             environment = await self._opened(factory, lambda: factory.open(simulation=False))
             seen = await environment.reset(task)
-        self._begin((), task.instruction or seen.instruction)
+        self._begin((), 0, task.instruction or seen.instruction)
         self._seen = seen
         return self._shown()
 
     async def step(self, text: str) -> Shown:
-        """Carry out one action. A refused one leaves the state, with `error` set. Raises UsageError, EnvironmentFailure."""
+        """Carry out one action. Raises UsageError, EnvironmentFailure.
+
+        A refused one leaves the state, with `error` set. It counts as a step, as in BrowserGym, so that an episode ends in any case.
+        """
         self._check_open()
         environment, seen = self._environment, self._seen
         if environment is None or seen is None:
             raise UsageError("no episode has begun: call reset first")
         if self._done:
             raise UsageError("the episode is over: call reset to begin another one")
-        self._seconds, began = 0.0, time.perf_counter()
+        self._seconds, began, reward, refusal = 0.0, time.perf_counter(), 0.0, ""
+        self._steps += 1
         try:
-            action = read_action(text, environment.actions)
-            if action is None:
-                self._taken.append("noop")
-                return await self._cut_off(0.0, text)
-            transition = await environment.step(action)
+            action = read_action(text, environment.actions, seen.elements)
+            if action is not None:
+                transition = await environment.step(action)
+                self._taken.append(action.key)
+                if environment.actions.is_final(action):
+                    self._answer = " ".join(map(str, action.args))
+                self._seen, self._done = transition.observation or seen, transition.terminated
+                reward = reward_of(environment)
         except ActionError as error:
-            self._seconds = time.perf_counter() - began
-            return self._shown(0.0, error=str(error), last=text)
+            refusal = " ".join(str(error).split())
+            if len(refusal) > 2 * _HALF:  # it repeats an action of any length
+                refusal = f"{refusal[:_HALF]} ... {refusal[-_HALF:]}"
         except EnvironmentFailure:
             await self._drop()
             raise
         self._seconds = time.perf_counter() - began
-        self._taken.append(action.key)
-        if environment.actions.is_final(action):
-            self._answer = " ".join(map(str, action.args))
-        self._seen = transition.observation or seen
-        reward = reward_of(environment)
-        self._total += reward
-        self._done = transition.terminated
-        return self._shown(reward, last=text) if self._done else await self._cut_off(reward, text)
-
-    async def _cut_off(self, reward: float, last: str) -> Shown:
-        """Return the state, with the score as reward where the episode has reached its last step."""
-        environment = self._environment
-        if self._most and len(self._taken) >= self._most and environment is not None:
+        if self._most and self._steps >= self._most and not self._done:
             self._done = True
             if not reward and environment.capabilities.evaluates:
-                actions = tuple(each for each in self._taken if each != "noop")
-                reward = (await environment.evaluate(Outcome(actions=actions, answer=self._answer))).value
-                self._total += reward
-        return self._shown(reward, last=last)
+                reward = (await environment.evaluate(Outcome(actions=tuple(self._taken), answer=self._answer))).value
+        self._total += reward
+        return self._shown(reward, error=refusal, last=text)
 
     async def snapshot(self) -> dict[str, Any]:
         """Take a snapshot and return its id. Raises UsageError, EnvironmentFailure."""
@@ -160,7 +170,7 @@ class ServedSession:
             raise UsageError("this environment takes no snapshots: return to a state by a reset and the same actions")
         snapshot = await environment.snapshot()
         factory = self._kind if isinstance(self._kind, ForkableFactory) else None
-        self._forks[snapshot.id] = self._saved[snapshot.id] = SavedState(snapshot, task, tuple(self._taken), seen, factory)
+        self._forks[snapshot.id] = self._saved[snapshot.id] = SavedState(snapshot, task, tuple(self._taken), self._steps, seen, factory)
         if len(self._saved) > MOST_SNAPSHOTS:
             self._forget(next(iter(self._saved)))
         forks = factory is not None
@@ -174,7 +184,7 @@ class ServedSession:
             raise UsageError(f"this session has no snapshot {id!r}: take one, or fork that of another session")
         seen = await self._environment.restore(saved.snapshot)
         self._task = saved.task
-        self._begin(saved.taken, saved.task.instruction or saved.seen.instruction)
+        self._begin(saved.taken, saved.steps, saved.task.instruction or saved.seen.instruction)
         self._seen = seen
         return self._shown()
 
@@ -193,7 +203,7 @@ class ServedSession:
         await self._drop()
         await self._opened(object(), lambda: factory.fork(snapshot, simulation=False))
         self._kind, self._task, self.episode = factory, saved.task, episode or secrets.token_hex(8)
-        self._begin(saved.taken, saved.task.instruction or saved.seen.instruction)
+        self._begin(saved.taken, saved.steps, saved.task.instruction or saved.seen.instruction)
         self._seen = saved.seen
         return self._shown()
 
@@ -223,10 +233,10 @@ class ServedSession:
 
     def _shown(self, reward: float | None = None, *, error: str = "", last: str = "") -> Shown:
         assert self._seen is not None
-        found = fields(self._seen, self._goal, screenshot=self._screenshot, error=error, last_action=last)
+        found = fields(self._seen, self._goal, screenshot=self._screenshot if self._has_screenshots else "", error=error, last_action=last)
         found["metadata"] |= {
             "session": self.id,
             "task": self._task.id if self._task else "",
-            "browsergym_info": {"steps": len(self._taken), "seconds": self._seconds},
+            "browsergym_info": {"steps": self._steps, "seconds": self._seconds},
         }
         return Shown(found, reward, self._done)

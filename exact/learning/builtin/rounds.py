@@ -28,6 +28,7 @@ from exact.learning.builtin.fonts import drawn_fonts_now, told
 from exact.learning.builtin.kernels import VARIABLE, used_kernels
 from exact.learning.builtin.split import digest, load_split
 from exact.runs.journal.versions import versions
+from exact.runs.sole import LOCK, sole
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 NOT_REPEATED = ("miniwob/drag-cube",)
@@ -91,6 +92,11 @@ def train(settings: BuiltinSettings, progress: Callable[[str], None]) -> list[Ro
     EnvironmentFailure where there is no browser.
     """
     rounds = tasks_of_rounds(settings)
+    with sole(Path(settings.out), LOCK):
+        return _trained(rounds, settings, progress)
+
+
+def _trained(rounds: Sequence[Sequence[str]], settings: BuiltinSettings, progress: Callable[[str], None]) -> list[RoundSummary]:
     folder = _opened(settings, progress)
     if not (folder / "round-0.npz").exists():
         save(untrained(settings.seed), folder / "round-0.npz")

@@ -151,8 +151,9 @@ class EpisodePool:
             await asyncio.gather(*(self._step(*each, answer) for each, answer in zip(active, answers, strict=True)))
 
     async def _begin(self, episode: Episode, client: SessionClient) -> Episode:
-        task = {"task_name": episode.start.task} if episode.start.task else {}
-        result = await asked(client.reset(seed=episode.start.seed, **task))
+        options = {"task_name": episode.start.task} if episode.start.task else {}
+        options |= {"screenshot_format": "png"} if self._look else {}
+        result = await asked(client.reset(seed=episode.start.seed, **options))
         if episode.steps:
             for action in episode.actions:
                 result = await asked(client.step({"action_str": action}))

@@ -25,6 +25,7 @@ from exact.learning.train.settings import GRPOSettings, Reduction
 from exact.learning.train.sft import TrainedModel, encoder, save, unused
 from exact.learning.train.trees import play_trees, token_credits
 from exact.learning.train.vllm import VLLMSampler, reached, vllm_options, vllm_usable
+from exact.runs.sole import LOCK, sole
 from exact.version import __version__
 
 
@@ -69,7 +70,7 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
     reader = PictureReader(loaded, settings.model, settings.screenshot_tokens) if settings.screenshots else None
     starts = [EpisodeStart(task, seed) for seed in range(settings.seeds) for task in settings.tasks or ("",)]
     config = _config(settings, vllm_options(settings, loaded.tokenizer, reader))
-    with ClientSessions(settings.server, settings.environments) as sessions:
+    with sole(Path(config.output_dir), LOCK), ClientSessions(settings.server, settings.environments) as sessions:
         pool = episode_pool(settings, sessions.clients, encoder(loaded.tokenizer), reader)
         played = partial(_played, settings, pool)
         rollouts = RolloutFunction(settings, loaded.tokenizer, lambda starts, sample: sessions.run(played(starts, sample)), reader)

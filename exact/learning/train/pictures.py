@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.errors import UsageError
-from exact.picture import open_picture
+from exact.picture import picture_of
 
 if TYPE_CHECKING:
     from exact.learning.train.model import LoadedModel
@@ -63,13 +61,13 @@ class PictureReader:
         """Tokens that an answer must not have: nothing would stand for them."""
 
     def __call__(self, screenshot: Any) -> ShownPicture:
-        """Return a screenshot, which is a PNG in base64, as a picture. Raises UsageError where there is none."""
+        """Return a screenshot, in base64 or as rows of pixels, as a picture. Raises UsageError if there is none."""
         if not screenshot:
             raise UsageError("the server's observations have no screenshot: start it by `exact serve ... --screenshots`")
         try:
-            image = self._shrunk(open_picture(base64.b64decode(screenshot)).convert("RGB"))
-        except (TypeError, OSError, binascii.Error) as error:
-            raise UsageError(f"a screenshot does not read: {error}: it has to be a picture in base64") from error
+            image = self._shrunk(picture_of(screenshot).convert("RGB"))
+        except OSError as error:
+            raise UsageError(f"a screenshot does not read: {error}: correct the server") from error
         made = self._processor(images=[image], return_tensors="pt")
         time, height, width = made["image_grid_thw"][0].tolist()
         count = time * height * width // self._processor.merge_size**2

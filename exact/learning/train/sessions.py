@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from typing import Any, Protocol, Self, TypeVar
 
+from exact.environments import openenv
 from exact.errors import EnvironmentFailure, UsageError
 
 T = TypeVar("T")
@@ -75,15 +76,11 @@ class ClientSessions:
         await asyncio.gather(*(client.close() for client in self.clients), return_exceptions=True)
 
 
-async def asked(request: Any) -> Any:
-    """Return the answer to a request. Raises EnvironmentFailure where the server is gone or refuses it, UsageError where it is full."""
+async def asked(request: Awaitable[T]) -> T:
+    """Return the answer to a request. Raises EnvironmentFailure if the server is gone or refuses it, UsageError if it is full."""
     try:
-        return await request
-    except RuntimeError as error:  # the server's own words
-        if "CAPACITY_REACHED" in str(error):
-            raise UsageError("the OpenEnv server is full: lower `environments`, or give `exact serve` more --sessions") from error
-        raise EnvironmentFailure(f"the OpenEnv server refuses: {error}") from error
-    except (OSError, TimeoutError) as error:
-        raise EnvironmentFailure(
-            f"the OpenEnv server does not answer: {str(error) or type(error).__name__}: is `exact serve` running?"
-        ) from error
+        return await openenv.asked(request)
+    except EnvironmentFailure as failure:
+        if "CAPACITY_REACHED" not in str(failure):
+            raise
+        raise UsageError("the OpenEnv server is full: lower `environments`, or give `exact serve` more --sessions") from failure

@@ -14,6 +14,7 @@ from exact.learning.masks import Encode, TokenizedConversation, tokenize
 from exact.learning.train.curves import PAGE, reported, training_page
 from exact.learning.train.model import LoadedModel, adapter, load_model
 from exact.learning.train.settings import SFTSettings
+from exact.runs.sole import LOCK, sole
 
 _LONGEST_LINE = 1 << 28
 """Characters of the longest line of an export, with its pictures."""
@@ -63,8 +64,9 @@ def train(settings: SFTSettings) -> TrainedModel:
         model=adapter(loaded.model, settings.lora, settings.model), args=config, processing_class=loaded.tokenizer,
         train_dataset=Dataset.from_list([_row(row) for row in kept]),
     )  # fmt: skip
-    trainer.train()
-    folder, history = save(trainer.model, loaded, Path(settings.out)), [log for log in trainer.state.log_history if "loss" in log]
+    with sole(Path(config.output_dir), LOCK):
+        trainer.train()
+        folder, history = save(trainer.model, loaded, Path(settings.out)), [log for log in trainer.state.log_history if "loss" in log]
     (folder / PAGE).write_text(training_page(folder.name, history), "utf-8")
     return TrainedModel(folder, history, len(kept), len(rows) - len(kept))
 
@@ -78,6 +80,7 @@ def save(model: Any, loaded: LoadedModel, out: Path) -> Path:
         loaded.image_processor.save_pretrained(str(part))
     if out.exists():  # since the training began
         raise UsageError(f"{out} exists: the model is in {part}; move one of them")
+    (part / LOCK).unlink(missing_ok=True)
     part.rename(out)
     return out
 

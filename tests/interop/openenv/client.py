@@ -1,6 +1,6 @@
 """What a user of OpenEnv does, run by the interpreter that has its package. Prints one JSON object.
 
-Usage: client.py URL errors|latency|search|played|idle
+Usage: client.py URL errors|latency|search|played|idle|pictured|refused|answers|killed
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import sys
 import time
 from typing import Any
 
+from openenv.core.client_types import StepResult
+from openenv.core.env_client import EnvClient
+from openenv.core.env_server.types import Observation
 from openenv.core.generic_client import GenericEnvClient
 
 
@@ -115,6 +118,119 @@ async def idle(url: str) -> dict[str, Any]:
     return {"refused": refused, "said": said}
 
 
-WAYS = {"errors": errors, "latency": latency, "search": search, "played": played, "idle": idle}
+class PixelObservation(Observation):
+    """An observation whose screenshot has the type that OpenEnv's `BrowserGymEnv` reads."""
+
+    goal: str = ""
+    screenshot: list[list[list[int]]] | None = None
+
+
+class PixelClient(EnvClient[dict[str, str], PixelObservation, dict[str, Any]]):
+    """A client with types of its own, as `BrowserGymEnv`, which is no package of the registry."""
+
+    def _step_payload(self, action: dict[str, str]) -> dict[str, Any]:
+        return {"action_str": action["action_str"], "metadata": {}}
+
+    def _parse_result(self, payload: dict[str, Any]) -> StepResult[PixelObservation]:
+        found = payload["observation"]
+        observation = PixelObservation(goal=found["goal"], screenshot=found["screenshot"], metadata=found["metadata"])
+        return StepResult(observation=observation, reward=payload["reward"], done=payload["done"])
+
+    def _parse_state(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return payload
+
+
+async def pictured(url: str) -> dict[str, Any]:
+    """Look at a page as pixels and as a PNG, and at a call with another button and with the keys of another element."""
+    from exact.environments.openenv import observed
+
+    async with PixelClient(base_url=url) as client:
+        first = await client.reset(seed=0, task_name="click-test")
+        rows = first.observation.screenshot
+        step = await client.step({"action_str": "noop()"})
+    async with GenericEnvClient(base_url=url) as client:
+        png = (await client.reset(seed=0, task_name="click-test", screenshot_format="png")).observation
+        listed = (await client.reset(seed=0, task_name="click-test")).observation
+        await client.reset(seed=0, task_name="enter-text")
+        filled = await client.step({"action_str": "fill('1', 'a')"})
+        pressed = [(await client.step({"action_str": each})).observation["error"] for each in ("press('1', 'b')", "press('2', 'Enter')")]
+    return {
+        "size": [len(rows), len(rows[0]), len(rows[0][0])], "again": len(step.observation.screenshot), "png": png["screenshot"][:8],
+        "read": [observed(each).screenshot[:4].hex() for each in (png, listed)], "filled": filled.observation["error"], "pressed": pressed,
+    }  # fmt: skip
+
+
+async def refused(url: str) -> dict[str, Any]:
+    """Repeat a refused action until the episode ends, by OpenEnv's client and by this package's."""
+    from exact.environments.openenv import openenv_factory
+    from exact.errors import ActionError
+    from exact.task import Task
+
+    async with GenericEnvClient(base_url=url) as client:
+        await client.reset()
+        steps = [await client.step({"action_str": 'go "up"'}) for _ in range(3)]
+        state = await client.state()
+    async with openenv_factory(url) as environments, environments.open(simulation=True) as environment:
+        await environment.reset(Task(id="toy/chain?seed=0", instruction="", seed=0))
+        ends = []
+        for _ in range(3):
+            try:
+                ends.append((await environment.step(environment.actions.parse('go "up"'))).terminated)
+            except ActionError:
+                ends.append(None)
+    return {"done": [each.done for each in steps], "errors": [each.observation["error"] for each in steps], "state": state, "ends": ends}
+
+
+async def answers(url: str) -> dict[str, Any]:
+    """Ask for what cannot be."""
+    found: dict[str, Any] = {}
+    async with GenericEnvClient(base_url=url) as client:
+        await client.reset(task_name="maze", seed=3)
+        state = await client.state()
+        await client.reset(task_name=state["task_id"])
+        found["same"] = (await client.state())["task_id"] == state["task_id"]
+        for name, options in {
+            "number": {"task_name": 7}, "list": {"task_name": ["maze"]}, "option": {"task": "maze"}, "seed": {"seed": "x"},
+            "negative": {"seed": -1}, "two": {"task_name": state["task_id"], "seed": 4}, "fork": {"fork": 5},
+            "long": {"task_name": "a" * 5000},
+        }.items():  # fmt: skip
+            try:
+                found[name] = (await client.reset(**options)).observation["error"]
+            except RuntimeError as error:
+                found[name] = str(error)
+        found["bid"] = (await client.step({"action_str": f"go('{'a' * 5000}')"})).observation["error"]
+        found["empty"] = (await client.step({"action_str": ""})).observation["error"]
+    async with GenericEnvClient(base_url=url) as client:
+        try:
+            await client.step({"action_str": "noop()"})
+        except RuntimeError as error:
+            found["before"] = str(error)
+    return found
+
+
+async def killed(url: str) -> dict[str, Any]:
+    """Train against a server that is killed while a step is under way."""
+    from exact.errors import ExactError
+    from exact.learning.train.sessions import ClientSessions, asked
+
+    async def episode(client: Any) -> None:
+        await asked(client.reset())
+        await asked(client.step({"action_str": "go"}))
+
+    def trained() -> str:
+        try:
+            with ClientSessions(url, 1) as sessions:
+                sessions.run(episode(*sessions.clients))
+        except ExactError as error:
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+    return {"said": await asyncio.to_thread(trained)}
+
+
+WAYS = {
+    "errors": errors, "latency": latency, "search": search, "played": played, "idle": idle, "pictured": pictured, "refused": refused,
+    "answers": answers, "killed": killed,
+}  # fmt: skip
 if __name__ == "__main__":
     sys.stdout.write(json.dumps(asyncio.run(WAYS[sys.argv[2]](sys.argv[1]))))

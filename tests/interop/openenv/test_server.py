@@ -36,8 +36,10 @@ def served(*args: str) -> Iterator[str]:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith("http://127.0.0.1:"), line
-        yield line.partition(": ")[0]
-        process.send_signal(signal.SIGINT)
+        try:
+            yield line.partition(": ")[0]
+        finally:
+            process.send_signal(signal.SIGINT)
         assert process.wait(60) in (0, 130)
 
 
@@ -63,6 +65,57 @@ def test_openenvs_client_gets_observations_and_typed_errors(url: str) -> None:
     error, refused, reward, done = found["refused"]
     assert "leads nowhere" in error and refused and reward == 0 and not done
     assert found["state"]["task_name"] == "chain" and found["state"]["session"]
+
+
+def test_what_cannot_be_asked_for_is_answered_in_one_line_of_words(url: str) -> None:
+    found = run(url, "answers")
+    assert found.pop("same"), "the id that the state reports names the same task and seed"
+    words = {
+        "number": "unknown task '7'", "list": "is no text", "option": "did you mean 'task_name'", "seed": "invalid seed 'x'",
+        "negative": "invalid seed '-1'", "two": "give one of them", "fork": "is no text", "long": "unknown task", "bid": "leads nowhere",
+        "empty": "no action in ''", "before": "call reset first",
+    }  # fmt: skip
+    assert set(words) == set(found)
+    for name, said in found.items():
+        assert words[name] in said and "\n" not in said and len(said) < 600, name
+
+
+def test_a_step_by_plain_http_is_refused_with_the_way_to_play(url: str) -> None:
+    request = urllib.request.Request(f"{url}/step", b'{"action": {"action_str": "noop()"}}', {"content-type": "application/json"})
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=20)
+    with refused.value as answer:
+        assert answer.code == 409 and "over the WebSocket at /ws" in json.load(answer)["detail"]
+
+
+def test_refused_actions_reach_the_limit_of_steps() -> None:
+    with served("toy/chain", "--max-steps", "3") as address:
+        found = run(address, "refused")
+    assert found["done"] == [False, False, True] and all(found["errors"]) and found["state"]["step_count"] == 3
+    assert found["ends"] == [None, None, True], "this package's client sees the end too"
+
+
+def test_screenshots_have_the_type_that_the_client_of_browsergym_reads() -> None:
+    with served("miniwob", "--screenshots") as address:
+        found = run(address, "pictured")
+    height, width, colours = found["size"]
+    assert height == found["again"] > 100 and width > 100 and colours == 3
+    assert found["png"] == "iVBORw0K" and found["read"] == ["89504e47"] * 2
+    assert not found["filled"] and not found["pressed"][0] and "the focus is at" in found["pressed"][1]
+
+
+def test_a_server_that_is_killed_in_a_step_ends_a_training_in_one_line() -> None:
+    with subprocess.Popen(
+        [str(PYTHON), "-m", "exact.cli", "serve", f"{CLIENT.with_name('dying.py')}:Dying", "--port", "0"],
+        env=environ(), cwd=ROOT, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        try:
+            assert process.stdout is not None
+            said = run(process.stdout.readline().partition(": ")[0], "killed")["said"]
+        finally:
+            process.terminate()
+    assert process.returncode == -signal.SIGKILL, "the server was killed"
+    assert said.startswith("EnvironmentFailure: the OpenEnv server does not answer") and "\n" not in said
 
 
 def test_an_idle_session_gives_its_place_to_another_client() -> None:
@@ -113,14 +166,14 @@ def test_a_web_page_of_another_server_is_refused(url: str) -> None:
         assert json.load(answer)["status"] == "healthy"
 
 
-@pytest.mark.parametrize("headers", [{"Origin": "http://evil.test:8000"}, {"Sec-Fetch-Site": "same-origin"}, {"Origin": "null"}])
+@pytest.mark.parametrize("headers", [{}, {"Origin": "http://evil.test:8000"}, {"Sec-Fetch-Site": "same-origin"}, {"Origin": "null"}])
 def test_a_web_page_whose_name_leads_here_is_refused(url: str, headers: dict[str, str]) -> None:
     request = urllib.request.Request(f"{url}/health", headers={"Host": "evil.test:8000", **headers})
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(request, timeout=20)
     with refused.value as answer:
         assert answer.code == 403
-    for allowed in ({"Host": "trainer:8000"}, {"Sec-Fetch-Site": "none"}):
+    for allowed in ({"Host": "localhost:8000"}, {"Sec-Fetch-Site": "none"}):
         with urllib.request.urlopen(urllib.request.Request(f"{url}/health", headers=allowed), timeout=20) as answer:
             assert json.load(answer)["status"] == "healthy"
 

@@ -44,7 +44,18 @@ async def test_a_refused_action_leaves_the_state_and_says_why(mazes: Catalogue) 
         assert (
             shown.fields["last_action_error"] and shown.fields["error"] and shown.fields["text"] == before.fields["text"] and not shown.done
         )
-    assert one.state["step_count"] == 0
+    assert one.state["step_count"] == 4 and shown.fields["metadata"]["browsergym_info"]["steps"] == 4
+    await one.close()
+
+
+async def test_refused_actions_end_an_episode_at_its_last_step(mazes: Catalogue) -> None:
+    one = session(mazes, most=2)
+    await one.reset(task_name="maze")
+    assert not (await one.step("jump('1')")).done
+    last = await one.step("jump('1')")
+    assert last.done and last.reward == 0.0 and last.fields["error"]
+    with pytest.raises(UsageError, match="the episode is over"):
+        await one.step("jump('1')")
     await one.close()
 
 

@@ -12,9 +12,12 @@ import pytest
 
 from exact.cli.main import main
 from exact.errors import UsageError
+from exact.learning.builtin import rounds
+from exact.learning.builtin.rounds import BuiltinSettings
 from exact.learning.train import grpo, sft
 from exact.learning.train.episodes import Episode, EpisodeStart
 from exact.learning.train.settings import GRPOSettings, SFTSettings
+from exact.runs.sole import LOCK, sole
 
 
 @pytest.fixture
@@ -68,6 +71,13 @@ def test_a_folder_that_is_taken_is_refused_before_the_training(tmp_path: Path, k
         else:
             grpo.train(GRPOSettings(model="tiny", server="http://server", out=str(tmp_path)))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_training_whose_folder_is_in_use_is_refused(tmp_path: Path) -> None:
+    settings = BuiltinSettings(out=str(tmp_path / "builtin"))
+    with sole(tmp_path / "builtin", LOCK), pytest.raises(UsageError, match=r"is being run by another process: wait for it or end it$"):
+        rounds.train(settings, print)
+    assert [path.name for path in (tmp_path / "builtin").iterdir()] == [LOCK]
 
 
 def test_a_model_that_cannot_be_saved_leaves_no_folder(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig, Config, load
 from exact.environments.base import Environment, EnvironmentFactory
 from exact.errors import EnvironmentFailure
-from exact.evaluation.agents import AGENTS
 from exact.evaluation.folder import BenchFolder
+from exact.evaluation.plan import AGENTS
 from exact.learning.builtin.split import load_split
 from exact.models.base import ChatModel
 from exact.task import Outcome, Task

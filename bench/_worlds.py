@@ -13,7 +13,7 @@ from exact.calibration.measure import Prediction
 from exact.config import SearchConfig
 from exact.environments.toy.draw import uniform
 from exact.environments.toy.noise import Noise
-from exact.evaluation.agents import AGENTS
+from exact.evaluation.plan import AGENTS
 from exact.search.registry import algorithm
 
 SEARCHES: Mapping[str, Callable[[int], SearchConfig]] = {

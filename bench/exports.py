@@ -24,7 +24,7 @@ from exact.config import Config, parse
 from exact.environments.toy.agents import ToyPolicy, ToyValue
 from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.maze import maze
-from exact.learning.replay import replay
+from exact.learning.export import replay
 from exact.runs.runner import Runner, create, reopen
 
 TASKS = ("click-tab-2", "login-user", "navigate-tree", "click-dialog-2", "enter-text", "click-option", "click-checkboxes", "focus-text-2")

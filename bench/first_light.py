@@ -29,9 +29,9 @@ from _attempts import LEXICAL, PARALLEL, attempt, commits, folder_of, show, task
 
 from exact.benchmarks.miniwob.rewards import REWARDS
 from exact.config import parse
-from exact.evaluation.agents import AGENTS
 from exact.evaluation.folder import Result
 from exact.evaluation.output import write_outputs
+from exact.evaluation.plan import AGENTS
 from exact.evaluation.summary import by_agent
 
 SEEDS = (12, 13, 14)

@@ -43,9 +43,9 @@ from exact.benchmarks.miniwob.rewards import binary
 from exact.config import Config, load
 from exact.environments.base import Environment, EnvironmentFactory
 from exact.errors import EnvironmentFailure
-from exact.evaluation.agents import AGENTS
 from exact.evaluation.folder import Result
 from exact.evaluation.local import BuildAgent
+from exact.evaluation.plan import AGENTS
 from exact.evaluation.statistics import rate
 from exact.learning.builtin.split import load_split
 from exact.models.base import ChatModel

@@ -39,8 +39,8 @@ from sft import VIEW, environ, exact
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import Config, load
-from exact.evaluation.agents import AGENTS
 from exact.evaluation.folder import Result
+from exact.evaluation.plan import AGENTS
 from exact.evaluation.statistics import rate
 from exact.learning.builtin.split import load_split
 

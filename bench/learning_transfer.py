@@ -41,7 +41,7 @@ from exact.benchmarks.own import read
 from exact.config import Config, parse
 from exact.context import Context, Proposal
 from exact.environments.base import EnvironmentFactory
-from exact.evaluation.agents import AGENTS
+from exact.evaluation.plan import AGENTS
 from exact.evaluation.statistics import bootstrap, rate
 from exact.learning.builtin.split import load_split
 from exact.models.base import ChatModel

@@ -37,8 +37,9 @@ import numpy as np
 from _peers import Peer, make_venv, peer
 
 from exact.context import Context, Reflection
+from exact.reflection import embed
 from exact.reflection.embed import HashedEmbedding
-from exact.reflection.memory import SQLiteMemory, situation
+from exact.reflection.memory import SQLiteMemory
 from exact.reflection.memory.index import Hit
 
 SIZES = (1_000, 10_000, 100_000)
@@ -88,7 +89,7 @@ def lessons(seen: Sequence[Context], rng: random.Random, first: int = 0) -> Iter
             kind=kind,
             text=f"When {words(rng, 3)} is shown, {advice}, because {words(rng, 3)}.",
             instruction=f"{context.instruction} {words(rng, 3)}",
-            state=situation.of_context(context)[2],
+            state=embed.of_context(context)[2],
             action="click [1]",
             action_label=f'click button "{words(rng, 2)}"',
             surprise=rng.uniform(-1, 1),
@@ -150,7 +151,7 @@ def given(folder: Path, memory: SQLiteMemory, asked: Sequence[Context]) -> Any:
     np.save(folder / "kinds.npy", np.array([KINDS.index(row.kind) for row in rows], dtype=np.int64))
     np.save(folder / "tasks.npy", np.array([int(row.task.partition("/")[2]) for row in rows], dtype=np.int64))
     embedding = HashedEmbedding()
-    np.save(folder / "queries.npy", np.stack([situation.vector(embedding, situation.of_context(each)) for each in asked]))
+    np.save(folder / "queries.npy", np.stack([embed.vector(embedding, embed.of_context(each)) for each in asked]))
     return vectors
 
 
@@ -212,7 +213,7 @@ def in_turn(
     for name in peers:  # warm
         for number in range(min(20, len(asked))):
             peers[name].ask(f"{number} 0 0 {most}")
-    vectors_asked = [situation.vector(embedding, situation.of_context(context)) for context in asked]
+    vectors_asked = [embed.vector(embedding, embed.of_context(context)) for context in asked]
     tasks = [context.task.id.partition("?")[0] for context in asked]
 
     def retrieve(number: int, contexts: Sequence[Context] = asked) -> float:

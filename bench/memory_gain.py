@@ -41,7 +41,7 @@ from exact.agents.agent import Agent
 from exact.config import Config, parse
 from exact.context import Reflection
 from exact.environments.toy.factory import ToyFactory
-from exact.reflection.builtin import BuiltinReflector
+from exact.reflection.contrast import BuiltinReflector
 from exact.reflection.memory import SQLiteMemory
 from exact.reflection.record import content_id
 from exact.runs.journal import events as ev

@@ -41,9 +41,9 @@ from exact.agents.agent import Agent, build_agent
 from exact.benchmarks.miniwob.names import BROWSERGYM
 from exact.benchmarks.miniwob.rewards import REWARDS
 from exact.config import Config, load
-from exact.evaluation.agents import AGENTS
 from exact.evaluation.local import BuildAgent
 from exact.evaluation.output import write_outputs
+from exact.evaluation.plan import AGENTS
 from exact.evaluation.summary import by_agent
 from exact.models.base import ChatModel
 

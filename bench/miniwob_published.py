@@ -27,10 +27,10 @@ from _records import conclude, differing, read_records, write_records
 
 from exact.benchmarks.miniwob.names import BROWSERGYM
 from exact.config import Config, load
-from exact.evaluation.agents import AGENTS
-from exact.evaluation.published import published_beside
+from exact.evaluation.plan import AGENTS
 from exact.evaluation.statistics import bootstrap, rate
 from exact.evaluation.summary import grouped
+from exact.evaluation.table import published_beside
 from exact.learning.builtin.split import load_split
 
 SEEDS, ACTIONS = range(50000, 50005), 10

@@ -37,7 +37,7 @@ from playwright.async_api import Browser, Page, async_playwright
 
 from exact.environments.browser.launch.find import find_browser
 from exact.report import build_report
-from exact.report.export.dot import dot
+from exact.report.export.picture import dot
 from exact.report.model.reading import Reading
 from exact.runs.journal.store import RunFolder
 from exact.search.base import Selection

@@ -37,8 +37,8 @@ from exact.agents.agent import build_agent
 from exact.calibration.collect import Source, open_source
 from exact.config import parse
 from exact.context import Context
-from exact.learning.actions import action_space
 from exact.learning.attempts import attempts
+from exact.learning.states import action_space
 from exact.marks import use_fence_key
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Text, Usage
 from exact.models.tokens import count, picture, size

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from exact.library.make import TaskEnvironment, make
-    from exact.library.run import Run, open_run
-    from exact.library.runner import Runner
+    from exact.library.run import Run, Runner, open_run
     from exact.library.search import search, search_sync
     from exact.library.solve import Solution, solve, solve_sync
     from exact.models.base import ChatModel
@@ -132,9 +131,9 @@ _MODULES = {
     ),
     "library.run": (
         "Run",
+        "Runner",
         "open_run",
     ),
-    "library.runner": ("Runner",),
     "library.search": (
         "search",
         "search_sync",

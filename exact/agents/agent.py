@@ -161,7 +161,7 @@ def _build_reflector(config: Config, models: Callable[[str], ChatModel], run: st
                 observation_tokens=config.reflection.observation_tokens,
             )  # fmt: skip
         case "builtin":
-            from exact.reflection.builtin import BuiltinReflector
+            from exact.reflection.contrast import BuiltinReflector
 
             return BuiltinReflector(run=run)
         case "none":

@@ -14,7 +14,7 @@ from exact.cli.terminal import echo
 from exact.config import Config
 from exact.errors import EvaluatorError, ExactError
 from exact.hints import system_lacks
-from exact.library.runner import Runner
+from exact.library.run import Runner
 from exact.runs.environment_cache import EnvironmentCache
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import fold

@@ -32,9 +32,8 @@ def planned(
     from exact.benchmarks import registry
     from exact.benchmarks.open import check_environments
     from exact.cli.task_files import are_task_files
-    from exact.evaluation.agents import agent_config
     from exact.evaluation.money import money_limit
-    from exact.evaluation.plan import Plan, at_equal_budgets, budget_of, checked_names, require_equal_judges
+    from exact.evaluation.plan import Plan, agent_config, at_equal_budgets, budget_of, checked_names, require_equal_judges
     from exact.runs.runner import check_models, refuse_reward
     from exact.search.registry import algorithm
 
@@ -190,7 +189,7 @@ def check_fixed(path: Path, given: Mapping[str, object]) -> None:
 
 def check_same(folder: BenchFolder, suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None) -> None:
     """Raise UsageError where the given tasks or agents are not those of the benchmark."""
-    from exact.evaluation.agents import agent_config
+    from exact.evaluation.plan import agent_config
 
     plan = folder.plan
     if suite and {task.id for task in _tasks(suite, seeds)} != {task.id for task in plan.tasks}:

@@ -137,7 +137,7 @@ async def _content(kind: str, task: Task, reading: Reading, out: Path | None) ->
             from exact.report.export.picture import moving_picture
 
             return moving_picture(reading, out.suffix if out and out.suffix else ".webp")
-    from exact.report.export.dot import dot, drawn
+    from exact.report.export.picture import dot, drawn
 
     text = dot(reading.state.tree, frozenset(reading.state.path), path=kind == "path")
     return text.encode() if kind == "dot" else await drawn(text, "png" if kind == "path" else kind)  # type: ignore[arg-type]

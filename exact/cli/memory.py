@@ -22,7 +22,7 @@ from exact.scratch import scratch
 if TYPE_CHECKING:
     from exact.config import Config
     from exact.reflection.memory import StoredMemory
-    from exact.reflection.memory.entry import Entry
+    from exact.reflection.record import Entry
 
 _MOST_BYTES = 1 << 28
 """Bytes of the largest file of reflections."""

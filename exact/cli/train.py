@@ -78,7 +78,7 @@ def builtin(path: Path, overrides: tuple[str, ...], as_json: bool) -> None:
 
     Rewards are read on the training tasks and seeds of the split alone.
     """
-    from exact.learning.builtin.kernels import use_common_kernels
+    from exact.learning.builtin.machine import use_common_kernels
 
     use_common_kernels()  # before numpy is loaded
     from exact.learning.builtin.rounds import BuiltinSettings

@@ -43,7 +43,7 @@ def view(
     except ModuleNotFoundError as error:
         raise UsageError("the live view needs starlette and uvicorn: pip install 'exact-agent[live]'") from error
     from exact.cross_site import is_loopback
-    from exact.evaluation.prometheus import exposition
+    from exact.evaluation.status import exposition
 
     if not path.is_dir():
         raise UsageError(f"no run and no folder of runs at {path}: give one, e.g. `exact view runs`")

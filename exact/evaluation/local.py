@@ -1,10 +1,14 @@
-"""Attempts in this process: concurrent in one event loop, with shared pools of environments and shared rate limiters of models."""
+"""Attempts in this process: concurrent in one event loop, with shared pools of environments and shared rate limiters of models.
+
+Environments shared by concurrent attempts: one pool for each kind, opened at its first use and reopened after a failure.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,9 +18,9 @@ from exact.agents.agent import Agent
 from exact.config import Config
 from exact.environments.base import EnvironmentFactory
 from exact.environments.pool.capacity import PoolLimits
-from exact.errors import JournalError
+from exact.environments.pool.pool import Pool
+from exact.errors import EnvironmentFailure, JournalError
 from exact.evaluation.engine import Hung
-from exact.evaluation.environments import PooledFactory
 from exact.evaluation.folder import BenchFolder, Replay
 from exact.evaluation.replay import finished_state, replay
 from exact.models.base import ChatModel
@@ -28,6 +32,7 @@ from exact.task import Task
 
 if TYPE_CHECKING:
     from exact.models.open import RateLimiters
+
 
 OpenEnvironments = Callable[[Task, Config], AbstractAsyncContextManager[EnvironmentFactory]]
 """Opens the environments of a task for an agent's configuration."""
@@ -169,3 +174,101 @@ def environments_wanted(config: Config) -> int:
     These are the live one, one for each worker and the prefetched ones, each twice while its successor is made, and the standing ones.
     """
     return 2 * (1 + config.search.workers + config.search.prefetch) + config.search.standing
+
+
+KEPT = 4
+"""Number of kinds that stay open while unused. A task may bring its own site, which takes memory as long as it runs."""
+
+
+@dataclass(eq=False)
+class _Opened:
+    """A pool, and the number of attempts that use it."""
+
+    key: str
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    pool: Pool | None = None
+    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
+    retired: bool = False
+    """Whether an environment of it failed. New attempts do not use it, and it closes when the last one leaves."""
+
+
+class PooledFactory:
+    """An async context manager whose `at(task, tree)` gives one attempt its share of a pool.
+
+    Raises EnvironmentFailure where environments cannot be opened.
+    """
+
+    def __init__(
+        self, key: Callable[[Task], str], open: Callable[[Task], AbstractAsyncContextManager[EnvironmentFactory]], limits: PoolLimits
+    ) -> None:
+        """`key` is equal for tasks that share environments. `open` opens the environments of a task. `limits` bounds each pool."""
+        self._key, self._open, self._limits = key, open, limits
+        self._kinds: dict[str, _Opened] = {}
+        self._retired: set[_Opened] = set()
+        self._persists: dict[str, bool] = {}
+
+    async def __aenter__(self) -> PooledFactory:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        for opened in [*self._kinds.values(), *self._retired]:
+            await self._close(opened)
+        self._kinds.clear()
+        self._retired.clear()
+
+    @asynccontextmanager
+    async def at(self, task: Task, tree: str) -> AsyncIterator[EnvironmentFactory]:
+        """Yield the environments for one attempt. After an EnvironmentFailure, later attempts get a new pool; running ones keep theirs."""
+        key = self._key(task)
+        opened = self._kinds.pop(key, None) or _Opened(key)
+        self._kinds[key] = opened
+        opened.users += 1
+        try:
+            await self._tidy()
+            yield (await self._pool(opened, task)).share(tree)
+        except EnvironmentFailure:
+            self._retire(opened)
+            raise
+        finally:
+            opened.users -= 1
+            if opened.retired and not opened.users:
+                self._retired.discard(opened)
+                await self._close(opened)
+
+    async def persists(self, task: Task) -> bool:
+        """Return whether side effects persist in the environments of a task.
+
+        Each kind is asked once. The next attempt uses the environment that was opened for it. Raises EnvironmentFailure.
+        """
+        key = self._key(task)
+        if key not in self._persists:
+            async with self.at(task, "") as environments, environments.open(simulation=False) as environment:
+                self._persists[key] = not environment.capabilities.isolated
+        return self._persists[key]
+
+    async def _pool(self, opened: _Opened, task: Task) -> Pool:
+        async with opened.opening:
+            if opened.pool is None:
+                environments = await opened.stack.enter_async_context(self._open(task))
+                opened.pool = Pool(environments, self._limits)
+            return opened.pool
+
+    async def _tidy(self) -> None:
+        """Close the unused kinds but the most recently used ones."""
+        idle = [each for each in self._kinds.values() if not each.users]
+        for each in idle[: max(0, len(self._kinds) - KEPT)]:
+            del self._kinds[each.key]
+            await self._close(each)
+
+    def _retire(self, opened: _Opened) -> None:
+        opened.retired = True
+        self._retired.add(opened)
+        if self._kinds.get(opened.key) is opened:
+            del self._kinds[opened.key]
+
+    async def _close(self, opened: _Opened) -> None:
+        """Close a pool without waiting for attempts that hang in it: their environments are closed too."""
+        if opened.pool is not None:
+            await opened.pool.drain(wait=not opened.users)
+        await opened.stack.aclose()

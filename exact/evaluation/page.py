@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from exact.evaluation.folder import Result
 from exact.evaluation.plan import Plan
-from exact.evaluation.published import published_on
 from exact.evaluation.summary import COSTS, Reward, by_agent, summarise, versus
-from exact.evaluation.table import REPLAYS, WAITING, failed_cell, format_number, replays_cell, session_notes, specialised
+from exact.evaluation.table import REPLAYS, WAITING, failed_cell, format_number, published_on, replays_cell, session_notes, specialised
 
 if TYPE_CHECKING:
     import jinja2

@@ -19,8 +19,7 @@ from exact.config import Config, load
 from exact.errors import InfrastructureError, UsageError
 from exact.interop.apart import apart
 from exact.interop.inspect_model import InspectModels, with_models
-from exact.library.run import Run
-from exact.library.runner import Runner
+from exact.library.run import Run, Runner
 from exact.library.tasks import page_task, task_of
 from exact.runs.journal.store import ResultLine
 from exact.runs.runner import create

@@ -1,22 +1,32 @@
-"""Exports: journals read one after another, and written as lines of one file with a manifest beside it."""
+"""Exports: journals read one after another, and written as lines of one file with a manifest beside it.
+
+Files that are written line by line and appear only when they are whole.
+
+Replays of exported conversations: their answers carried out again, one after another, in a fresh environment.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
+from exact.agents.parse import parse_action
 from exact.config import Config, PolicyConfig, ValueConfig
-from exact.errors import UsageError
+from exact.environments.backtracking import BacktrackingEnvironment
+from exact.environments.base import Environment
+from exact.errors import ActionError, UsageError
 from exact.learning.attempts import JournaledAttempt, attempts, run_folders
 from exact.learning.filters import Filters
 from exact.learning.formats import Format, Pictures, text_of, written
 from exact.learning.records import CONVERSATIONS, Kind, Skipped, TrainingRecord, records
 from exact.learning.states import StateTexts, with_pictures
-from exact.learning.writer import LineWriter
 from exact.models.base import Image, Message, Text
 from exact.models.tokens import TURN, rough
 from exact.runs.concealed import known_secrets
@@ -281,3 +291,94 @@ def _without_names(reason: str) -> str:
     return " ".join("..." if len(word) >= 12 and all(sign in "0123456789abcdef" for sign in word) else word for word in reason.split())[
         :200
     ]
+
+
+class LineWriter:
+    """Writes lines of JSON to a temporary file beside the named one, which it replaces on `commit`.
+
+    A with block that is left without a commit, by an error or by Ctrl-C, leaves no file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.lines, self.bytes = path, 0, 0
+        self._part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        self._hash = hashlib.sha256()
+        self._seen = set[bytes]()
+        self._pictures = set[str]()
+
+    def __enter__(self) -> Self:
+        self._file = self._part.open("wb")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._file.close()
+        self._part.unlink(missing_ok=True)
+
+    def is_new(self, *content: Any) -> bool:
+        """Return whether no equal content was seen before. 16 bytes a line are remembered."""
+        digest = hashlib.blake2b(msgspec.json.encode(content), digest_size=16).digest()
+        if digest in self._seen:
+            return False
+        self._seen.add(digest)
+        return True
+
+    def write(self, line: dict[str, Any]) -> None:
+        """Append one line."""
+        data = msgspec.json.encode(line) + b"\n"
+        self._file.write(data)
+        self._hash.update(data)
+        self.lines, self.bytes = self.lines + 1, self.bytes + len(data)
+
+    def store(self, name: str, data: bytes) -> None:
+        """Store a picture below the folder of the export, once. Its name is that of its content."""
+        if name not in self._pictures:
+            path = self.path.parent / name
+            path.parent.mkdir(exist_ok=True)
+            if not path.exists():
+                write_whole(path, data)
+            self._pictures.add(name)
+
+    def commit(self) -> str:
+        """Put the file in its place and return the hex SHA-256 of its content."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._part.replace(self.path)
+        return self._hash.hexdigest()
+
+    @property
+    def pictures(self) -> int:
+        """Pictures that the lines name."""
+        return len(self._pictures)
+
+
+class ReplayedConversation(NamedTuple):
+    """Where a conversation led."""
+
+    end: str
+    """Fingerprint of the last state; empty where the last action ended the episode."""
+    terminated: bool
+    refused: int
+    """Answers without an action, or with one that the environment refused."""
+
+
+async def replay(line: Mapping[str, Any], environment: Environment, task: Task, *, labels: bool = False) -> ReplayedConversation:
+    """Carry out the answers of an exported conversation and return where they lead.
+
+    line: one line of an export in the format `conversational`, `chat` or `verifiers`. labels: whether its actions name elements by label.
+    Raises EnvironmentFailure.
+    """
+    turns = line.get("messages") or [*line["prompt"], *line["completion"]]
+    walked, refused, terminated = BacktrackingEnvironment(environment), 0, False
+    seen = await walked.reset(task)
+    for turn in turns:
+        if turn["role"] != "assistant":
+            continue
+        content = turn["content"]
+        text = content if isinstance(content, str) else "".join(part.get("text") or "" for part in content)
+        try:
+            transition = await walked.step(parse_action(text, walked.actions, seen, labels=labels).action)
+        except ActionError:
+            refused += 1
+            continue
+        terminated, seen = transition.terminated, transition.observation or seen
+    return ReplayedConversation("" if terminated else seen.fingerprint, terminated, refused)

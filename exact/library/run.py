@@ -1,7 +1,11 @@
-"""A finished or running run, read from its folder."""
+"""A finished or running run, read from its folder.
+
+A runner that writes reports, as the command line does.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +16,11 @@ from exact.config import Config, load_recorded
 from exact.counted import counted
 from exact.errors import UsageError
 from exact.library.tasks import named
+from exact.runs import runner
 from exact.runs.journal.events import AnyEvent
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import AttemptState, fold
-from exact.runs.journal.store import RunFolder
+from exact.runs.journal.store import ResultLine, RunFolder
 from exact.search.tree import Tree
 from exact.task import Task
 
@@ -106,3 +111,42 @@ class Run:
 def open_run(path: Path | str) -> Run:
     """Open a run folder, of a run that has ended or is under way. Raises UsageError where the path holds none."""
     return Run(path)
+
+
+@dataclass(kw_only=True)
+class Runner(runner.Runner):
+    """One run: a folder, a configuration, and a function that opens environments. Each ended task gets a report, and the run an index."""
+
+    reports: bool = True
+    """Whether to write `report.html` for each task, and `index.html`."""
+
+    async def run(self) -> list[ResultLine]:
+        """Attempt every task without a result, and failed ones again. Return all results in the order of the tasks.
+
+        Raises UsageError, JournalError, UncertainCommit.
+        """
+        lines = await super().run()
+        if self.reports:
+            complete_reports(self.folder)
+        return lines
+
+    def ended(self, task: Task, line: ResultLine) -> None:
+        """Write the report of a task that has just ended, and the index."""
+        from exact.report import build_index, build_report
+
+        if self.reports:
+            build_report(self.folder, task)
+            build_index(self.folder)
+        super().ended(task, line)
+
+
+def complete_reports(folder: RunFolder) -> None:
+    """Write the reports of ended tasks that an earlier session could not write, for instance on a full disk."""
+    from exact.report import build_index, build_report
+
+    folders = [(task, folder.task_folder(task)) for task in folder.manifest.tasks]
+    missing = [task for task, each in folders if (each / "journal.jsonl").exists() and not (each / "report.html").exists()]
+    for task in missing:
+        build_report(folder, task)
+    if missing:
+        build_index(folder)

@@ -1,17 +1,21 @@
-"""Search of any environment, without a run folder."""
+"""Search of any environment, without a run folder.
+
+Calls of the library from code that is not asynchronous.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any
+from typing import Any, TypeVar
 
 from exact.agents.agent import Agent
 from exact.agents.base import Policy, ValueFunction
 from exact.config import Config, parse
 from exact.environments.base import EnvironmentFactory
 from exact.environments.made import AnyEnvironment, is_environment, opened_factory
-from exact.library.sync import run_sync
+from exact.errors import UsageError
 from exact.library.tasks import is_of_suite
 from exact.runs.runner import Runner, create, refuse_reward
 from exact.scratch import scratch
@@ -73,3 +77,16 @@ async def _searched(environments: EnvironmentFactory, agent: Agent, task: Task, 
     with scratch("search") as folder:
         run = create(folder / "run", (task,), config, benchmark=False)
         return await Runner(folder=run, config=config, open_environments=opened, build_agent=lambda *_: agent).search(task)
+
+
+T = TypeVar("T")
+
+
+def run_sync(call: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **named: Any) -> T:
+    """Return the result of an asynchronous call. Raises UsageError in a running event loop, such as a notebook's."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(call(*arguments, **named))
+    name = call.__name__
+    raise UsageError(f"{name}_sync cannot be called in a running event loop, such as a notebook's: write `await exact.{name}(...)`")

@@ -24,7 +24,7 @@ from exact.errors import UsageError, unknown
 from exact.models.base import Image, Message, Text
 from exact.prompts.fence import fence, first_words, one_line, record_cuts
 from exact.reflection.record import marks
-from exact.views.history import summarise_steps
+from exact.views.view import summarise_steps
 
 if TYPE_CHECKING:
     import jinja2
@@ -174,7 +174,7 @@ class Library:
     def _templates(self) -> jinja2.Environment:
         import jinja2
 
-        from exact.views.changes import observation_text, show_changes
+        from exact.views.view import observation_text, show_changes
 
         templates = jinja2.Environment(
             loader=jinja2.FunctionLoader(lambda file: _split_front_matter(self._text(file))[1]),

@@ -1,11 +1,19 @@
-"""The view of a context that a prompt shows."""
+"""The view of a context that a prompt shows.
+
+The text of an observation in a prompt, and the lines in which two of them differ.
+
+Windowed histories: the last steps in full, and a summary of the steps before them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
 from functools import partial
 from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -14,6 +22,7 @@ from exact.errors import UsageError
 from exact.models import tokens as counting
 from exact.models.base import Image
 from exact.observation import Element, Observation
+from exact.prompts.fence import one_line
 from exact.views.labels import label_action, label_first
 from exact.views.pictures import load_task_pictures, mark_elements, scale_picture
 from exact.views.prune import prune_text
@@ -160,3 +169,61 @@ def _fit_pictures(context: Context, shots: list[bytes], most: int, model: str) -
     small = [scale_picture(picture.data, most, model) for picture in pictures]
     shown = tuple(Image(one.data, "image/png" if one.note else old.media_type) for one, old in zip(small, pictures, strict=True))
     return shown, tuple(one.note for one in small if one.note)
+
+
+def observation_text(observation: Observation) -> str:
+    """Return what prompts show of an observation: address, title, other tabs and downloads, then its text, and its HTML if there is any."""
+    lines = [f"URL: {one_line(observation.url, 500)}"] if observation.url else []
+    lines += [f"Title: {one_line(observation.title)}"] if observation.title else []
+    lines += [f"Other tab {number}: {one_line(tab, 500)}" for number, tab in enumerate(observation.tabs, 1)]
+    lines += [f"Downloaded: {one_line(file, 300)}" for file in observation.downloads]
+    html = ["HTML:", observation.html] if observation.html else []
+    return "\n".join([*lines, observation.text, *html])
+
+
+def show_changes(before: Observation, now: Observation, shown: Literal["before", "now"] = "now") -> str:
+    """Return the lines that a step changed, where they are fewer characters than the state that they stand for; otherwise an empty text.
+
+    `-` begins a line that was there before, `+` a new one. A line such as `line 3:` before them says where they begin in the state that
+    the prompt shows whole, which is `shown`. The other state is that one with the lines of the one mark in place of those of the other.
+    """
+    texts = observation_text(before), observation_text(now)
+    found = _changed_lines(texts[0].split("\n"), texts[1].split("\n"), shown)
+    return found if len(found) < len(texts[shown == "before"]) else ""
+
+
+def _changed_lines(before: list[str], now: list[str], shown: str) -> str:
+    lines = list[str]()
+    for kind, old, old_end, new, new_end in SequenceMatcher(None, before, now, autojunk=False).get_opcodes():
+        if kind != "equal":
+            place = (new if shown == "now" else old) + 1
+            lines += [f"line {place}:", *(f"-{line}" for line in before[old:old_end]), *(f"+{line}" for line in now[new:new_end])]
+    return "\n".join(lines)
+
+
+MAX_PAGES = 6
+"""Maximum number of pages named in a summary."""
+
+
+def summarise_steps(steps: Sequence[Taken]) -> str:
+    """Return one line about some steps: counts by verb, pages, and number of refused steps. Empty for no steps.
+
+    It is computed from verbs and addresses without a model: equal steps give equal lines, and no text of a page enters it.
+    """
+    if not steps:
+        return ""
+    verbs = Counter(step.action.name for step in steps)
+    pages = list(dict.fromkeys(place for step in steps if (place := _page_address(step.observation.url))))
+    refused = sum(bool(step.error) for step in steps)
+    parts = [", ".join(f"{count} {verb}" for verb, count in verbs.most_common())]
+    if pages:
+        more = f" and {len(pages) - MAX_PAGES} more" if len(pages) > MAX_PAGES else ""
+        parts.append(f"on {', '.join(pages[:MAX_PAGES])}{more}")
+    if refused:
+        parts.append(f"{refused} refused")
+    return "; ".join(parts)
+
+
+def _page_address(url: str) -> str:
+    parts = urlsplit(url) if url else None
+    return f"{parts.netloc}{parts.path}"[:60] if parts else ""

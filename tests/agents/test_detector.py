@@ -18,7 +18,7 @@ from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState
 from exact.errors import AnswerError
 from exact.models.scripted import Question, ScriptedServer, Status
 from exact.prompts.library import render_macro
-from exact.reflection.builtin import BuiltinReflector
+from exact.reflection.contrast import BuiltinReflector
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal
 from exact.runs.runner import Runner

@@ -8,7 +8,7 @@ import pytest
 
 from exact.cli.attempt import attempt
 from exact.config import Config, load_recorded
-from exact.library.runner import complete_reports
+from exact.library.run import complete_reports
 from exact.runs.journal.store import RunFolder
 from tests.report.journals import SHOP, Recorder, new_run, shop_run
 

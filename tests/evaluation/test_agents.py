@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from exact.errors import UsageError
-from exact.evaluation.agents import AGENTS, agent_config
+from exact.evaluation.plan import AGENTS, agent_config
 from exact.search.registry import algorithm
 
 

@@ -9,7 +9,7 @@ from exact.environments.base import EnvironmentFactory
 from exact.environments.pool.capacity import PoolLimits
 from exact.environments.toy.factory import ToyFactory, toy_task
 from exact.errors import EnvironmentFailure
-from exact.evaluation.environments import KEPT, PooledFactory
+from exact.evaluation.local import KEPT, PooledFactory
 from exact.task import Task
 from tests.evaluation.toys import WORLD
 

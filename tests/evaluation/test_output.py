@@ -9,10 +9,9 @@ from pathlib import Path
 from PIL import Image
 
 from exact.evaluation.folder import Result
-from exact.evaluation.output import as_png, keep_written, write_outputs
+from exact.evaluation.output import HEIGHT, WIDTH, as_png, curves, keep_written, write_outputs
 from exact.evaluation.page import render_page
 from exact.evaluation.plan import Plan
-from exact.evaluation.plot import HEIGHT, WIDTH, curves
 from exact.evaluation.summary import Reward
 from exact.task import Task
 from tests.evaluation.toys import run, toy_bench

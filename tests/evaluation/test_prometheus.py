@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.evaluation.prometheus import exposition
+from exact.evaluation.status import exposition
 from tests.evaluation.toys import run, toy_bench
 
 LINE = re.compile(r'[a-z_]+\{[a-z]+="(\\.|[^"\\\n])*"(,[a-z]+="(\\.|[^"\\\n])*")*\} -?[0-9.e+]+')

@@ -12,13 +12,11 @@ from exact.errors import UsageError
 from exact.evaluation import compare as comparing
 from exact.evaluation.compare import Side, compare, open_side
 from exact.evaluation.folder import Result
-from exact.evaluation.output import success_curve, write_outputs
+from exact.evaluation.output import curves, success_curve, write_outputs
 from exact.evaluation.page import render_page
 from exact.evaluation.plan import BenchSession, Plan, at_equal_budgets, budget_of, checked_names
-from exact.evaluation.plot import curves
-from exact.evaluation.published import published, published_on
 from exact.evaluation.summary import summarise, versus
-from exact.evaluation.table import render_markdown
+from exact.evaluation.table import published, published_on, render_markdown
 from exact.task import Task
 from tests.evaluation.toys import run, settings, toy_bench
 

@@ -23,7 +23,7 @@ from exact.evaluation.plan import Plan
 from exact.evaluation.schedule import Schedule
 from exact.models.base import ChatModel
 from exact.reflection.base import Reflector
-from exact.reflection.builtin import BuiltinReflector
+from exact.reflection.contrast import BuiltinReflector
 from exact.task import Task
 
 WORLD = maze(seed=3)

@@ -17,7 +17,7 @@ from exact.cli.main import main
 from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.graph import ToyEdge, ToyGraph, ToyState
 from exact.environments.toy.known import deceptive_chain, maze
-from exact.learning.replay import replay
+from exact.learning.export import replay
 from exact.runs.journal.store import RunFolder
 from exact.secrecy.values import Secret
 from tests.learning.runs import answers, model_run, task_of, toy_run
@@ -214,7 +214,7 @@ def test_an_error_leaves_no_file_and_keeps_the_older_one(searched: Path, tmp_pat
     def full(self: object, line: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("exact.learning.writer.LineWriter.write", full)
+    monkeypatch.setattr("exact.learning.export.LineWriter.write", full)
     assert main(["export", "policy", str(searched), "--out", str(out)]) == 1
     assert out.read_bytes() == old and sorted(each.name for each in tmp_path.iterdir()) == ["out.jsonl", "out.jsonl.manifest.json"]
 

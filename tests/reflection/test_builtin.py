@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from exact.context import Evaluation
 from exact.observation import Element
-from exact.reflection.builtin import BuiltinReflector, outcome
+from exact.reflection.contrast import BuiltinReflector, outcome
 
 names = st.text(alphabet=st.sampled_from('ab "\\\n[1]é.'), max_size=80)
 elements = st.lists(st.builds(lambda role, name: (role, name), st.sampled_from(["button", "checkbox", "heading"]), names), max_size=5)

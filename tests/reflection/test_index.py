@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.reflection.memory.index import Index, Row
-from exact.reflection.memory.utility import common_rate, fade, utility
+from exact.reflection.memory.index import Index, Row, common_rate, fade, utility
 
 SIZE = 4
 tasks = st.sampled_from(["a", "b", "c"])

@@ -9,7 +9,7 @@ import pytest
 
 from exact.reflection.embed import HashedEmbedding
 from exact.reflection.memory import StoredMemory, open_memory
-from exact.reflection.memory import pgvector as pgvector_module
+from exact.reflection.memory import postgres as pgvector_module
 from tests.reflection.postgres import Server
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'exact-agent[postgres]'")
@@ -35,7 +35,7 @@ def test_the_extension_finds_the_same_as_a_comparison_in_the_process(
         assert there._database.likeness is not None
         there.add_all(stored(make))
         with monkeypatch.context() as patched:
-            patched.setattr("exact.reflection.memory.pgvector.found", lambda execute, alone: None)
+            patched.setattr("exact.reflection.memory.postgres.found", lambda execute, alone: None)
             here = open_memory(address)
         with here:
             assert here._database.likeness is None
@@ -49,7 +49,7 @@ def test_reflections_written_without_the_extension_are_compared_too(
 ) -> None:
     address = pgvector.database("older")
     with monkeypatch.context() as patched:
-        patched.setattr("exact.reflection.memory.pgvector.found", lambda execute, alone: None)
+        patched.setattr("exact.reflection.memory.postgres.found", lambda execute, alone: None)
         older = open_memory(address)
     monkeypatch.setattr(pgvector_module, "_FILLED_AT_ONCE", 7)
     with older:

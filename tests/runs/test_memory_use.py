@@ -16,7 +16,7 @@ from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import deceptive_chain, toy_task
 from exact.errors import InfrastructureError, ModelError
 from exact.reflection.base import Kind, Surprise
-from exact.reflection.builtin import BuiltinReflector
+from exact.reflection.contrast import BuiltinReflector
 from exact.reflection.memory import SQLiteMemory, StoredMemory
 from exact.report.model.model import report
 from exact.runs.journal import events as ev

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exact.observation import Observation
-from exact.views.changes import observation_text, show_changes
+from exact.views.view import observation_text, show_changes
 
 LINE = st.sampled_from(["", '[1] button "a"', '[2] button "a"', "-", "+", "line 1:", "-x", "+line 2:", '  [3] text "b"'])
 TEXT = st.lists(LINE, min_size=1, max_size=12).map("\n".join)

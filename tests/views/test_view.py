@@ -12,9 +12,8 @@ from exact.observation import Box, Element
 from exact.prompts.library import render_prompt
 from exact.reflection.record import action_label
 from exact.task import Task
-from exact.views.history import summarise_steps
 from exact.views.pictures import load_task_pictures, mark_elements, scale_picture
-from exact.views.view import view_context
+from exact.views.view import summarise_steps, view_context
 from tests.prompts.states import LIST, SHOE, context, page
 
 

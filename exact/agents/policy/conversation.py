@@ -18,9 +18,8 @@ from exact.environments.backtracking import RESTART, STEP_BACK
 from exact.models.base import ChatRequest, Image, Message, Sampling, Text
 from exact.observation import Observation
 from exact.prompts.library import Rendered, render_prompt
-from exact.views.history import summarise_steps
 from exact.views.labels import describe, label_action
-from exact.views.view import PromptView
+from exact.views.view import PromptView, summarise_steps
 
 BACK = (STEP_BACK.name, RESTART.name)
 """Actions that the prompt describes apart, because they undo what the others do."""

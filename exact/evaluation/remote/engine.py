@@ -21,12 +21,10 @@ from exact.evaluation.engine import Hung
 from exact.evaluation.folder import BenchFolder, Replay
 from exact.evaluation.local import set_aside
 from exact.evaluation.remote.cluster import ray_module
-from exact.evaluation.remote.delivery import Incoming, items_of
-from exact.evaluation.remote.mailbox import AttemptMailbox, Batch, RateCounter
-from exact.evaluation.remote.memory import CarriedMemory, carried_memories
+from exact.evaluation.remote.delivery import CarriedMemory, Incoming, carried_memories, items_of
+from exact.evaluation.remote.mailbox import AttemptMailbox, Batch, RateCounter, checked_line, checked_replay, decoded
 from exact.evaluation.remote.parcel import Cargo, Parcel, What
 from exact.evaluation.remote.preflight import preflight
-from exact.evaluation.remote.results import checked_line, checked_replay, decoded
 from exact.evaluation.remote.worker import Outcome, raised, work
 from exact.inert import inert
 from exact.runs.journal.store import ResultLine

@@ -11,8 +11,7 @@ from exact.config import Config, load_recorded
 from exact.counted import counted
 from exact.errors import ExactError, InfrastructureError, UsageError, unknown
 from exact.inert import inert
-from exact.library.run import Run
-from exact.library.runner import Runner
+from exact.library.run import Run, Runner
 from exact.library.tasks import named, page_task, task_of
 from exact.prompts.fence import fence, one_line
 from exact.runs.attempt.person import Ask

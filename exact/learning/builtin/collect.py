@@ -19,7 +19,7 @@ from exact.config import BrowserConfig
 from exact.errors import EnvironmentFailure
 from exact.learning.builtin import examples
 from exact.learning.builtin.explore import ExploredTask, Explorer, ExploreSettings
-from exact.learning.builtin.kernels import one_thread
+from exact.learning.builtin.machine import one_thread
 from exact.learning.builtin.split import load_split
 
 ENVIRONMENTS = 5

@@ -25,7 +25,7 @@ from exact.agents.learned.network import (
     logit,
 )
 from exact.learning.builtin.examples import Examples, states_of
-from exact.learning.builtin.kernels import one_thread
+from exact.learning.builtin.machine import one_thread
 
 if TYPE_CHECKING:
     from exact.agents.learned.features import Floats, Ints, Ragged

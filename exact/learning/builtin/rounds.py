@@ -24,8 +24,7 @@ from exact.learning.builtin.collect import collect, examples_of, summary_of
 from exact.learning.builtin.examples import Examples
 from exact.learning.builtin.explore import ExploreSettings
 from exact.learning.builtin.fit import FitSettings, fit
-from exact.learning.builtin.fonts import drawn_fonts_now, told
-from exact.learning.builtin.kernels import VARIABLE, used_kernels
+from exact.learning.builtin.machine import VARIABLE, drawn_fonts_now, told, used_kernels
 from exact.learning.builtin.split import digest, load_split
 from exact.runs.journal.versions import versions
 from exact.runs.sole import LOCK, sole

@@ -16,8 +16,8 @@ import msgspec
 
 from exact.context import Reflection
 from exact.errors import InfrastructureError, UsageError, no_space
+from exact.reflection import embed
 from exact.reflection.embed import Embedding
-from exact.reflection.memory import situation
 from exact.reflection.memory.database import COLUMNS, FACTS, MORE_TABLES, SCHEMA, VOCABULARY, Likeness, another_embedding
 from exact.reflection.record import confidence
 
@@ -171,13 +171,13 @@ def _from_schema_1(cursor: sqlite3.Cursor, embedding: Embedding) -> None:
     _tables(cursor, embedding)
     for seq, id, kind, task, record in cursor.execute("SELECT seq, id, kind, task, record FROM reflections_1 ORDER BY seq").fetchall():
         reflection = msgspec.json.decode(record, type=Reflection)
-        vector = situation.vector(embedding, situation.of_reflection(reflection)).astype("<f4").tobytes()
+        vector = embed.vector(embedding, embed.of_reflection(reflection)).astype("<f4").tobytes()
         cursor.execute(
             "INSERT INTO reflections (seq, id, kind, task, about, confidence, record, vector, born, revision) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (seq, id, kind, task, situation.about(reflection), confidence(reflection), record, vector, seq, seq),
+            (seq, id, kind, task, embed.about(reflection), confidence(reflection), record, vector, seq, seq),
         )
-        cursor.execute("INSERT INTO found (rowid, words) VALUES (?, ?)", (seq, situation.told(reflection)))
+        cursor.execute("INSERT INTO found (rowid, words) VALUES (?, ?)", (seq, embed.told(reflection)))
         cursor.execute("UPDATE facts SET value = ? WHERE name = 'revision'", (str(seq),))
     cursor.execute("DROP TABLE reflections_1")
 

@@ -11,15 +11,14 @@ import msgspec
 
 from exact.context import Context, Reflection
 from exact.errors import InfrastructureError, UsageError
+from exact.reflection import embed
 from exact.reflection.base import Kind
 from exact.reflection.embed import Embedding, Vector, words
 from exact.reflection.hygiene import DESTROYS, instructions
-from exact.reflection.memory import situation
 from exact.reflection.memory.database import Database
-from exact.reflection.memory.entry import Damaged, Entry, Status, Use
 from exact.reflection.memory.index import Hit, Index
 from exact.reflection.memory.table import Table
-from exact.reflection.record import confidence, outcome_id, task_without_seed
+from exact.reflection.record import Damaged, Entry, Status, Use, confidence, outcome_id, task_without_seed
 
 SAME = 0.95
 """Cosine from which two situations are the same one, and reflections that say the same of them are merged."""
@@ -49,7 +48,7 @@ class StoredMemory:
     def add(self, reflection: Reflection) -> None:
         """Store a reflection durably; an id that is there already has no effect. Raises InfrastructureError (disk full, file damaged).
 
-        Of two reflections that say the same about the same situation, the one with the less certain outcome is merged into the other. A
+        Of two reflections that say the same about the same embed, the one with the less certain outcome is merged into the other. A
         reflection that does more than state what was learned is quarantined; one that only advises to destroy something is kept once a
         second task has said the same. A reflection that a person had forgotten is forgotten again. Stored text never
         changes: the same reflection from a more certain outcome gets an id of its own, and the first one is merged into it.
@@ -58,7 +57,7 @@ class StoredMemory:
 
     def add_all(self, reflections: Sequence[Reflection]) -> int:
         """Add all in one transaction, and return the number of new ones."""
-        vectors = [situation.vector(self._embedding, situation.of_reflection(each)) for each in reflections]
+        vectors = [embed.vector(self._embedding, embed.of_reflection(each)) for each in reflections]
         with self._access():
             self._refresh()  # what is long is read before others have to wait
         with self._writing() as revision:
@@ -85,8 +84,8 @@ class StoredMemory:
         `exclude_task`: id of a task; nothing from any seed of it counts, nor from its template where the context's task names one.
         `confidence`: the least, in [0, 1]; see record.confidence. Raises InfrastructureError if the file is damaged.
         """
-        query = situation.of_context(context)
-        vector = situation.vector(self._embedding, query)
+        query = embed.of_context(context)
+        vector = embed.vector(self._embedding, query)
         asked = words(" ".join(query))
         without = frozenset[str]()
         if exclude_task is not None:
@@ -97,8 +96,8 @@ class StoredMemory:
             hits = self._current.nearest(vector, kind, threshold, without=without, confidence=confidence, most=max(0, CANDIDATES * k))
             held = self._held(hits)
             hits = [hit for hit in hits if hit.seq in held]
-            shares = situation.keywords(asked, [held[hit.seq] for hit in hits])
-            scored = [((hit.cosine + situation.KEYWORDS * share) * hit.fade, hit.seq) for hit, share in zip(hits, shares, strict=True)]
+            shares = embed.keywords(asked, [held[hit.seq] for hit in hits])
+            scored = [((hit.cosine + embed.KEYWORDS * share) * hit.fade, hit.seq) for hit, share in zip(hits, shares, strict=True)]
             best = [seq for _, seq in sorted(scored, reverse=True)[: max(k, 0)]]
             known = dict(self._table.reflections(best))
         return tuple(known[seq] for seq in best if seq in known)
@@ -185,7 +184,7 @@ class StoredMemory:
         merged = 0
         for entry in reversed(self.entries()):
             one = entry.reflection
-            vector = situation.vector(self._embedding, situation.of_reflection(one))
+            vector = embed.vector(self._embedding, embed.of_reflection(one))
             with self._access():
                 self._refresh()
                 surer, weaker = self._twins(one, vector, before=entry.seq)
@@ -245,7 +244,7 @@ class StoredMemory:
         for entry in self._table.entries("quarantined", reflection.kind, "", -1):
             other = entry.reflection
             apart = task_without_seed(other.task) != task_without_seed(reflection.task)
-            if entry.note == DESTROYS and apart and situation.same_reflection(reflection, other):
+            if entry.note == DESTROYS and apart and embed.same_reflection(reflection, other):
                 return other.id
         return ""
 
@@ -260,9 +259,9 @@ class StoredMemory:
 
     def _alike(self, reflection: Reflection, vector: Vector, status: Status, *, before: int | None = None) -> Iterator[Reflection]:
         """Return those of a status with the same meaning."""
-        seqs = self._index.alike(vector, reflection.kind, situation.about(reflection), SAME, status)
+        seqs = self._index.alike(vector, reflection.kind, embed.about(reflection), SAME, status)
         for _, other in self._table.reflections([seq for seq in seqs if before is None or seq < before]):
-            if other.id != reflection.id and situation.same_reflection(reflection, other):
+            if other.id != reflection.id and embed.same_reflection(reflection, other):
                 yield other
 
     def _give_way(self, ids: Sequence[str], into: str, revision: int) -> None:

@@ -9,13 +9,12 @@ import msgspec
 
 from exact.context import Reflection
 from exact.errors import InfrastructureError, UsageError
+from exact.reflection import embed
 from exact.reflection.base import Kind
 from exact.reflection.embed import vocabulary
-from exact.reflection.memory import situation
 from exact.reflection.memory.database import Database
-from exact.reflection.memory.entry import Damaged, Entry, Status, Use
 from exact.reflection.memory.index import Row
-from exact.reflection.record import confidence, task_without_seed
+from exact.reflection.record import Damaged, Entry, Status, Use, confidence, task_without_seed
 
 _ROW = "seq, id, kind, task, template, about, confidence, status, note, helped, hurt, revision"
 _ENTRY = "seq, record, status, note, born, retrieved, helped, hurt"
@@ -59,13 +58,13 @@ class Table:
 
     def insert(self, reflection: Reflection, vector: bytes, status: str, note: str, revision: int) -> Row:
         r, task = reflection, task_without_seed(reflection.task)
-        about, sure = situation.about(r), confidence(r)
+        about, sure = embed.about(r), confidence(r)
         ((seq,),) = self._database.execute(
             "INSERT INTO reflections (id, kind, task, template, about, confidence, record, vector, status, note, born, revision) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq",
             r.id, r.kind, task, r.template, about, sure, msgspec.json.encode(r).decode(), vector, status, note, revision, revision,
         )  # fmt: skip
-        told = situation.told(r)
+        told = embed.told(r)
         self._database.index_words(seq, told)
         self._database.execute("INSERT INTO vocabulary (seq, words) VALUES (?, ?)", seq, _distinct(told))
         if status != "kept":
@@ -152,7 +151,7 @@ class Table:
             missing.discard(int(seq))
             yield int(seq), words
         for seq, reflection in self.reflections(sorted(missing)):
-            yield seq, _distinct(situation.told(reflection))
+            yield seq, _distinct(embed.told(reflection))
 
     def _of(self, statement: str, seqs: Sequence[int]) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(seqs), 500):

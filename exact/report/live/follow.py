@@ -12,13 +12,11 @@ from exact.config import load_recorded
 from exact.errors import JournalError
 from exact.picture import open_picture
 from exact.report.model import data
-from exact.report.model.head import head
+from exact.report.model.head import head, people
 from exact.report.model.model import caps, marks
-from exact.report.model.nodes import reflection_record, remembered, state
-from exact.report.model.people import people
-from exact.report.model.pictures import coded
+from exact.report.model.nodes import coded, reflection_record, remembered, state
 from exact.report.model.reading import Reading
-from exact.report.model.steps import outside, steps, trouble
+from exact.report.model.routes import outside, steps, trouble
 from exact.report.model.text import Texts, in_words
 from exact.report.page import fragments
 from exact.runs.journal.store import RunFolder

@@ -2,14 +2,20 @@
 
 A browser gets a whole page first, then changes over one connection of server-sent events. Journals are read as files: a search does not
 know its viewers, and gets commands only from lines in a file of its own (exact/runs/journal/commands.py).
+
+Access control of the live view: known hosts, requests from its own pages, and a token where it has one.
+
+A page that a user visits elsewhere can make a browser send requests to this machine. So a request must name a known host (else a foreign
+name could resolve to this machine), and must come from a page of the live view itself.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +26,9 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from exact.cross_site import host_of, is_loopback, is_own_origin
 from exact.errors import ExactError
 from exact.report.build import index_page
-from exact.report.live.access import COOKIE, is_let_in, refusal
 from exact.report.live.follow import Follower
 from exact.report.page import page, waiting
 from exact.runs.journal.commands import Name, send
@@ -245,7 +251,7 @@ def _missing(what: str) -> Response:
 
 
 class Guarded:
-    """Access control as ASGI middleware; see exact/report/live/access.py."""
+    """Access control as ASGI middleware; see exact/report/live/serve.py."""
 
     def __init__(self, app: ASGIApp, *, hosts: Collection[str], token: str, look_freely: bool) -> None:
         self._app, self._hosts, self._token, self._look_freely = app, {host.lower() for host in hosts}, token, look_freely
@@ -309,3 +315,32 @@ def application(
         Starlette(routes=View(path, orders=orders, metrics=metrics).routes(), exception_handlers=handlers), hosts=hosts, token=token,
         look_freely=look_freely,
     )  # fmt: skip
+
+
+COOKIE = "exact_view"
+
+
+def refusal(method: str, headers: Mapping[str, str], hosts: Collection[str], *, page: bool) -> str:
+    """Return why a request is refused; empty where it is accepted. Header names are in lower case.
+
+    hosts: names of the view besides loopback. page: whether the request is for a page, to which a link on another site may lead.
+    """
+    host = headers.get("host", "")
+    name = host_of(host)
+    if not name or not (is_loopback(name) or name in hosts):
+        return f"this view is not known as {name or 'nothing'!r}: start it with --allow-host {name}"
+    origin = headers.get("origin")
+    if origin is not None and not is_own_origin(origin, host):
+        return "a page of another site may not ask for this"
+    if method not in ("GET", "HEAD") and origin is None:
+        return "a command must come from a page of this view"
+    site = headers.get("sec-fetch-site", "none")
+    leads_here = page and headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    if site in ("cross-site", "same-site") and not leads_here:
+        return "a page of another site may not ask for this"
+    return ""
+
+
+def is_let_in(token: str, given: str | None) -> bool:
+    """Return whether a given token is the right one. Every request passes where no token is set."""
+    return not token or hmac.compare_digest(token.encode(), (given or "").encode())

@@ -1,7 +1,13 @@
-"""The head of a report: the outcome of an attempt in plain words."""
+"""The head of a report: the outcome of an attempt in plain words.
+
+Model costs of an attempt by role, and the part that was not used.
+
+The part that people took in an attempt, for its report.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from exact.config import Config
@@ -10,11 +16,11 @@ from exact.counted import counted
 from exact.inert import inert
 from exact.report.model import data
 from exact.report.model.faults import writes, wrong
-from exact.report.model.money import costs, waste
 from exact.report.model.reading import Reading
 from exact.report.model.routes import lines, travel
-from exact.report.model.text import LINE, one_line
+from exact.report.model.text import LABEL, LINE, one_line
 from exact.runs.attempt.ending import final_answer
+from exact.runs.journal import events as ev
 from exact.search.inspect.health import Symptom, health
 from exact.task import Task
 
@@ -230,3 +236,90 @@ def _money(spent: float, known: bool, calls: int) -> str:
 def duration(seconds: float) -> str:
     """Return a duration as text: `41.3 s`, `3 min 20 s`."""
     return f"{seconds:.1f} s" if seconds < 90 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def costs(reading: Reading) -> tuple[data.Cost, ...]:
+    """Return the cost of each role, most expensive first."""
+    found: dict[str, data.Cost] = {}
+    for called in (each for calls in reading.calls.values() for each in calls):
+        before, used = found.get(called.role), reading.used(called.selection)
+        money = called.usage.cost or 0.0
+        found[called.role] = data.Cost(
+            role=one_line(called.role, LABEL),
+            calls=(before.calls if before else 0) + 1,
+            input_tokens=(before.input_tokens if before else 0) + called.usage.input_tokens,
+            output_tokens=(before.output_tokens if before else 0) + called.usage.output_tokens,
+            money=(before.money if before else 0.0) + money,
+            known=(before.known if before else True) and called.usage.cost is not None,
+            seconds=(before.seconds if before else 0.0) + called.seconds,
+            unused=(before.unused if before else 0) + (not used),
+            unused_money=(before.unused_money if before else 0.0) + (0.0 if used else money),
+        )
+    return tuple(sorted(found.values(), key=lambda cost: (-cost.money, -cost.calls, cost.role)))
+
+
+def waste(reading: Reading) -> Iterator[str]:
+    """Yield sentences about results that were paid for and not used."""
+    state = reading.state
+    edges = [edge for node in state.tree.nodes for edge in node.edges]
+    untried = sum(edge.child is None and not edge.closed for edge in edges)
+    if untried:
+        yield f"{untried} of {len(edges)} proposed actions were never tried."
+    if state.late:
+        yield f"{counted(state.late, 'answer')} arrived too late to be used."
+    if state.unaccounted:
+        yield f"No sum includes the cost of {counted(state.unaccounted, 'abandoned model request')}."
+    moved = travel(reading)
+    if (wasted := moved.prepared - moved.used) > 0:
+        yield f"Prepared states that were not requested: {wasted} of {moved.prepared}."
+
+
+_WORDS = {
+    "pause": "paused",
+    "resume": "resumed",
+    "stop": "stopped the search",
+    "expand": "asked to expand state {node}",
+    "prune": "pruned at state {node}",
+    "instruct": "changed the instruction to: {text}",
+    "act": "gave the next action: {text}",
+    "take": "used the browser",
+}
+
+
+def people(reading: Reading) -> tuple[data.PersonPart, ...]:
+    """Return what people were asked, answered and commanded, in order."""
+    found, asked = list[data.PersonPart](), dict[str, ev.PersonAsked]()
+    for event in reading.people:
+        match event:
+            case ev.PersonAsked():
+                asked[event.id] = event
+            case ev.PersonAnswered() if event.id in asked:
+                found.append(_answer(asked.pop(event.id), event))
+            case ev.Commanded() if event.command in _WORDS:
+                words = one_line(_WORDS[event.command].format(node=event.node, text=event.text))
+                found.append(_part(event, words, event.refused and f"refused: {one_line(event.refused)}", touched=event.touches))
+    found += [_part(event, _question(event), "no answer yet") for event in asked.values()]
+    return tuple(found)
+
+
+def _answer(asked: ev.PersonAsked, answer: ev.PersonAnswered) -> data.PersonPart:
+    said = "no answer in time" if answer.answer is None else f"answered {one_line(answer.answer)!r} after {answer.seconds:.1f} s"
+    return _part(answer, _question(asked), said, touched=answer.touched)
+
+
+def _question(asked: ev.PersonAsked) -> str:
+    question = asked.question
+    fields = ", ".join(f"{name}: {value}" for name, value in question.fields.items())
+    match question.kind:
+        case "question":
+            words = f"was asked: {question.text}"
+        case "action":
+            words = f"was asked to allow the action {question.text}"
+        case _:
+            words = f"was asked to allow {question.method} {question.url}" + (f" with {fields}" if fields else "")
+    return one_line(words)
+
+
+def _part(event: ev.PersonAsked | ev.PersonAnswered | ev.Commanded, words: str, outcome: str, *, touched: bool = False) -> data.PersonPart:
+    by = "" if isinstance(event, ev.PersonAsked) else event.by
+    return data.PersonPart(seconds=event.t, by=by, words=words, outcome=outcome, touched=touched)

@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from exact.config import Config, load_recorded
 from exact.observation import Box
 from exact.report.model import data
-from exact.report.model.head import head
-from exact.report.model.nodes import nodes, reflection_record, remembered
-from exact.report.model.people import people
-from exact.report.model.pictures import pictures
+from exact.report.model.head import head, people
+from exact.report.model.nodes import nodes, pictures, reflection_record, remembered
 from exact.report.model.reading import Reading
-from exact.report.model.steps import outside, steps, trouble
+from exact.report.model.routes import outside, steps, trouble
 from exact.report.model.text import Texts, one_line
 from exact.runs.journal.budgets import limits
 from exact.runs.journal.store import RunFolder

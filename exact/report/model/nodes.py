@@ -1,20 +1,35 @@
-"""The nodes of a report's tree."""
+"""The nodes of a report's tree.
+
+Model calls at a node: prompts as sent, answers as received.
+
+Screenshots small enough for a page: WebP (JPEG where Pillow has no WebP), equal ones once.
+"""
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from PIL import Image, UnidentifiedImageError, features
 
 from exact.context import Evaluation, Reflection
 from exact.counted import counted
 from exact.environments.base import SideEffect
+from exact.errors import JournalError
 from exact.inert import inert
+from exact.models.base import ChatAnswer
 from exact.observation import Observation
+from exact.picture import open_picture
 from exact.reflection.record import marks
 from exact.report.model import data
-from exact.report.model.calls import calls
+from exact.report.model.data import Picture
 from exact.report.model.reading import Reading
 from exact.report.model.text import LABEL, LINE, Texts, in_words, one_line
 from exact.runs.journal import events as ev
+from exact.runs.journal.store import Blobs
 from exact.search.tree import Edge, Node
 
 _KINDS: dict[str, data.Status] = {
@@ -259,3 +274,125 @@ def reflection_record(reflection: Reflection) -> data.ReflectionRecord:
         source=one_line(", ".join(part for part in parts if part)),
         tainted=r.tainted,
     )
+
+
+def calls(reading: Reading, node: int, texts: Texts) -> tuple[data.ModelCall, ...]:
+    """Return the calls at a node in order. A missing blob is a warning, and its content is left out."""
+    return tuple(_call(reading, called, texts) for called in reading.calls.get(node, ()))
+
+
+def _call(reading: Reading, called: ev.Called, texts: Texts) -> data.ModelCall:
+    answers, raw = _answers(reading, called, texts)
+    s, u = called.sampling, called.usage
+    cached = ", ".join(f"{tokens:,} {what}" for tokens, what in ((u.cached_tokens, "cached"), (u.cache_write_tokens, "written")) if tokens)
+    reasoning = f" ({u.reasoning_tokens:,} of reasoning)" if u.reasoning_tokens else ""
+    money = "price unknown" if u.cost is None else f"${u.cost:.4f}"
+    return data.ModelCall(
+        role=one_line(called.role, LABEL),
+        model=one_line(called.model, LABEL),
+        prompt=one_line(called.prompt, LABEL),
+        attempt=called.attempt,
+        sampling=f"n {s.n}, temperature {s.temperature:g}, top_p {s.top_p:g}, at most {s.max_tokens} tokens",
+        usage=f"{u.input_tokens:,} tokens in{cached and f' ({cached})'}, {u.output_tokens:,} out{reasoning}, {money}",
+        seconds=called.seconds,
+        request=_request(reading, called, texts),
+        answers=answers,
+        raw=raw,
+    )
+
+
+def _blob(reading: Reading, name: str, kind: Any) -> Any:
+    """Return a blob's JSON as `kind`; None, with a warning, where it is missing or damaged."""
+    try:
+        return reading.blobs.read(name, kind)
+    except JournalError as error:
+        reading.warnings.append(f"A model call cannot be shown: {error}")
+        return None
+
+
+class _MessagePart(msgspec.Struct):
+    text: str = ""
+    image: str = ""
+
+
+class _Message(msgspec.Struct):
+    role: str
+    parts: tuple[_MessagePart, ...]
+
+
+def _request(reading: Reading, called: ev.Called, texts: Texts) -> tuple[data.PromptTurn, ...]:
+    messages: tuple[_Message, ...] = _blob(reading, called.request, tuple[_Message, ...]) or ()
+    return tuple(data.PromptTurn(role=one_line(m.role, LABEL), text=texts.add(_written(m))) for m in messages)
+
+
+def _written(message: _Message) -> str:
+    return "\n".join(part.text or f"[picture {part.image[:12]}]" for part in message.parts)
+
+
+def _answers(reading: Reading, called: ev.Called, texts: Texts) -> tuple[tuple[data.PromptTurn, ...], int | None]:
+    answer: ChatAnswer | None = _blob(reading, called.answer, ChatAnswer)
+    if answer is None:
+        return (), None
+    return tuple(
+        data.PromptTurn(role=one_line(choice.finish, LABEL), text=texts.add(choice.shown)) for choice in answer.choices
+    ), texts.add(answer.raw)
+
+
+_LADDER = ((1280, 78), (1280, 60), (960, 55), (720, 50), (480, 45), (320, 40), (200, 30))
+"""Longest side in pixels and quality, best first: the first that fits its share of the page is used."""
+
+
+def pictures(names: Iterable[str], blobs: Blobs, total: int, notes: list[str]) -> dict[str, Picture]:
+    """Return the pictures of these blobs by name, in about `total` bytes of text. A missing or damaged picture is a warning."""
+    unique = dict.fromkeys(name for name in names if name)
+    found = {}
+    for name in unique:
+        try:
+            found[name] = _picture(blobs.get(name), total * 3 // 4 // len(unique))
+        except (JournalError, UnidentifiedImageError, OSError) as error:
+            notes.append(f"Screenshot {name[:12]} cannot be shown: {error}")
+    return found
+
+
+def coded(data: bytes) -> tuple[bytes, str]:
+    """Return a screenshot at its best quality for a page, with its media type. Raises UnidentifiedImageError, OSError."""
+    with open_picture(data) as image:
+        kind = _kind()
+        return _coded(image.convert("RGB"), kind, *_LADDER[0]), f"image/{kind}"
+
+
+def _kind() -> str:
+    return "webp" if features.check("webp") else "jpeg"
+
+
+def _picture(data: bytes, limit: int) -> Picture:
+    with open_picture(data) as image:
+        whole = image.convert("RGB")
+    kind, found = _kind(), b""
+    place = 0
+    while place < len(_LADDER):
+        found = _coded(whole, kind, *_LADDER[place])
+        if len(found) <= limit:
+            break
+        place += next((down for down in range(1, len(_LADDER) - place) if _expected(len(found), whole, place, down) <= limit), 1)
+    src = f"data:image/{kind};base64,{base64.b64encode(found).decode()}"
+    return Picture(src=src, width=whole.width, height=whole.height)
+
+
+def _expected(size: int, image: Image.Image, place: int, down: int) -> float:
+    """Return the expected size, in bytes, of a picture some steps down the ladder: proportional to area and quality."""
+    (side, quality), (less, worse) = _LADDER[place], _LADDER[place + down]
+    longest = max(image.size)
+    return size * (min(less, longest) / min(side, longest)) ** 2 * worse / quality
+
+
+def _coded(image: Image.Image, kind: str, side: int, quality: int) -> bytes:
+    if max(image.size) > side:
+        image = image.copy()
+        image.thumbnail((side, side))
+    file = io.BytesIO()
+    if kind == "webp":
+        image.save(file, "WEBP", quality=quality, method=1)
+    else:
+        image.save(file, "JPEG", quality=quality, optimize=True)
+    return file.getvalue()

@@ -9,8 +9,8 @@ import pytest
 
 from exact.config import parse
 from exact.errors import UsageError
-from exact.evaluation.remote import shipped
-from exact.evaluation.remote.shipped import collect
+from exact.evaluation.remote import parcel
+from exact.evaluation.remote.parcel import collect
 from exact.plugins import attribute
 from exact.task import Task
 
@@ -66,6 +66,6 @@ def test_prompts_and_files_of_tasks_are_found_where_they_were_unpacked(tmp_path:
 
 def test_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "large").write_bytes(b"x" * 101)
-    monkeypatch.setattr(shipped, "MOST", 100)
+    monkeypatch.setattr(parcel, "MOST", 100)
     with pytest.raises(UsageError, match="101 bytes, more than 100: install them on the nodes"):
         collect([], [Task(id="a", instruction="", files=(str(tmp_path / "large"),))])

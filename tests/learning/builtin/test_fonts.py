@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from exact.errors import UsageError
-from exact.learning.builtin.fonts import FAMILIES, drawn_fonts
+from exact.learning.builtin.machine import FAMILIES, drawn_fonts
 from exact.learning.builtin.rounds import BuiltinSettings, train
 
 DEJAVU = Path("/usr/share/fonts/truetype/dejavu")

@@ -11,10 +11,10 @@ import pytest
 from exact.errors import UsageError
 from exact.learning.builtin.controls import imitation, shuffled
 from exact.learning.builtin.fit import FitSettings
-from exact.learning.builtin.kernels import COMMON, VARIABLE, _runs_common, use_common_kernels, used_kernels
+from exact.learning.builtin.machine import COMMON, VARIABLE, _runs_common, use_common_kernels, used_kernels
 from exact.learning.builtin.rounds import BuiltinSettings, train
 
-_TOLD = "from exact.learning.builtin.kernels import use_common_kernels, used_kernels; use_common_kernels(); print(used_kernels())"
+_TOLD = "from exact.learning.builtin.machine import use_common_kernels, used_kernels; use_common_kernels(); print(used_kernels())"
 
 
 @pytest.mark.skipif(not _runs_common("x86_64", Path("/proc/cpuinfo")), reason="needs a processor with AVX2")

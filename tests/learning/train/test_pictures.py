@@ -17,9 +17,9 @@ from PIL import Image
 
 from exact.errors import UsageError
 from exact.learning.train.episodes import EpisodePool, EpisodeStart, page_text
+from exact.learning.train.grpo import play_trees
 from exact.learning.train.model import LoadedModel
 from exact.learning.train.pictures import PictureReader, ShownPicture
-from exact.learning.train.trees import play_trees
 from tests.learning.train.test_trees import Digits, letters, sampler
 
 MARKS = {"<|vision_start|>": 1, "<|image_pad|>": 2, "<|vision_end|>": 3, "<|video_pad|>": 4}

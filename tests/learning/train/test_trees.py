@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from exact.errors import UsageError
 from exact.learning.train import grpo
 from exact.learning.train.episodes import Episode, EpisodePool, EpisodeStart, EpisodeStep, Sampled
+from exact.learning.train.grpo import play_trees, step_values, token_credits
 from exact.learning.train.settings import GRPOSettings
-from exact.learning.train.trees import play_trees, step_values, token_credits
 
 RESETS = count()
 

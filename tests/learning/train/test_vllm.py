@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from exact.errors import EnvironmentFailure, UsageError
-from exact.learning.train import grpo, vllm
+from exact.learning.train import grpo, sampler
 from exact.learning.train.pictures import ShownPicture
+from exact.learning.train.sampler import VLLMSampler, reached, vllm_options
 from exact.learning.train.settings import GRPOSettings, read_settings
-from exact.learning.train.vllm import VLLMSampler, reached, vllm_options
 
 TOKENIZER = SimpleNamespace(convert_tokens_to_ids=lambda mark: 9, decode=lambda ids, skip_special_tokens: " ".join(map(str, ids)))
 READER: Any = SimpleNamespace(token=5, unsaid=[5, 6])
@@ -74,7 +74,7 @@ def test_what_cannot_be_used_is_refused_before_a_model_is_loaded(model: str, mon
         monkeypatch.setitem(__import__("sys").modules, name, SimpleNamespace(Dataset=None, set_seed=None))
     with pytest.raises(UsageError, match="the package vllm is not installed: pip install"):
         grpo.train(settings(model=model, vllm="http://gpu"))
-    monkeypatch.setattr(vllm, "_installed", lambda: True)
+    monkeypatch.setattr(sampler, "_installed", lambda: True)
     with pytest.raises(UsageError, match=f"colocate loads a folder or a name, and {model} is made in memory"):
         grpo.train(settings(model=model, vllm="colocate"))
 

@@ -19,7 +19,7 @@ from trl import GRPOTrainer
 from trl.trainer import grpo_trainer
 
 from exact.errors import UsageError
-from exact.learning.train import grpo, vllm
+from exact.learning.train import grpo, sampler
 from exact.learning.train.chat import ChatAnswers
 from exact.learning.train.episodes import Episode, EpisodeStart
 from exact.learning.train.model import load_model
@@ -99,7 +99,7 @@ def png(image: Any) -> bytes:
 
 first = grpo.train(settings("tiny-vision", "first", lora=None))
 second = grpo.train(settings(str(folder / "first"), "second", branches=2, credit="step", beta=0.1, screenshot_tokens=6))
-vllm._installed, grpo_trainer.VLLMGeneration = lambda: True, Generation
+sampler._installed, grpo_trainer.VLLMGeneration = lambda: True, Generation
 third = grpo.train(settings(str(folder / "first"), "third", vllm="colocate", screenshot_tokens=6))
 try:
     refused = str(grpo.train(settings("tiny", "fourth")))

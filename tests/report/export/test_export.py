@@ -11,7 +11,7 @@ from PIL import Image
 
 from exact.cli.main import main
 from exact.config import load_recorded
-from exact.report.export.dot import dot
+from exact.report.export.picture import dot
 from exact.report.model.reading import Reading
 from exact.runs.journal.store import RunFolder
 from tests.report.journals import hostile_run

@@ -16,7 +16,7 @@ from exact.models.base import Sampling, Usage
 from exact.report.model import data
 from exact.report.model.faults import writes, wrong
 from exact.report.model.growth import Growth
-from exact.report.model.money import costs, waste
+from exact.report.model.head import costs, waste
 from exact.report.model.reading import Reading
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal

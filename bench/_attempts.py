@@ -14,7 +14,7 @@ import _common
 import msgspec
 
 from exact.benchmarks.miniwob import MiniWob
-from exact.benchmarks.miniwob.rewards import REWARDS, binary
+from exact.benchmarks.miniwob.suite import REWARDS, binary
 from exact.config import Config
 from exact.environments.base import EnvironmentFactory
 from exact.environments.pool.capacity import PoolLimits

@@ -21,7 +21,7 @@ from exact.agents.base import Policy, ValueFunction
 from exact.benchmarks.miniwob import MiniWob
 from exact.context import Context, Evaluation, Taken
 from exact.environments.base import Environment, EnvironmentFactory
-from exact.environments.toy.draw import gaussian
+from exact.environments.toy.graph import gaussian
 from exact.errors import ActionError, EnvironmentFailure
 from exact.task import Outcome, Task
 

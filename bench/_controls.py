@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exact.context import Context, Evaluation
-from exact.environments.toy.draw import uniform
+from exact.environments.toy.graph import uniform
 
 DEAL = (0.05, 0.05, 0.05, 0.05, 0.08, 0.08, 0.08, 0.08, 0.09, 0.16, 0.27, 0.32, 0.47, 0.61, 0.61, 0.75, 0.75, 0.84, 0.95, 0.95)
 """Twentieths of the embedded value's own distribution: 86 judgements of rmcts on tasks of the development half, seed 101."""

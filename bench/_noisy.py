@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from exact.action import Action
 from exact.context import Evaluation, Proposal
+from exact.environments.toy.agents import Noise, NoisyJudge, NoisyPolicy
 from exact.environments.toy.decision import DecisionTree
-from exact.environments.toy.noise import Noise, NoisyJudge, NoisyPolicy
 from exact.search.base import Algorithm, Compared, Done, Failure, Need, Proposed, Result, Rolled, Selection, Stepped, Valued
 from exact.search.tree import Node, SearchError, Tree
 

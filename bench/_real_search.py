@@ -16,11 +16,11 @@ from _noisy import action
 from exact.agents.value.samples import grade_scale
 from exact.config import parse
 from exact.context import Proposal
+from exact.environments.toy.agents import NoisyJudge, NoisyPolicy
 from exact.environments.toy.decision import DecisionTree
 from exact.environments.toy.decision_environment import decision_graph
 from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import toy_task
-from exact.environments.toy.noise import NoisyJudge, NoisyPolicy
 from exact.models.scripted import LateAnswer, Question, ScriptedServer
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal

@@ -21,8 +21,8 @@ from exact.agents.builtin.judge.recall import reflection_adjustment
 from exact.agents.builtin.policy import TEMPERATURE
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.toy.agents import ToyPolicy, ToyValue
-from exact.environments.toy.draw import uniform
 from exact.environments.toy.factory import ToyEdge, ToyGraph, ToyState
+from exact.environments.toy.graph import uniform
 
 ROOMS, KINDS = 4, 8
 THINGS = (

@@ -11,8 +11,8 @@ from _noisy import BRANCHING, DEPTH, Episode, Noisy
 
 from exact.calibration.measure import Prediction
 from exact.config import SearchConfig
-from exact.environments.toy.draw import uniform
-from exact.environments.toy.noise import Noise
+from exact.environments.toy.agents import Noise
+from exact.environments.toy.graph import uniform
 from exact.evaluation.plan import AGENTS
 from exact.search.registry import algorithm
 

@@ -55,10 +55,10 @@ from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.pages import serve
 from exact.benchmarks.miniwob.suite import HEIGHT, WIDTH, page_setup
 from exact.config import BrowserConfig
-from exact.environments.adapters.miniwob import miniwob_pages
 from exact.environments.base import Environment
 from exact.environments.browser import BrowserFactory, find_browser
 from exact.environments.process.worker import EnvironmentSpec, WorkerFactory
+from exact.environments.reward import miniwob_pages
 from exact.errors import EnvironmentFailure
 from exact.observation import Element, Observation
 

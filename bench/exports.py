@@ -23,7 +23,7 @@ import exact
 from exact.config import Config, parse
 from exact.environments.toy.agents import ToyPolicy, ToyValue
 from exact.environments.toy.factory import ToyFactory
-from exact.environments.toy.maze import maze
+from exact.environments.toy.known import maze
 from exact.learning.export import replay
 from exact.runs.runner import Runner, create, reopen
 

@@ -27,11 +27,11 @@ from typing import Any, NamedTuple
 from _common import Figure, Noise, finish, parser, table, versions
 
 from exact.benchmarks.miniwob import MiniWob
-from exact.benchmarks.miniwob.names import BROWSERGYM
+from exact.benchmarks.miniwob.suite import BROWSERGYM
 from exact.config import BrowserConfig
 from exact.environments.base import Environment, Snapshot
 from exact.environments.browser.fork.factory import ForkingFactory
-from exact.environments.restore.verify import MATCHES, compare_states, state_key
+from exact.environments.restore.waypoint import MATCHES, compare_states, state_key
 from exact.environments.sandbox import find_runsc
 from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation

@@ -27,7 +27,7 @@ from typing import Any
 import _common
 from _attempts import LEXICAL, PARALLEL, attempt, commits, folder_of, show, tasks_of
 
-from exact.benchmarks.miniwob.rewards import REWARDS
+from exact.benchmarks.miniwob.suite import REWARDS
 from exact.config import parse
 from exact.evaluation.folder import Result
 from exact.evaluation.output import write_outputs

@@ -39,7 +39,7 @@ from exact.agents.agent import Agent, build_agent
 from exact.agents.base import Policy
 from exact.agents.learned.network import FORMAT, save, untrained
 from exact.benchmarks.miniwob import MiniWob
-from exact.benchmarks.miniwob.rewards import binary
+from exact.benchmarks.miniwob.suite import binary
 from exact.config import Config, load
 from exact.environments.base import Environment, EnvironmentFactory
 from exact.errors import EnvironmentFailure

@@ -38,8 +38,7 @@ from _attempts import LEXICAL, PARALLEL, attempt, commits, folder_of, raw, show,
 from _controls import ShuffledValue
 
 from exact.agents.agent import Agent, build_agent
-from exact.benchmarks.miniwob.names import BROWSERGYM
-from exact.benchmarks.miniwob.rewards import REWARDS
+from exact.benchmarks.miniwob.suite import BROWSERGYM, REWARDS
 from exact.config import Config, load
 from exact.evaluation.local import BuildAgent
 from exact.evaluation.output import write_outputs

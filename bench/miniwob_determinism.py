@@ -14,7 +14,7 @@ from typing import Any
 from _common import Figure, Noise, finish, parser, versions
 
 from exact.benchmarks.miniwob import MiniWob
-from exact.benchmarks.miniwob.names import BROWSERGYM
+from exact.benchmarks.miniwob.suite import BROWSERGYM
 from exact.config import BrowserConfig
 from exact.environments.base import Environment
 from exact.errors import ActionError

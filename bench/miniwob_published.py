@@ -25,7 +25,7 @@ import msgspec
 from _attempts import LEXICAL, attempt, folder_of, name_of, tasks_of
 from _records import conclude, differing, read_records, write_records
 
-from exact.benchmarks.miniwob.names import BROWSERGYM
+from exact.benchmarks.miniwob.suite import BROWSERGYM
 from exact.config import Config, load
 from exact.evaluation.plan import AGENTS
 from exact.evaluation.statistics import bootstrap, rate

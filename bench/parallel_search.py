@@ -29,9 +29,9 @@ from _noisy import Noisy
 from _simulate import Latency, Simulation
 
 from exact.config import SearchConfig
+from exact.environments.toy.agents import NoisyJudge, NoisyPolicy
 from exact.environments.toy.decision import DecisionTree
-from exact.environments.toy.draw import gaussian
-from exact.environments.toy.noise import NoisyJudge, NoisyPolicy
+from exact.environments.toy.graph import gaussian
 from exact.search.base import Need, Selection
 from exact.search.registry import algorithm
 

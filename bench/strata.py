@@ -25,7 +25,7 @@ import _common
 
 from exact.action import ActionSpace
 from exact.benchmarks.miniwob import MiniWob
-from exact.benchmarks.miniwob.names import BROWSERGYM
+from exact.benchmarks.miniwob.suite import BROWSERGYM
 from exact.config import BrowserConfig
 from exact.environments.base import Environment, EnvironmentFactory
 from exact.observation import Observation

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from exact.benchmarks.miniwob.rewards import binary
+from exact.benchmarks.miniwob.suite import binary
 from exact.evaluation.statistics import Estimate, rate
 from exact.evaluation.summary import grouped
 

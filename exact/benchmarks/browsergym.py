@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from exact.benchmarks.ids import join, split
-from exact.benchmarks.miniwob import names
+from exact.benchmarks.miniwob import suite
 from exact.config import BrowserConfig
 from exact.environments.adapters.gym import browsergym_factory, browsergym_python, family_of
 from exact.environments.base import EnvironmentFactory
@@ -24,7 +24,7 @@ class BrowserGymSuite:
 
     def ids(self) -> Sequence[str]:
         """Return every id but those of WorkArena, which only its package knows."""
-        ids = [f"miniwob.{name}" for name in names.BROWSERGYM]
+        ids = [f"miniwob.{name}" for name in suite.BROWSERGYM]
         ids += [f"webarena.{number}" for number in range(_WEBARENA)]
         ids += [f"visualwebarena.{number}" for number in range(_VISUALWEBARENA)]
         return tuple(f"browsergym/{name}" for name in ids)

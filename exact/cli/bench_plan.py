@@ -57,7 +57,7 @@ def planned(
         if config.value.kind == "reward":
             refuse_reward(tasks, benchmark=not own)
         if config.models.strict_nltk:
-            from exact.benchmarks.webarena.word_tokenize import word_tokenize
+            from exact.benchmarks.webarena.text import word_tokenize
 
             word_tokenize()
         if not elsewhere:

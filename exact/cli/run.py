@@ -106,7 +106,7 @@ def _config(path: Path | None, overrides: tuple[str, ...], origins: tuple[str, .
     config = load(path, overrides)
     algorithm(config.search)
     if config.models.strict_nltk:
-        from exact.benchmarks.webarena.word_tokenize import word_tokenize
+        from exact.benchmarks.webarena.text import word_tokenize
 
         word_tokenize()
     browser = msgspec.structs.replace(

@@ -3,11 +3,16 @@
 An environment of reinforcement learning gives a reward for each step (`RewardSource`). `rewarded_factory` records the total reward of each
 path of actions, which the value function of kind `reward` reads. `with_rewards` makes a RewardSource of any other environment: its score
 when the episode ends is the reward of the last step.
+
+Finds the pages of MiniWoB++: in the wheel `miniwob`, whose Python code is not loaded.
 """
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
 
 from exact.action import Action, ActionSpace
 from exact.environments.base import Capabilities, Environment, EnvironmentFactory, ForkableFactory, RewardSource, Snapshot, Transition
@@ -129,3 +134,12 @@ def _own_reward(environment: Environment) -> float | None:
         return reward_of(environment)
     except UsageError:
         return None
+
+
+def miniwob_pages() -> Path:
+    """Return the folder of the wheel's pages. Raises UsageError where it is not installed."""
+    with suppress(PackageNotFoundError):  # not by import, which would find a script of that name in the working directory first
+        pages = Path(str(distribution("miniwob").locate_file("miniwob/html")))
+        if pages.is_dir():
+            return pages
+    raise UsageError("the pages of MiniWoB++ are not installed: run `pip install 'exact-agent[miniwob]'`")

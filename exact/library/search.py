@@ -14,7 +14,7 @@ from exact.agents.agent import Agent
 from exact.agents.base import Policy, ValueFunction
 from exact.config import Config, parse
 from exact.environments.base import EnvironmentFactory
-from exact.environments.made import AnyEnvironment, is_environment, opened_factory
+from exact.environments.own import AnyEnvironment, is_environment, opened_factory
 from exact.errors import UsageError
 from exact.library.tasks import is_of_suite
 from exact.runs.runner import Runner, create, refuse_reward

@@ -18,7 +18,7 @@ from exact.agents.agent import Agent
 from exact.benchmarks.open import check_environments, open_environments
 from exact.config import Config, load
 from exact.environments.base import EnvironmentFactory
-from exact.environments.made import AnyEnvironment, is_environment, opened_factory
+from exact.environments.own import AnyEnvironment, is_environment, opened_factory
 from exact.errors import UsageError
 from exact.library.run import Run, Runner
 from exact.library.search import run_sync

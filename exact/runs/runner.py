@@ -18,7 +18,7 @@ from exact.agents.roles import roles
 from exact.config import CacheConfig, Config, dump, load_recorded
 from exact.deprecated import renamed_arguments, with_simulation
 from exact.environments.base import EnvironmentFactory
-from exact.environments.process.stderr import log_stderr_to
+from exact.environments.process.process import log_stderr_to
 from exact.errors import EnvironmentFailure, InfrastructureError, UsageError
 from exact.marks import use_fence_key
 from exact.models.base import ChatModel

@@ -10,7 +10,7 @@ from exact.agents.roles import allows_several, roles
 from exact.config import PolicyConfig, parse
 from exact.context import Context
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS
-from exact.environments.code import python
+from exact.environments.desktop.grammar import python
 from exact.errors import ActionError, AnswerError, UsageError
 from exact.models.base import Image
 from exact.models.open import model_for

@@ -9,8 +9,7 @@ from exact.agents.parse import parse_action, parse_actions
 from exact.agents.policy.llm import LLMPolicy, answer_grammar
 from exact.config import PolicyConfig
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
-from exact.environments.code import python
-from exact.environments.desktop.grammar import COMPUTER_13, ELEMENT_ACTIONS
+from exact.environments.desktop.grammar import COMPUTER_13, ELEMENT_ACTIONS, python
 from exact.errors import ActionError
 from exact.models.scripted import ScriptedModel
 

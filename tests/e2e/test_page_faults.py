@@ -16,7 +16,7 @@ from exact.context import Context, Evaluation, Proposal
 from exact.environments.browser import PageSetup
 from exact.environments.browser.fork.factory import forking
 from exact.environments.browser.page import timeouts
-from exact.environments.check.leaks import held
+from exact.environments.check.suite import held
 from exact.environments.restore import Costs
 from exact.environments.sandbox import Service, find_runsc
 from exact.errors import EnvironmentFailure

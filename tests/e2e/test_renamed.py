@@ -21,9 +21,9 @@ from pytest_httpserver import HTTPServer
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig, parse
-from exact.environments.adapters.miniwob import miniwob_pages
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
+from exact.environments.reward import miniwob_pages
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal
 from exact.runs.runner import Runner, create

@@ -16,7 +16,7 @@ from exact.action import ActionSpace
 from exact.agents.agent import Agent
 from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.check.leaks import held
+from exact.environments.check.suite import held
 from exact.environments.process.worker import EnvironmentSpec
 from exact.environments.restore import Costs
 from exact.environments.sandbox import Sandbox, Sandboxes, find_runsc, sandboxes

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from exact.cli.main import main
-from exact.environments.check import check, leaks
+from exact.environments.check import check, suite
 from exact.environments.own import is_own, own_environments
 from exact.errors import UsageError
 from exact.task import Task
@@ -165,7 +165,7 @@ async def test_environments_of_which_only_one_may_act_are_checked_one_after_the_
 
 
 async def test_without_proc_what_is_left_is_not_counted_and_the_rest_is_checked(tmp_path, monkeypatch):
-    monkeypatch.setattr(leaks, "_PROC", tmp_path / "proc")
+    monkeypatch.setattr(suite, "_PROC", tmp_path / "proc")
     async with own_environments("ENV", "mine:Lamp") as factory:
         found = {
             each.name: each

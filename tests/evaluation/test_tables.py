@@ -99,14 +99,14 @@ def test_an_oracle_is_called_one_in_every_line_and_table_of_a_comparison(
 
 
 def test_both_readings_of_a_raw_reward_are_named() -> None:
-    from exact.benchmarks.miniwob.rewards import REWARDS
+    from exact.benchmarks.miniwob.suite import REWARDS
 
     found = summarise("a", [result("a", 0, 1.0, raw=0.5), result("a", 2, 1.0, raw=1.0)], REWARDS)
     assert {name: each.mean for name, each in found.rewards.items()} == {"browsergym (raw > 0)": 1.0, "binary (raw = 1)": 0.5}
 
 
 def test_an_attempt_that_did_not_end_counts_0_in_both_readings_as_in_success() -> None:
-    from exact.benchmarks.miniwob.rewards import REWARDS
+    from exact.benchmarks.miniwob.suite import REWARDS
 
     lines = [result("a", 0, 1.0, raw=0.5), result("a", 1, 1.0, raw=1.0), result("a", 2, 0.0), result("a", 3, None)]
     found = summarise("a", lines, REWARDS)

@@ -4,7 +4,7 @@ from contextlib import nullcontext
 import pytest
 
 import exact
-from exact.environments.made import factory_of
+from exact.environments.own import factory_of
 from exact.runs.runner import create
 from tests.library.number import Both, Near, Number
 

@@ -16,13 +16,11 @@ from typing import NamedTuple
 from msgspec import to_builtins
 
 from exact.config import SearchConfig, parse
-from exact.environments.toy.chance import ice
 from exact.environments.toy.decision import DecisionTree
 from exact.environments.toy.decision_environment import decision_graph
-from exact.environments.toy.doors import doors
 from exact.environments.toy.factory import ToyFactory
-from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState, bandit, chain, deceptive_chain, form
-from exact.environments.toy.maze import maze, trapped_maze
+from exact.environments.toy.graph import doors
+from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState, bandit, chain, deceptive_chain, form, ice, maze, trapped_maze
 from exact.runs.journal.events import Decided
 from exact.runs.journal.file import read_journal
 from exact.search.base import Stepped

@@ -2,6 +2,10 @@
 
 The page that scores is the page that is observed, so most of this file hides the score: the page writes its reward into a display, logs
 it to the console, and covers itself with START, whose click begins another problem.
+
+Two readings of the raw reward of a MiniWoB++ episode, which lies in [-1, 1] and does not decay with time here.
+
+The tasks: the pages of the wheel `miniwob` 1.1, in alphabetical order.
 """
 
 from __future__ import annotations
@@ -14,12 +18,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from exact.benchmarks.ids import join, split
-from exact.benchmarks.miniwob import names
 from exact.benchmarks.miniwob.pages import Rewrite, serve, unchanged
-from exact.benchmarks.miniwob.rewards import REWARDS
 from exact.config import BrowserConfig
-from exact.environments.adapters.miniwob import miniwob_pages
 from exact.environments.base import EnvironmentFactory
+from exact.environments.reward import miniwob_pages
 from exact.errors import unknown
 from exact.scratch import scratch
 from exact.task import Outcome, Score, Task
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from exact.environments.browser import PageSetup
     from exact.environments.browser.fork.factory import ForkingFactory
     from exact.environments.sandbox.service import Service
+
 
 HOST = "miniwob.test"
 """Host of the pages for the browser; the port behind it is an implementation detail."""
@@ -89,11 +92,11 @@ class MiniWob:
 
     def ids(self) -> Sequence[str]:
         """Return all 130 pages, and the three airlines."""
-        return _ids((*names.TASKS, *names.FLIGHTS))
+        return _ids((*TASKS, *FLIGHTS))
 
     def lists(self) -> Mapping[str, Sequence[str]]:
         """Return the lists `browsergym`, the 125 of BrowserGym, and `registered`, the 128 that the wheel registers."""
-        return {"browsergym": _ids(names.BROWSERGYM), "registered": _ids(names.REGISTERED)}
+        return {"browsergym": _ids(BROWSERGYM), "registered": _ids(REGISTERED)}
 
     def rewards(self) -> Mapping[str, Callable[[float], float]]:
         """Return BrowserGym's reading, which `score` is, and the full reward alone."""
@@ -104,7 +107,7 @@ class MiniWob:
         if name not in self.ids():
             raise unknown("task", name, self.ids())
         page = name.removeprefix("miniwob/")
-        start = f"http://{HOST}/{page.replace('.', '/')}/wrapper.html" if page in names.FLIGHTS else f"http://{HOST}/{name}.html"
+        start = f"http://{HOST}/{page.replace('.', '/')}/wrapper.html" if page in FLIGHTS else f"http://{HOST}/{name}.html"
         return Task(id=join(name, seed), instruction="", start=start, seed=seed)
 
     def check(self, task: Task) -> None:
@@ -199,3 +202,52 @@ def _rewritten(pages: Path, rewrite: Rewrite) -> Iterator[Path]:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(rewrite(path.as_posix(), file.read_bytes()))
         yield folder
+
+
+def browsergym(raw: float) -> float:
+    """Return 1 for any positive reward, as BrowserGym 0.14 does: a part of a solution counts as a whole one. `score` is this reading."""
+    return float(raw > 0)
+
+
+def binary(raw: float) -> float:
+    """Return 1 for the full reward alone: a part of a solution counts as none."""
+    return float(raw >= 1)
+
+
+REWARDS: Mapping[str, Callable[[float], float]] = {"browsergym (raw > 0)": browsergym, "binary (raw = 1)": binary}
+"""Readings by their names in tables."""
+
+
+_TASKS = """
+ascending-numbers bisect-angle book-flight book-flight-nodelay button-delay buy-ticket chase-circle choose-date choose-date-easy
+choose-date-medium choose-date-nodelay choose-list circle-center click-button click-button-sequence click-checkboxes
+click-checkboxes-large click-checkboxes-soft click-checkboxes-transfer click-collapsible click-collapsible-2
+click-collapsible-2-nodelay click-collapsible-nodelay click-color click-dialog click-dialog-2 click-link click-menu click-menu-2
+click-option click-pie click-pie-nodelay click-scroll-list click-shades click-shape click-tab click-tab-2 click-tab-2-easy
+click-tab-2-hard click-tab-2-medium click-test click-test-2 click-test-transfer click-widget copy-paste copy-paste-2 count-shape
+count-sides daily-calendar drag-box drag-circle drag-cube drag-items drag-items-grid drag-shapes drag-shapes-2 drag-single-shape
+drag-sort-numbers draw-circle draw-line email-inbox email-inbox-delete email-inbox-forward email-inbox-forward-nl
+email-inbox-forward-nl-turk email-inbox-important email-inbox-nl-turk email-inbox-noscroll email-inbox-reply
+email-inbox-star-reply enter-date enter-password enter-text enter-text-2 enter-text-dynamic enter-time find-greatest
+find-midpoint find-word focus-text focus-text-2 form-sequence form-sequence-2 form-sequence-3 generate-number grid-coordinate
+guess-number highlight-text highlight-text-2 hot-cold hover-shape identify-shape login-user login-user-popup moving-items
+multi-layouts multi-orderings navigate-tree number-checkboxes odd-or-even order-food phone-book read-table read-table-2
+resize-textarea right-angle scroll-text scroll-text-2 search-engine sign-agreement simon-says simple-algebra simple-arithmetic
+social-media social-media-all social-media-some stock-market terminal text-editor text-transform tic-tac-toe unicode-test
+use-autocomplete use-autocomplete-nodelay use-colorwheel use-colorwheel-2 use-slider use-slider-2 use-spinner visual-addition
+"""
+
+TASKS = tuple(_TASKS.split())
+"""All 130 pages, each with one problem."""
+
+NOT_IN_BROWSERGYM = ("button-delay", "chase-circle", "hover-shape", "moving-items", "simon-says")
+"""Pages that need an action at a certain moment, which BrowserGym 0.14.3 does not register."""
+
+BROWSERGYM = tuple(name for name in TASKS if name not in NOT_IN_BROWSERGYM)
+"""The 125 tasks of BrowserGym 0.14.3, on which results are published."""
+
+FLIGHTS = ("flight.AA", "flight.Alaska", "flight.Alaska-auto")
+"""Copies of three airlines' search forms, each in a frame (FlightWoB), with pages of their own below `flight/`."""
+
+REGISTERED = (*BROWSERGYM, *FLIGHTS)
+"""The 128 tasks that the wheel registers as environments."""

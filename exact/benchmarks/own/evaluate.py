@@ -38,7 +38,7 @@ from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.page.load import bounded_loads
 from exact.environments.browser.page.setup import geolocation_of
 from exact.environments.own import ENVIRONMENT, OwnEnvironment
-from exact.environments.process.thread import run_in_thread
+from exact.environments.process.process import run_in_thread
 from exact.environments.sandbox.service import Service, located
 from exact.environments.sites.site import Outside, Site
 from exact.errors import EvaluatorError, ExactError, UsageError

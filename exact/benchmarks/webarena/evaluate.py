@@ -10,12 +10,11 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from exact.benchmarks.webarena import address, pictures, text
-from exact.benchmarks.webarena.calls import LAST_URL, PAGE, Helper, HelperCall, Result, parse
+from exact.benchmarks.webarena import locate, pictures, text
 from exact.benchmarks.webarena.format import OR, Answers, Contents, Dialect, ImageQuery, Target, TaskFile, at
 from exact.benchmarks.webarena.judges import ROLE, VISION, Judges
 from exact.benchmarks.webarena.locate import answered, check, found, looking_at
-from exact.benchmarks.webarena.variables import Addresses
+from exact.benchmarks.webarena.variables import LAST_URL, PAGE, Addresses, Helper, HelperCall, Result, parse
 from exact.errors import UsageError
 from exact.prompts.fence import one_line
 from exact.task import Outcome, Score
@@ -120,11 +119,11 @@ async def _by_meaning(task: TaskFile, wanted: Answers, answer: str, setting: Eva
 
 def _url_match(task: TaskFile, setting: EvaluatorContext) -> Check:
     wanted = _filled(task.eval.reference_url or "", setting, "eval.reference_url")
-    rule = task.eval.url_note or address.DEFAULT[setting.dialect]
+    rule = task.eval.url_note or locate.DEFAULT[setting.dialect]
 
     async def check(page: Page, outcome: Outcome) -> str:
         await answered(page, setting.addresses)
-        return "" if address.matches(wanted, page.url, rule, setting.dialect) else f"it ended at {page.url}, not at {wanted} ({rule})"
+        return "" if locate.matches(wanted, page.url, rule, setting.dialect) else f"it ended at {page.url}, not at {wanted} ({rule})"
 
     return check
 
@@ -161,7 +160,7 @@ def _look(target: Target, task: TaskFile, setting: EvaluatorContext, field: str)
 
 
 def _address(url: str, setting: EvaluatorContext, field: str) -> Callable[[Page], Awaitable[str]]:
-    """Return a function that gives the page to open: `last`, an address, or the result of a call."""
+    """Return a function that gives the page to open: `last`, an locate, or the result of a call."""
     if url.startswith("func:"):
         call = _call(_filled(url.replace(LAST_URL, "%LAST%"), setting, field).replace("%LAST%", LAST_URL), setting, field)
 

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from exact.benchmarks.webarena.calls import Helper
-from exact.benchmarks.webarena.variables import Addresses
+from exact.benchmarks.webarena.variables import Addresses, Helper
 from exact.errors import EnvironmentFailure
 from exact.fetch import fetch
 

@@ -19,10 +19,9 @@ from exact.benchmarks.webarena.own_sites import check_resets, own_state
 from exact.benchmarks.webarena.resets import Resets
 from exact.benchmarks.webarena.sessions import Sessions
 from exact.benchmarks.webarena.shop import Shop
-from exact.benchmarks.webarena.text import Split, tokens
+from exact.benchmarks.webarena.text import Split, tokens, word_tokenize
 from exact.benchmarks.webarena.variables import Addresses, named
 from exact.benchmarks.webarena.wheel import Wheel, task_file
-from exact.benchmarks.webarena.word_tokenize import word_tokenize
 from exact.config import BrowserConfig, ModelsConfig
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser import BrowserFactory, PageSetup, launch

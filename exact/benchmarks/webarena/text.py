@@ -1,4 +1,7 @@
-"""The rules of string_match, which program_html shares, by which a text is the wanted one."""
+"""The rules of string_match, which program_html shares, by which a text is the wanted one.
+
+nltk's own `word_tokenize`, with its trained model of sentences, where the user has both: `models.strict_nltk`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from exact.benchmarks.webarena.format import OR, Dialect
+from exact.errors import UsageError
 
 Split = Callable[[str], list[str]]
 """Function that returns the words and signs of a text."""
@@ -131,3 +135,28 @@ def _fulfils(value: float, comparison: str) -> bool:
     return {"==": same, "<=": value < bound or same, ">=": value > bound or same, "<": value < bound and not same}.get(
         match[1], value > bound and not same
     )
+
+
+def word_tokenize() -> Split:
+    """Return nltk's function. Raises UsageError where nltk or its trained sentences are missing, with the way to get them."""
+    try:
+        import nltk
+        from nltk.tokenize import word_tokenize
+    except ImportError as error:
+        raise UsageError(
+            "models.strict_nltk needs nltk, which is not installed: run `pip install nltk`, then `python -m nltk.downloader punkt_tab`"
+        ) from error
+    try:
+        word_tokenize("It is 3. So it is.")
+    except LookupError as error:
+        raise UsageError(
+            f"models.strict_nltk needs trained sentences, which nltk {nltk.__version__} does not find: run `python -m nltk.downloader "
+            "punkt_tab` (punkt before 3.8.2), or name a folder that has them in NLTK_DATA"
+        ) from error
+    return _split
+
+
+def _split(text: str) -> list[str]:
+    from nltk.tokenize import word_tokenize
+
+    return [str(word) for word in word_tokenize(text)]

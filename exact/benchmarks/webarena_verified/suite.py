@@ -1,10 +1,18 @@
-"""WebArena-Verified's tasks as a suite, on sites that the user hosts."""
+"""WebArena-Verified's tasks as a suite, on sites that the user hosts.
+
+The goal of a task as agents get it: the evaluators read the answer as JSON.
+
+Files of an attempt as webarena-verified names them, to be scored again or handed in.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -15,23 +23,23 @@ from exact.benchmarks.webarena.sessions import FORMS, Sessions
 from exact.benchmarks.webarena.suite import auth_folder
 from exact.benchmarks.webarena.variables import Addresses
 from exact.benchmarks.webarena_verified.evaluate import RecordedAttempt, evaluate
-from exact.benchmarks.webarena_verified.install import interpreter
-from exact.benchmarks.webarena_verified.instruction import instruction
-from exact.benchmarks.webarena_verified.submission import save
-from exact.benchmarks.webarena_verified.tasks import DataSet, VerifiedTask
+from exact.benchmarks.webarena_verified.install import DataSet, VerifiedTask, interpreter
 from exact.config import BrowserConfig
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser import BrowserFactory, PageSetup, launch
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.network.har import HarRecorder
+from exact.environments.browser.network.har_entry import har
 from exact.environments.browser.page.setup import Beginning
 from exact.environments.sites.known import browser_secrets
 from exact.errors import EnvironmentFailure, UsageError, unknown
-from exact.secrecy import Scrubber
+from exact.secrecy import NOTHING, Scrubber
 from exact.task import Outcome, Scalar, Score, Task
+from exact.version import __version__
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page
+
 
 _TASKS = 812
 
@@ -128,3 +136,50 @@ class WebArenaVerified:
         if number not in self._data.tasks:
             raise UsageError(f"{task.id} is no task of {self.name}: `exact tasks list {self.name}` prints the ids")
         return self._data.tasks[number]
+
+
+_FORM = """
+
+The final answer is one JSON object with these keys:
+- "task_type": "RETRIEVE" where the goal asks for data, "MUTATE" where it asks for a change, "NAVIGATE" where it asks for a page.
+- "status": "SUCCESS", or why the goal cannot be reached: "NOT_FOUND_ERROR" (what it names does not exist), "ACTION_NOT_ALLOWED_ERROR" (the
+  site does not offer it), "PERMISSION_DENIED_ERROR" (this user may not do it), "DATA_VALIDATION_ERROR" (an input is missing or invalid) or
+  "UNKNOWN_ERROR".
+- "retrieved_data": for RETRIEVE a list of all that was asked for, as texts, numbers, booleans or objects of one form; otherwise null.
+- "error_details": null, or the reason in one sentence where the status is not SUCCESS."""
+
+
+def instruction(intent: str) -> str:
+    """Return the goal with the form of the answer."""
+    return intent + _FORM
+
+
+def save(folder: str, attempt: RecordedAttempt, scrubber: Scrubber = NOTHING) -> Path:
+    """Write `agent_response.json` and `network.har`, readable by this user only, and return their folder: `webarena_verified-1/310`.
+
+    `scrubber` removes secrets by their values; credentials are left out by their names before.
+    The first folder `webarena_verified-*` without an attempt at that task is taken. Raises UsageError where it cannot be written.
+    """
+    try:
+        place = _new(Path(folder).expanduser(), str(attempt.task_id))
+        _write(place / "agent_response.json", attempt.answer or "")
+        _write(place / "network.har", json.dumps(scrubber.value(har(attempt.entries, __version__)), ensure_ascii=False))
+    except OSError as error:
+        raise UsageError(f"no HAR can be written to {folder} ({error.strerror}): name another folder at browser.traces") from error
+    return place
+
+
+def _new(folder: Path, name: str) -> Path:
+    for number in count(1):
+        place = folder / f"webarena_verified-{number}" / name
+        try:
+            place.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return place
+    raise AssertionError("the numbers do not end")
+
+
+def _write(path: Path, text: str) -> None:
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    path.write_text(text, "utf-8")

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import exact.environments.adapters.guests
-from exact.environments.adapters.miniwob import miniwob_pages
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser.launch.find import find_browser
 from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, WorkerFactory
+from exact.environments.reward import miniwob_pages
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import UsageError, unknown
 from exact.hints import clone, set_up

@@ -25,7 +25,7 @@ from exact.environments.browser.launch.connect import NO_WALL
 from exact.environments.browser.launch.launch import launch
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.process import guest
-from exact.environments.process.stderr import StderrReader
+from exact.environments.process.process import StderrReader
 from exact.environments.sandbox.service import Service
 from exact.environments.sites.site import Outside
 from exact.errors import EnvironmentFailure, UsageError

@@ -1,10 +1,14 @@
-"""The parts of a check: one guarantee of the environment contract, tried on a real environment."""
+"""The parts of a check: one guarantee of the environment contract, tried on a real environment.
+
+Actions that the user gives to a check, for environments whose elements do not say what can be done.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import random
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -15,7 +19,8 @@ import msgspec
 
 from exact.action import Action, ActionSpace
 from exact.environments.base import Environment, EnvironmentFactory, Fork, ForkableFactory, Snapshot, Transition
-from exact.errors import ActionError, ExactError
+from exact.environments.browser.act.grammar import resolve_names
+from exact.errors import ActionError, ExactError, UsageError
 from exact.observation import Observation
 from exact.task import Task
 
@@ -229,3 +234,33 @@ async def run(name: str, check: Check, subject: Subject, seconds: float = math.i
     except Exception as error:  # noqa: BLE001 - whatever foreign code raises is what was found
         detail, passed, skipped = f"{type(error).__name__.rstrip('_')}: {error}", False, False
     return Finding(name=name, passed=passed, detail=detail, seconds=round(subject.now() - subject.began, 3), skipped=skipped)
+
+
+_NAMED = re.compile(r"\[\s*(?:[A-Za-z][\w-]*)?\s*\"(?:[^\"\\]|\\.)*\"\s*\]")
+"""An element by role and name, or by name alone."""
+
+
+async def written_actions(environments: EnvironmentFactory, texts: Sequence[str]) -> Propose:
+    """Return a function that proposes these actions in every state, those that fit it.
+
+    An element may be named by role and name, `click [button "Ok"]`; in a state without it the action is left out. Raises UsageError where
+    a text is no action of the environment, EnvironmentFailure where no environment opens.
+    """
+    async with environments.open(simulation=True) as environment:
+        for text in texts:
+            try:
+                environment.actions.parse(_NAMED.sub("[1]", text))
+            except ActionError as error:
+                raise UsageError(f"{text!r} is no action of this environment: {error}") from error
+
+    def propose(seen: Observation, actions: ActionSpace) -> list[Action]:
+        return [action for text in texts if (action := _in_state(text, seen, actions)) is not None]
+
+    return propose
+
+
+def _in_state(text: str, seen: Observation, actions: ActionSpace) -> Action | None:
+    try:
+        return actions.parse(resolve_names(text, seen.elements))
+    except ActionError:
+        return None

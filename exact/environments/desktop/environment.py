@@ -26,8 +26,8 @@ from exact.environments.desktop.walk import completed
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 
 if TYPE_CHECKING:
+    from exact.environments.desktop.vm.document import Streams
     from exact.environments.desktop.vm.server import VmServer
-    from exact.environments.desktop.vm.streams import Streams
 
 _WAIT = 1.0
 """Maximum seconds of the action `wait`."""
@@ -97,8 +97,8 @@ class Desktop:
             raise
         self._tree = DesktopTree(self._bus, self._mask, self._screen.popup)
         if self._vm_port is not None:
+            from exact.environments.desktop.vm.document import Streams
             from exact.environments.desktop.vm.server import serve
-            from exact.environments.desktop.vm.streams import Streams
 
             self._vm, self._streams = serve(self._session, self._vm_port), Streams()
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from exact.environments.desktop import files
 from exact.environments.desktop.account import HOME, initial_values
-from exact.environments.desktop.filter import refuse_close_range
+from exact.environments.desktop.tree import refuse_close_range
 from exact.errors import EnvironmentFailure, UsageError
 from exact.hints import FIX, set_up
 

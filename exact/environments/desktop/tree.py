@@ -1,10 +1,20 @@
-"""The windows of a desktop as elements: what applications report, in the form of a page's observation."""
+"""The windows of a desktop as elements: what applications report, in the form of a page's observation.
+
+A filter on this process's system calls and its children's, for what a sandbox's kernel answers differently from Linux.
+
+Correction of boxes that LibreOffice reports: it leaves its menu bar, which GTK draws, out of account.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+import os
+import platform
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,7 +22,6 @@ import msgspec
 from exact.environments.browser.observe.describe import elements_text
 from exact.environments.desktop import roles
 from exact.environments.desktop.accessibility import Accessibility, AccessibleNode, ObjectCall, Ref, grouped, property_of
-from exact.environments.desktop.offset import below_menu_bars
 from exact.environments.desktop.walk import Popup, completed
 from exact.observation import Box, Element
 
@@ -231,3 +240,68 @@ def _cut(value: str | None) -> str | None:
     if value is None or len(value) <= _LONGEST:
         return value
     return f"{value[:_LONGEST]} ... ({len(value) - _LONGEST} more characters)"
+
+
+_NO_NEW_PRIVILEGES, _SECCOMP, _FILTER = 38, 22, 2
+"""PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP and SECCOMP_MODE_FILTER of linux/prctl.h and linux/seccomp.h."""
+_CLOSE_RANGE = 436
+"""Number of close_range, the same on all architectures."""
+_LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
+_ALLOW, _ERROR = 0x7FFF0000, 0x00050000
+
+
+def refuse_close_range() -> None:
+    """Let close_range be unknown from now on, so that callers close one file at a time. Raises OSError.
+
+    GLib before 2.78 asks for the range up to the largest unsigned number, gVisor refuses that as invalid, and GLib then starts no program.
+    """
+    if platform.machine() not in ("x86_64", "aarch64"):
+        return
+    program = b"".join(
+        struct.pack("HBBI", *each)
+        for each in (
+            (_LOAD, 0, 0, 0),  # the call's number
+            (_EQUAL, 0, 1, _CLOSE_RANGE),
+            (_RETURN, 0, 0, _ERROR | errno.ENOSYS),
+            (_RETURN, 0, 0, _ALLOW),
+        )
+    )
+    buffer = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
+    libc = ctypes.CDLL(None, use_errno=True)
+    for call in ((_NO_NEW_PRIVILEGES, 1, 0, 0, 0), (_SECCOMP, _FILTER, ctypes.create_string_buffer(header, len(header)), 0, 0)):
+        if libc.prctl(*call):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+
+
+def below_menu_bars(nodes: Sequence[AccessibleNode], boxes: Mapping[Ref, Box]) -> dict[Ref, Box]:
+    """Return the boxes of an application's objects, with the content of a window below its menu bar.
+
+    Content that begins where the menu bar beside it begins is reported too high by the bar's height.
+    """
+    panes = [node for node in nodes if node.role == roles.ROOT_PANE and node.ref in boxes]
+    if not panes:
+        return dict(boxes)
+    parents = {node.ref: node.parent for node in nodes if node.role != roles.APPLICATION}
+    bars = [node for node in nodes if node.role == roles.MENU_BAR and node.ref in boxes and boxes[node.ref].height > 0]
+    shifts: dict[Ref, float] = {}
+    for pane in panes:
+        window = _above(pane.ref, parents)[-1:]
+        beside = [bar for bar in bars if pane.ref not in (above := _above(bar.ref, parents)) and above[-1:] == window]
+        if beside and boxes[beside[0].ref].y == boxes[pane.ref].y:
+            shifts[pane.ref] = boxes[beside[0].ref].height
+    moved = {ref: _moved(box, next((shifts[at] for at in (ref, *_above(ref, parents)) if at in shifts), 0.0)) for ref, box in boxes.items()}
+    return moved if shifts else dict(boxes)
+
+
+def _above(ref: Ref, parents: Mapping[Ref, Ref]) -> list[Ref]:
+    """Return an object's parent, that one's parent, and so on."""
+    found: list[Ref] = []
+    while (ref := parents.get(ref, ("", ""))) in parents and ref not in found:
+        found.append(ref)
+    return found
+
+
+def _moved(box: Box, down: float) -> Box:
+    return Box(box.x, box.y + down, box.width, box.height) if down else box

@@ -7,8 +7,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from exact.environments.desktop import roles
-from exact.environments.desktop.accessibility import Accessibility, AccessibleNode, ObjectCall, Ref, grouped, named, property_of
-from exact.environments.desktop.table import HUGE, table_cells
+from exact.environments.desktop.accessibility import (
+    HUGE,
+    Accessibility,
+    AccessibleNode,
+    ObjectCall,
+    Ref,
+    grouped,
+    named,
+    property_of,
+    table_cells,
+)
 from exact.observation import Box
 
 _DEEP = 40

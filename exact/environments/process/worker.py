@@ -25,8 +25,7 @@ from exact.action import Action, ActionSpace, Parameter, Verb
 from exact.environments.base import Capabilities, Snapshot, Transition
 from exact.environments.process import guest
 from exact.environments.process.channel import Channel
-from exact.environments.process.cpu import processor_seconds
-from exact.environments.process.process import GuestProcess, Launcher, ProcessLauncher
+from exact.environments.process.process import GuestProcess, Launcher, ProcessLauncher, processor_seconds
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task

@@ -18,8 +18,7 @@ from exact.environments.base import Environment, EnvironmentFactory, SideEffect,
 from exact.environments.restore.costs import Costs, Operation
 from exact.environments.restore.routes import RestoreRoute, RouteName, Start, find_routes
 from exact.environments.restore.snapshots import SnapshotStore, StatePath, StoredSnapshot
-from exact.environments.restore.verify import compare_states, state_key
-from exact.environments.restore.waypoint import Arrival, ArrivalMatch, Divergence, PassedSnapshot, Waypoint
+from exact.environments.restore.waypoint import Arrival, ArrivalMatch, Divergence, PassedSnapshot, Waypoint, compare_states, state_key
 from exact.errors import ActionError, BudgetExceeded, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task

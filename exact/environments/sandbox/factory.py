@@ -26,11 +26,10 @@ from exact.environments.process import guest
 from exact.environments.process.process import GuestProcess
 from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, Worker
 from exact.environments.sandbox import Sandbox, Sandboxes, SandboxLauncher, open_sandboxes
-from exact.environments.sandbox.application import SandboxApplication
-from exact.environments.sandbox.idle import IdleTimer
 from exact.environments.sandbox.images import SandboxImage
 from exact.environments.sandbox.python import inspect_python
-from exact.environments.sandbox.sandboxes import LIMIT
+from exact.environments.sandbox.sandboxes import LIMIT, IdleTimer
+from exact.environments.sandbox.service import SandboxApplication
 from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task

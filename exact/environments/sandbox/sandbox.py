@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exact.child import Child
-from exact.environments.process.stderr import StderrReader
+from exact.environments.process.process import StderrReader
 from exact.environments.sandbox.limits import watch_memory
 from exact.environments.sandbox.runsc import Runsc
 from exact.errors import EnvironmentFailure

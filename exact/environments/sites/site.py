@@ -16,7 +16,7 @@ import msgspec
 
 from exact.child import Child, kill_group
 from exact.config.strict import LONGEST
-from exact.environments.process.thread import run_in_thread
+from exact.environments.process.process import run_in_thread
 from exact.errors import EnvironmentFailure, UsageError
 from exact.fetch import fetch
 from exact.safety import origin

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field
 
-from exact.environments.toy.draw import index, probability, uniform
+from exact.environments.toy.graph import index, probability, uniform
 from exact.errors import UsageError
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from exact.action import ActionSpace
 from exact.context import Context, Evaluation, Proposal
+from exact.environments.toy.agents import NoisyJudge, NoisyPolicy
 from exact.environments.toy.decision import DecisionTree
 from exact.environments.toy.graph import ToyEdge, ToyGraph, ToyState, state_of
-from exact.environments.toy.noise import NoisyJudge, NoisyPolicy
 from exact.errors import UsageError
 
 

@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Literal
 
 from exact.environments.base import Snapshot
-from exact.environments.toy.chance import bernoulli_bandit
 from exact.environments.toy.decision import DecisionTree
 from exact.environments.toy.decision_environment import decision_graph
 from exact.environments.toy.environment import TOY_ACTIONS, Counts, FactoryState, Faults, Operation, ToyEnvironment, ToySnapshot
@@ -25,6 +24,7 @@ from exact.environments.toy.known import (
     ToyGraph,
     ToyState,
     bandit,
+    bernoulli_bandit,
     chain,
     deceptive_chain,
     doors,

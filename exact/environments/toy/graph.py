@@ -1,13 +1,19 @@
-"""The definition of a toy environment: a graph of states, as data."""
+"""The definition of a toy environment: a graph of states, as data.
+
+Doors that close behind the agent, in an environment that nothing can roll back.
+
+Random draws keyed by their subject, never taken from a stream: neither the order of calls nor the process matters.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
+from statistics import NormalDist
 
 import msgspec
 
-from exact.environments.toy.draw import uniform
 from exact.errors import UsageError, unknown
 from exact.observation import Observation
 
@@ -112,3 +118,74 @@ def state_of(graph: ToyGraph, observation: Observation) -> str:
             f"{observation.url!r} is no state of the toy environment {graph.name!r}: give agent and environment the same environment"
         )
     return name
+
+
+SIDES = ("left", "right")
+
+
+def doors(n: int = 2, *, seed: int = 0) -> ToyGraph:
+    """Return n rooms in a row, each with two doors. Opening one is a write that cannot be undone: one leads on, the other to a cell.
+
+    The environment is not isolated: simulation blocks each write, so search never sees what lies behind a door. A keyhole in each door
+    shows it without a write. The policy prefers doors to keyholes, and likes the wrong door best. Known answer: in each room open the
+    door that its keyhole shows to lead on (`right_doors`): 1.0.
+    """
+    states = {
+        "free": ToyState(reward=1.0),
+        "lost": ToyState(reward=0.0),
+        "cell": ToyState(text="A cell without a door", edges={"wait": ToyEdge(to="cell"), "give up": ToyEdge(to="lost")}, looks=0.0),
+    }
+    for room, good in enumerate(right_doors(n, seed=seed)):
+        states |= _room(room, n, good)
+    return ToyGraph(name="doors", instruction="Get out. Doors close behind you.", start="room 0", states=states, isolated=False)
+
+
+def right_doors(n: int = 2, *, seed: int = 0) -> tuple[str, ...]:
+    """Return the door that leads on, for each room of `doors(n, seed=seed)`."""
+    return tuple(SIDES[uniform(seed, "door", room) < 0.5] for room in range(n))
+
+
+def _room(room: int, n: int, good: str) -> dict[str, ToyState]:
+    """Return the states of a room and of its keyholes."""
+    here, looks = f"room {room}", 0.3 + 0.4 * room / n
+    beyond = {side: ("free" if room + 1 == n else f"room {room + 1}") if side == good else "cell" for side in SIDES}
+    opened = {side: ToyEdge(to=to, prior=2.0 if side == good else 3.0, write=True) for side, to in beyond.items()}
+    states = {
+        here: ToyState(text=f"Room {room}", edges=opened | {f"look {side}": ToyEdge(to=f"{here}, {side}") for side in SIDES}, looks=looks)
+    }
+    for side in SIDES:
+        shown = "the way on" if side == good else "a cell"
+        edges = {side: ToyEdge(to=beyond[side], prior=3.0 if side == good else 0.1, write=True), "back": ToyEdge(to=here)}
+        seen = looks + 0.1 if side == good else looks - 0.1
+        states[f"{here}, {side}"] = ToyState(text=f"At the {side} keyhole of room {room}: {shown}", edges=edges, looks=seen)
+    return states
+
+
+_STANDARD = NormalDist()
+
+
+def uniform(seed: int, *about: object) -> float:
+    """Return a draw from [0, 1) that depends on its arguments only."""
+    return (_bits(seed, about) >> 11) / 2**53
+
+
+def gaussian(seed: int, *about: object) -> float:
+    """Return a draw from the standard normal distribution that depends on its arguments only."""
+    return _STANDARD.inv_cdf(((_bits(seed, about) >> 12) + 0.5) / 2**52)
+
+
+def index(count: int, seed: int, *about: object) -> int:
+    """Return a draw from 0 .. count - 1 that depends on its arguments only."""
+    return int(uniform(seed, *about) * count)
+
+
+def probability(name: str, figure: float) -> float:
+    """Return the figure, which must be a probability. Raises UsageError where it is not."""
+    if not 0.0 <= figure <= 1.0:
+        raise UsageError(f"{name} {figure:g} is not in [0, 1]")
+    return figure
+
+
+def _bits(seed: int, about: tuple[object, ...]) -> int:
+    text = "\n".join((str(seed), *map(str, about)))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")

@@ -13,7 +13,7 @@ from gymnasium.error import ResetNeeded
 from exact.action import Action, ActionSpace
 from exact.config import Config, parse
 from exact.environments.check.suite import possible
-from exact.environments.made import AnyEnvironment
+from exact.environments.own import AnyEnvironment
 from exact.errors import ActionError, UsageError
 from exact.interop.gymnasium.loop import LoopThread
 from exact.interop.gymnasium.session import GymnasiumSession

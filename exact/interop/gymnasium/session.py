@@ -10,7 +10,7 @@ from exact.action import Action
 from exact.benchmarks.ids import join, split
 from exact.config import Config
 from exact.environments.base import Environment, Transition
-from exact.environments.made import AnyEnvironment, opened_factory
+from exact.environments.own import AnyEnvironment, opened_factory
 from exact.environments.reward import reward_of, with_rewards
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation

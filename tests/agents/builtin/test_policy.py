@@ -129,7 +129,7 @@ async def test_random_draws_are_keyed_by_seed_and_node():
 
 def test_the_agent_holds_no_name_of_a_benchmark_task():
     import exact.agents.builtin as package
-    from exact.benchmarks.miniwob.names import TASKS
+    from exact.benchmarks.miniwob.suite import TASKS
 
     (folder,) = package.__path__
     source = "".join(path.read_text() for path in Path(folder).rglob("*.py"))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from exact.benchmarks.miniwob import pages
-from exact.benchmarks.miniwob.names import BROWSERGYM, TASKS
-from exact.environments.adapters import miniwob
+from exact.benchmarks.miniwob.suite import BROWSERGYM, TASKS
+from exact.environments import reward
 from exact.errors import EnvironmentFailure, UsageError
 
 
@@ -25,12 +25,12 @@ async def fetch(url: str) -> tuple[int, bytes]:
 
 
 def test_the_tasks_are_the_pages_of_the_wheel() -> None:
-    assert sorted(page.stem for page in (miniwob.miniwob_pages() / "miniwob").glob("*.html")) == list(TASKS)
+    assert sorted(page.stem for page in (reward.miniwob_pages() / "miniwob").glob("*.html")) == list(TASKS)
     assert len(BROWSERGYM) == 125
 
 
 def test_every_page_is_utf_8() -> None:
-    for page in (miniwob.miniwob_pages() / "miniwob").glob("*.html"):
+    for page in (reward.miniwob_pages() / "miniwob").glob("*.html"):
         page.read_text(encoding="utf-8")
 
 
@@ -38,21 +38,21 @@ def test_a_missing_wheel_is_answered_with_the_extra_to_install(monkeypatch: pyte
     def missing(name: str) -> Distribution:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(miniwob, "distribution", missing)
+    monkeypatch.setattr(reward, "distribution", missing)
     with pytest.raises(UsageError, match=r"exact-agent\[miniwob\]"):
-        miniwob.miniwob_pages()
+        reward.miniwob_pages()
 
 
 def test_a_script_of_the_same_name_is_not_taken_for_the_wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "miniwob.py").write_text("raise SystemExit")
+    (tmp_path / "reward.py").write_text("raise SystemExit")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert (miniwob.miniwob_pages() / "core/core.js").is_file()
+    assert (reward.miniwob_pages() / "core/core.js").is_file()
 
 
 async def test_a_served_file_is_the_file() -> None:
-    async with pages.serve(miniwob.miniwob_pages()) as address:
+    async with pages.serve(reward.miniwob_pages()) as address:
         status, content = await fetch(f"http://{address}/core/core.js")
-    assert (status, content) == (200, (miniwob.miniwob_pages() / "core/core.js").read_bytes())
+    assert (status, content) == (200, (reward.miniwob_pages() / "core/core.js").read_bytes())
 
 
 @pytest.mark.parametrize("path", ["nothing.html", "core", "../secret.txt", "%2e%2e/secret.txt", "/etc/hostname"])
@@ -64,7 +64,7 @@ async def test_files_outside_the_pages_are_not_served(tmp_path: Path, path: str)
 
 
 async def test_no_socket_is_open_after_the_server_has_ended() -> None:
-    async with pages.serve(miniwob.miniwob_pages()) as address:
+    async with pages.serve(reward.miniwob_pages()) as address:
         host, _, port = address.partition(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(b"GET /nothing HTTP/1.1\r\n\r\n")
@@ -76,11 +76,11 @@ async def test_no_socket_is_open_after_the_server_has_ended() -> None:
 
 
 async def test_one_connection_answers_many_requests() -> None:
-    async with pages.serve(miniwob.miniwob_pages()) as address:
+    async with pages.serve(reward.miniwob_pages()) as address:
         host, _, port = address.partition(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         for method, status in ((b"GET", b"200"), (b"HEAD", b"200"), (b"POST", b"405"), (b"GET", b"200")):
-            writer.write(method + b" /core/core.css HTTP/1.1\r\nHost: miniwob.test\r\n\r\n")
+            writer.write(method + b" /core/core.css HTTP/1.1\r\nHost: reward.test\r\n\r\n")
             head = await reader.readuntil(b"\r\n\r\n")
             assert head.split()[1] == status
             length = int(head.lower().split(b"content-length: ")[1].split()[0])
@@ -89,7 +89,7 @@ async def test_one_connection_answers_many_requests() -> None:
 
 
 def test_flipped_rewards_change_one_line_of_one_file() -> None:
-    before = (miniwob.miniwob_pages() / "core/core.js").read_bytes()
+    before = (reward.miniwob_pages() / "core/core.js").read_bytes()
     after = pages.flip_rewards("core/core.js", before)
     changed = [(a, b) for a, b in zip(before.splitlines(), after.splitlines(), strict=True) if a != b]
     assert len(changed) == 1 and changed[0][1].endswith(b"reward = -reward;")

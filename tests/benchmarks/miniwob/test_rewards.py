@@ -10,7 +10,7 @@ import pytest
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob import suite as suite_module
-from exact.benchmarks.miniwob.names import BROWSERGYM
+from exact.benchmarks.miniwob.suite import BROWSERGYM
 from exact.environments.base import Environment, EnvironmentFactory
 from exact.task import Outcome, Score
 

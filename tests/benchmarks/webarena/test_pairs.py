@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from exact.benchmarks.webarena.evaluate import evaluate
-from exact.benchmarks.webarena.text import Split, tokens
-from exact.benchmarks.webarena.word_tokenize import word_tokenize
+from exact.benchmarks.webarena.text import Split, tokens, word_tokenize
 from exact.task import Outcome
 from tests.benchmarks.webarena.cases import Case
 from tests.benchmarks.webarena.conftest import checks, standing

@@ -16,9 +16,9 @@ import pytest_asyncio
 from playwright.async_api import Page
 from pytest_httpserver import HTTPServer
 
-from exact.benchmarks.webarena import address, text
+from exact.benchmarks.webarena import locate, text
 from exact.benchmarks.webarena.evaluate import evaluate
-from exact.benchmarks.webarena.ssim import similarity
+from exact.benchmarks.webarena.pictures import similarity
 from exact.environments.browser import Browser
 from exact.task import Outcome, Task
 from tests.benchmarks.webarena.cases import PAGES, Case, all_cases
@@ -77,7 +77,7 @@ def kinds(cases: Sequence[Case]) -> Counter[str]:
         said = case.get("eval", {})
         names = list(said.get("reference_answers", ()))
         if reference := said.get("reference_url"):
-            names.append((said.get("url_note") or address.DEFAULT[case["dialect"]]).replace(" ", "-") + "-OR" * (" |OR| " in reference))
+            names.append((said.get("url_note") or locate.DEFAULT[case["dialect"]]).replace(" ", "-") + "-OR" * (" |OR| " in reference))
         for look in said.get("program_html", ()):
             names += [f"in:{kind}" for kind in look["required_contents"]]
             names += ["last" if look["url"] == "last" else "literal", *["prepared"] * ("prep_actions" in look)]

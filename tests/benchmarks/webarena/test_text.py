@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.benchmarks.webarena import address, text
+from exact.benchmarks.webarena import locate, text
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_exactly_one_of_less_equal_and_greater_holds(value: int, bound: int) -> 
     ],
 )
 def test_addresses_match(wanted: str, url: str, rule: str, dialect: str, holds: bool) -> None:
-    assert address.matches(wanted, url, rule, dialect) is holds  # type: ignore[arg-type]
+    assert locate.matches(wanted, url, rule, dialect) is holds  # type: ignore[arg-type]

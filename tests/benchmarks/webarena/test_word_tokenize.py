@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exact.benchmarks.webarena import WebArena
-from exact.benchmarks.webarena.word_tokenize import word_tokenize
+from exact.benchmarks.webarena.text import word_tokenize
 from exact.cli.main import main
 from exact.config import Config, ModelsConfig
 from exact.errors import UsageError

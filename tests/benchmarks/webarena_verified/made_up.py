@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from exact.benchmarks.webarena_verified.evaluate import RecordedAttempt
-from exact.benchmarks.webarena_verified.install import data_set, interpreter
-from exact.benchmarks.webarena_verified.tasks import TASKS, VerifiedTask
+from exact.benchmarks.webarena_verified.install import TASKS, VerifiedTask, data_set, interpreter
 from exact.environments.browser.network.har_entry import HarExchange, entry
 from exact.errors import UsageError
 

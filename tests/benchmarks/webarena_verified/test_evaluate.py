@@ -12,7 +12,7 @@ import pytest
 
 from exact.benchmarks.webarena_verified import evaluate as module
 from exact.benchmarks.webarena_verified.evaluate import EvaluatorResult, RecordedAttempt, evaluate, score
-from exact.benchmarks.webarena_verified.submission import save
+from exact.benchmarks.webarena_verified.suite import save
 from exact.environments.browser.network.har_entry import HarExchange
 from exact.errors import EnvironmentFailure, EvaluatorError, InfrastructureError
 from exact.secrecy import Scrubber, Secret

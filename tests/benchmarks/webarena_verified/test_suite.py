@@ -14,7 +14,7 @@ from werkzeug import Request, Response
 
 from exact.benchmarks import registry
 from exact.benchmarks.webarena_verified import WebArenaVerified, install
-from exact.benchmarks.webarena_verified.tasks import DataSet
+from exact.benchmarks.webarena_verified.install import DataSet
 from exact.config import BrowserConfig
 from exact.errors import EnvironmentFailure, UsageError
 from exact.task import Outcome
@@ -121,7 +121,7 @@ def test_a_data_set_that_does_not_read_is_named(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / install.TASKS
     path.parent.mkdir(parents=True)
     path.write_text('[{"task_id": "a"}]')
-    monkeypatch.setattr("exact.benchmarks.webarena_verified.tasks.data_set", lambda: tmp_path)
+    monkeypatch.setattr("exact.benchmarks.webarena_verified.install.data_set", lambda: tmp_path)
     with pytest.raises(UsageError, match=r"webarena-verified\.json is no data set of webarena-verified: .*: install it again"):
         _ = DataSet().tasks
 

@@ -91,6 +91,6 @@ class Growing(SpecimenFactory):
 async def test_memory_that_grows_with_every_environment_is_a_leak_and_that_grows_once_is_none(
     monkeypatch: pytest.MonkeyPatch, taken: list[int], passed: bool
 ) -> None:
-    monkeypatch.setattr("exact.environments.check.leaks._family", lambda: [os.getpid()])  # not the browser of tests before
+    monkeypatch.setattr("exact.environments.check.suite._family", lambda: [os.getpid()])  # not the browser of tests before
     found = (await check(Growing(*taken), TASK, quick=True, names=["nothing is left"]))[0]
     assert found.passed is passed, found.detail

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.process.cpu import processor_seconds
+from exact.environments.process.process import processor_seconds
 
 BUSY = "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass\n"
 TOLD = 0.3 - 4 / os.sysconf("SC_CLK_TCK")

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from exact.environments.process.stderr import StderrReader
+from exact.environments.process.process import StderrReader
 
 
 async def test_what_a_guest_writes_has_no_effect_on_the_terminal_that_shows_its_log(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from exact.action import Action
 from exact.environments.base import Transition
 from exact.environments.process.channel import RemoteError
-from exact.environments.process.stderr import log_stderr_to
+from exact.environments.process.process import log_stderr_to
 from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, Worker, WorkerFactory
 from exact.environments.toy.factory import ToyFactory, chain, toy_task
 from exact.errors import ActionError, EnvironmentFailure, UsageError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exact.environments.restore.verify import MATCHES, Match, compare_states, state_key, worst_match
+from exact.environments.restore.waypoint import MATCHES, Match, compare_states, state_key, worst_match
 from exact.observation import Observation
 
 

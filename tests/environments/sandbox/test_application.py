@@ -12,9 +12,9 @@ from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.served import open_served_site
 from exact.environments.process.worker import EnvironmentSpec
 from exact.environments.sandbox import Sandboxes, Service
-from exact.environments.sandbox.application import SandboxApplication
 from exact.environments.sandbox.factory import sandboxed_factory
 from exact.environments.sandbox.root import make_mount_point
+from exact.environments.sandbox.service import SandboxApplication
 from exact.errors import EnvironmentFailure, UsageError
 from exact.task import Task
 

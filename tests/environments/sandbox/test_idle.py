@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from exact.environments.sandbox.idle import IdleTimer
+from exact.environments.sandbox.sandboxes import IdleTimer
 
 
 class Slow:

@@ -5,8 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from exact.environments.sandbox.images import ImageStore, SandboxImage, folder_size
-from exact.environments.sandbox.packer import ImagePacker
+from exact.environments.sandbox.images import ImagePacker, ImageStore, SandboxImage, folder_size
 from exact.errors import EnvironmentFailure
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact.environments.toy.decision import DecisionTree
-from exact.environments.toy.draw import gaussian, index, uniform
+from exact.environments.toy.graph import gaussian, index, uniform
 from exact.errors import UsageError
 
 TREES = st.builds(

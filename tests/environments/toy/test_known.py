@@ -7,11 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact.environments.toy.agents import best_rewards, expected_rewards
-from exact.environments.toy.chance import bernoulli_bandit
-from exact.environments.toy.doors import right_doors
 from exact.environments.toy.factory import ToyGraph, bandit, deceptive_chain, doors, ice, trapped_maze
-from exact.environments.toy.graph import ToyEdge, ToyState
-from exact.environments.toy.maze import rooms_on_the_way_out, way_out
+from exact.environments.toy.graph import ToyEdge, ToyState, right_doors
+from exact.environments.toy.known import bernoulli_bandit, rooms_on_the_way_out, way_out
 from exact.errors import UsageError
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exact.environments.toy.agents import CERTAIN, Noise, NoisyJudge, NoisyPolicy
 from exact.environments.toy.decision import DecisionTree
-from exact.environments.toy.noise import CERTAIN, Noise, NoisyJudge, NoisyPolicy
 from exact.errors import UsageError
 
 TREE = DecisionTree(4, 5, seed=2)

@@ -64,7 +64,7 @@ async def latency(url: str) -> dict[str, Any]:
 async def search(url: str) -> dict[str, Any]:
     """Go through the maze by this package's client, with a restore and a fork, or by replay where there are none."""
     from exact.environments.openenv import openenv_factory
-    from exact.environments.toy.maze import maze, way_out
+    from exact.environments.toy.known import maze, way_out
     from exact.task import Outcome, Task
 
     task = Task(id="toy/maze?seed=0", instruction="", seed=0, metadata={"task_name": "maze"})

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from exact.config import Config
-from exact.environments.toy.maze import maze, way_out
+from exact.environments.toy.known import maze, way_out
 from exact.errors import UsageError
 from exact.interop.openenv.catalogue import Catalogue, catalogue
 from exact.interop.openenv.session import SavedState, ServedSession

@@ -24,7 +24,7 @@ from exact.environments.browser.page.clipboard import Clipboard
 from exact.environments.browser.page.downloads import DownloadedFile
 from exact.environments.browser.page.websocket import CdpState, WebSocketConnection
 from exact.environments.sandbox import Sandbox
-from exact.environments.sandbox.idle import IdleTimer
+from exact.environments.sandbox.sandboxes import IdleTimer
 from exact.errors import EnvironmentFailure
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from exact.environments.browser.memo import Memo
 from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.page.tab import Tab
 from exact.environments.browser.shared import SharedState
-from exact.environments.process.cpu import processor_seconds
+from exact.environments.process.process import processor_seconds
 from exact.environments.sites.accounts import AccountLease
 from exact.environments.sites.lease import reset_is_due
 from exact.environments.sites.states import SiteClient

@@ -27,8 +27,8 @@ from exact.environments.browser.network.dial import Dialler
 from exact.environments.browser.network.recording import Recording, recording_of
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.sandbox import GuestSpec, Sandbox, Sandboxes, Service, find_interpreter
-from exact.environments.sandbox.application import SandboxApplication
 from exact.environments.sandbox.host import masked_folders
+from exact.environments.sandbox.service import SandboxApplication
 from exact.environments.sandbox.visible import hidden_links, visible_files
 from exact.environments.sites.site import Outside
 from exact.environments.sites.states import SiteClient, SiteStates

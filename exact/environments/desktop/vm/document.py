@@ -1,14 +1,25 @@
-"""The accessibility tree of a desktop in OSWorld's XML: roles as tags, states, boxes, texts, values and actions as attributes."""
+"""The accessibility tree of a desktop in OSWorld's XML: roles as tags, states, boxes, texts, values and actions as attributes.
+
+Connections to ports of a desktop's loopback, made for a host that has no network into the sandbox. `tunnel.py` is the host's side.
+
+Applications that open a window, by the commands that start them.
+"""
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import functools
 import re
+import selectors
+import shlex
+import socket
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from exact.environments.desktop.accessibility import Accessibility, ObjectCall, Ref, property_of
-from exact.environments.desktop.table import HUGE, visible_cells
+from exact.environments.desktop.accessibility import HUGE, Accessibility, ObjectCall, Ref, property_of, visible_cells
 
 _NAMESPACE = "https://accessibility.ubuntu.example.org/ns/"
 NAMESPACES = {
@@ -184,3 +195,109 @@ def terminal_text(xml: str) -> str | None:
     frames = [frame for application in root for frame in application if frame.get(active) == "true"]
     terminals = [each for frame in frames for each in frame.iter("terminal") if each.get(_name("st", "focused")) == "true"]
     return (terminals[0].text or "").rstrip() if len(terminals) == 1 else None
+
+
+_MOST = 4 << 20
+"""Most bytes of one connection in one exchange."""
+_CONNECT_SECONDS = 5.0
+
+
+class Streams:
+    """Open connections, by the ids that the host gave them."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, socket.socket] = {}
+        self._waiting: dict[str, bytearray] = {}
+        """Bytes that a connection has not taken yet."""
+
+    def exchange(self, opened: dict[str, int], sent: dict[str, str], closed: list[str], seconds: float) -> dict[str, Any]:
+        """Open, feed and close connections, then wait until one has something to say, at most `seconds`.
+
+        `opened`: ports by id. `sent`: bytes in base64 by id. Return `received`, bytes by id, and `ended`, the ids of those that ended.
+        """
+        ended = [id for id, port in opened.items() if not self._connect(id, port)]
+        for id, data in sent.items():
+            if id in self._open:
+                self._waiting[id] += base64.b64decode(data)
+        for id in closed:
+            self._close(id)
+        received: dict[str, bytes] = {}
+        with selectors.DefaultSelector() as selector:
+            for id, stream in self._open.items():
+                selector.register(stream, selectors.EVENT_READ | (selectors.EVENT_WRITE if self._waiting[id] else 0), id)
+            for key, events in selector.select(seconds) if self._open else ():
+                if not self._serve(key.data, events, received):
+                    ended.append(key.data)
+                    self._close(key.data)
+        return {"received": received, "ended": ended}
+
+    def close(self) -> None:
+        """Close all connections."""
+        for id in list(self._open):
+            self._close(id)
+
+    def _connect(self, id: str, port: int) -> bool:
+        try:
+            stream = socket.create_connection(("127.0.0.1", port), timeout=_CONNECT_SECONDS)
+        except OSError:
+            return False
+        stream.setblocking(False)
+        self._open[id], self._waiting[id] = stream, bytearray()
+        return True
+
+    def _serve(self, id: str, events: int, received: dict[str, bytes]) -> bool:
+        """Write what waits and read what is there. Return whether the connection goes on."""
+        stream, waiting = self._open[id], self._waiting[id]
+        try:
+            if events & selectors.EVENT_WRITE:
+                del waiting[: stream.send(waiting)]
+            if not events & selectors.EVENT_READ:
+                return True
+            parts = bytearray()
+            with contextlib.suppress(BlockingIOError):
+                while len(parts) < _MOST:
+                    part = stream.recv(1 << 18)
+                    parts += part
+                    if not part:
+                        received[id] = bytes(parts)
+                        return False
+            received[id] = bytes(parts)
+        except OSError:
+            return False
+        return True
+
+    def _close(self, id: str) -> None:
+        if stream := self._open.pop(id, None):
+            stream.close()
+            del self._waiting[id]
+
+
+_ENTRIES = Path("/usr/share/applications")
+_OTHERS = frozenset({"google-chrome", "gimp", "gnome-terminal", "soffice", "xterm"})
+"""Commands that no desktop entry names."""
+
+
+@functools.cache
+def commands(folder: Path = _ENTRIES) -> frozenset[str]:
+    """Return the names of the commands that desktop entries start with a window of their own."""
+    found = set(_OTHERS)
+    for path in folder.glob("*.desktop"):
+        lines = path.read_text("utf-8", "replace").splitlines()
+        if "Terminal=true" not in lines:
+            found |= {program(line.removeprefix("Exec=")) for line in lines if line.startswith("Exec=")}
+    return frozenset(found - {""})
+
+
+def opens_window(command: str | Sequence[str]) -> bool:
+    """Return whether a command starts an application that opens a window."""
+    return program(command) in commands()
+
+
+def program(command: str | Sequence[str]) -> str:
+    """Return the name of the program that a command starts. Empty where it cannot be read."""
+    try:
+        words = shlex.split(command) if isinstance(command, str) else list(command)
+    except ValueError:
+        return ""
+    first = next((word for word in words if "=" not in word and word not in ("env", "exec", "nohup")), "")
+    return Path(first).name

@@ -22,9 +22,8 @@ from exact.environments.desktop.rest import changes, settle
 from exact.environments.desktop.screen import Screen, TopLevelWindow
 from exact.environments.desktop.session import Session
 from exact.environments.desktop.tree import DesktopTree, Seen
-from exact.environments.desktop.vm.applications import opens_window
 from exact.environments.desktop.vm.commands import Commands, Json
-from exact.environments.desktop.vm.document import accessibility_xml, terminal_text
+from exact.environments.desktop.vm.document import accessibility_xml, opens_window, terminal_text
 from exact.errors import ActionError, EnvironmentFailure
 
 _OPENED_SECONDS = 60.0

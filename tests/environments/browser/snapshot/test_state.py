@@ -11,7 +11,7 @@ from werkzeug import Request, Response
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup
 from exact.environments.check import CHECKS, check
-from exact.environments.restore.verify import compare_states, state_key
+from exact.environments.restore.waypoint import compare_states, state_key
 from exact.errors import EnvironmentFailure
 from exact.task import Task
 from tests.conftest import Visit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exact.environments.desktop.vm.question import answer
+from exact.environments.desktop.vm.commands import answer
 
 START = "import pyautogui; import time; pyautogui.FAILSAFE = False; "
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from exact.environments.desktop.vm.streams import Streams
+from exact.environments.desktop.vm.document import Streams
 from exact.environments.desktop.vm.tunnel import open_tunnel
 from exact.errors import EnvironmentFailure
 

@@ -72,7 +72,7 @@ from exact import hints
 from exact.environments.adapters.gym import browsergym_hint
 from exact.environments.browser.launch import driver, find
 from exact.environments.sandbox.runsc import install_hint
-from exact.cli.repair import _sandbox_script
+from exact.cli.doctor import _sandbox_script
 print(hints.clone(), hints.set_up("--x", "pip install x"), driver.way_out(), find.way_out(), browsergym_hint(), install_hint())
 print(_sandbox_script().read_text().startswith("#!"))
 """

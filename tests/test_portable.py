@@ -44,7 +44,7 @@ io.open = builtins.open = opened
 LOADED = "import numpy, PIL.Image, asyncio, subprocess, tempfile, shutil, pathlib, ssl, uuid, platform, multiprocessing\n"
 
 PLAIN_PATH = (
-    "exact", "exact.cli.main", "exact.cli.run", "exact.cli.attempt", "exact.cli.bench", "exact.cli.resume", "exact.cli.show",
+    "exact", "exact.cli.main", "exact.cli.run", "exact.cli.attempt", "exact.cli.bench", "exact.cli.run", "exact.cli.show",
     "exact.cli.doctor", "exact.cli.health", "exact.cli.init", "exact.cli.check", "exact.library.solve", "exact.runs.runner",
     "exact.runs.attempt.attempt", "exact.environments.browser.environment", "exact.environments.browser.served",
     "exact.environments.process.worker", "exact.benchmarks.miniwob.suite", "exact.report", "exact.environments.check",

@@ -1,23 +1,39 @@
-"""The common part of `exact run` and `exact resume`: open environments, show progress, write reports, return the exit code."""
+"""The common part of `exact run` and `exact resume`: open environments, show progress, write reports, return the exit code.
+
+Progress of a run: a live line on a terminal, and one line or JSON object for each task.
+"""
 
 from __future__ import annotations
 
 import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import TracebackType
+
+import msgspec
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
 from exact.benchmarks.open import environment_kind, open_environments
+from exact.cli.outcome import details, figures, mark, outcome
 from exact.cli.person import terminal_person
-from exact.cli.progress import RunProgress
 from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 from exact.config import Config
+from exact.counted import counted
 from exact.errors import EvaluatorError, ExactError
 from exact.hints import system_lacks
+from exact.inert import inert
 from exact.library.run import Runner
 from exact.runs.environment_cache import EnvironmentCache
+from exact.runs.journal.events import AnyEvent
 from exact.runs.journal.file import read_journal
-from exact.runs.journal.state import fold
+from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import ResultLine, RunFolder
 from exact.task import Task
 
@@ -52,12 +68,12 @@ def attempt(
             for task in folder.manifest.tasks:
                 if task.id == error.task:
                     known[task.id] = ResultLine(task=task.id, seed=task.seed, agent=config.name, status="failed", reason=str(error))
-            from exact.cli.junit import write_junit
+            from exact.cli.outcome import write_junit
 
             write_junit([*known.values()], config.name, junit)
         raise EvaluatorError(f"{error}: correct it, then run: exact resume {shlex.quote(str(folder.path))}") from error
     if junit is not None:
-        from exact.cli.junit import write_junit
+        from exact.cli.outcome import write_junit
 
         write_junit(lines, config.name, junit)
     if any(line.status == "failed" for line in lines):
@@ -113,3 +129,112 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
                 ask=terminal_person(config.browser, progress.paused),
             )
             return await runner.run()
+
+
+class RunProgress:
+    """Progress display of one run. It shows events within a task only where standard error is a terminal."""
+
+    def __init__(self, folder: RunFolder, config: Config, *, as_json: bool) -> None:
+        self._folder, self._config, self._json = folder, config, as_json
+        self._console = Console(stderr=True)
+        self._live = (
+            Live(console=self._console, transient=True, refresh_per_second=8) if self._console.is_terminal and not as_json else None
+        )
+        self._width = max(len(task.id) for task in folder.manifest.tasks)
+        self._total, self._done = len(folder.manifest.tasks), sum(line.status != "failed" for line in self._last())
+
+    def __enter__(self) -> RunProgress:
+        if self._live:
+            self._live.start()
+        elif not self._json:
+            echo(f"{self._config.name}: {counted(self._total, 'task')}, {self._done} done, into {self._folder.path}", err=True)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._live:
+            self._live.stop()
+        if kind is None:
+            self._summary()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Draw no live line, so that a person can type."""
+        if self._live:
+            self._live.stop()
+        try:
+            yield
+        finally:
+            if self._live:
+                self._live.start()
+
+    def event(self, task: Task, state: AttemptState, event: AnyEvent) -> None:
+        """Show an event of an attempt."""
+        if self._live:
+            self._live.update(self._now(task, state))
+
+    def finished(self, task: Task, line: ResultLine, report: Path) -> None:
+        """Print the line of an ended attempt."""
+        self._done += 1
+        if self._json:
+            echo(msgspec.json.encode({**msgspec.to_builtins(line), "report": str(report)}))
+            return
+        if self._live:
+            self._live.stop()  # the live line is drawn below the printed lines
+        took = figures(line) if line.began else ""
+        echo(f" {task.id:{self._width}}  {outcome(line):7}  {took}".rstrip(), mark=mark(line))
+        for text in details(line, report=str(report)):
+            echo(text)
+        if self._live:
+            self._live.start()
+
+    def _now(self, task: Task, state: AttemptState) -> Table:
+        root, spent = state.tree.root, state.budget.spent
+        best = max((edge.value for edge in root.edges if edge.value is not None), default=None)
+        row = Table.grid(padding=(0, 2))
+        row.add_row(
+            f"[bold]{self._done + 1}/{self._total}[/]",
+            Text(inert(task.id)),
+            counted(len(state.tree.nodes), "node"),
+            "best –" if best is None else f"best {best:.2f}",
+            counted(int(spent.get("actions", 0)), "action"),
+            f"${spent.get('money', 0):.4f}",
+            f"{state.elapsed:.0f} s",
+        )
+        return row
+
+    def _last(self) -> list[ResultLine]:
+        """Return the last line of each task, without those of failed attempts that were rerun."""
+        return list({line.task: line for line in self._folder.results()}.values())
+
+    def _summary(self) -> None:
+        lines = self._last()
+        if self._json or not lines:
+            return
+        echo(f"\n{_counts(lines)}. Reports: {self._folder.path / 'index.html'}")
+        if way := way_on(lines, self._folder.path):
+            echo(way)
+        sys.stdout.flush()
+
+
+def _counts(lines: Sequence[ResultLine]) -> str:
+    """Return how many attempts ended how."""
+    scored = [line.score for line in lines if line.score is not None]
+    judged, failed = (sum(line.status == status for line in lines) for status in ("judged", "failed"))
+    parts = [f"{sum(score >= 1 for score in scored)} of {len(scored)} solved"] if scored else []
+    parts += [f"{judged} without an evaluator, valued by the agent itself"] if judged else []
+    parts += [f"{failed} failed, without a score"] if failed else []
+    waiting = sum(line.status == "needs_user" for line in lines)
+    parts += [f"{waiting} that need a person"] if waiting else []
+    return ", ".join(parts) or f"{len(lines)} stopped"
+
+
+def way_on(lines: Sequence[ResultLine], run: Path) -> str:
+    """Return the one command that goes on after failures; empty where nothing failed."""
+    failed = [line for line in lines if line.status == "failed"]
+    if not failed:
+        return ""
+    lasting = sum(not line.resumable for line in failed)
+    if lasting == len(failed):
+        return "Resuming cannot help: when the cause is fixed, start a new run."
+    rest = f" ({lasting} of the {len(failed)} failed need a new run)" if lasting else ""
+    return f"When the cause is fixed, run: exact resume {shlex.quote(str(run))}{rest}"

@@ -17,10 +17,9 @@ from click.core import ParameterSource
 
 from exact.cli.bench_engine import ResourceLimits, fitting, memory_limit, needs_of, open_engine
 from exact.cli.bench_plan import add_session, check_fixed, check_same, create, hold, hold_runs, planned
-from exact.cli.completion import complete_tasks
 from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.signals import run_async
-from exact.cli.terminal import echo
+from exact.cli.terminal import complete_tasks, echo
 from exact.counted import counted
 from exact.errors import InfrastructureError, UsageError
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exact.cli.newfile import NewFile
+from exact.cli.init import NewFile
 from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.signals import run_async
 from exact.cli.terminal import echo

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from exact.cli.completion import complete_tasks
 from exact.cli.signals import run_async
 from exact.cli.task_files import is_task_file
-from exact.cli.terminal import echo
+from exact.cli.terminal import complete_tasks, echo
 from exact.documents import read_bounded
 from exact.errors import UsageError
 from exact.plugins import plugin_in

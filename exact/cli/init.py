@@ -1,8 +1,12 @@
-"""`exact init`: write the files for your own application and check them."""
+"""`exact init`: write the files for your own application and check them.
+
+The type of an option that names a file to write.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from exact.config import Config
     from exact.environments.check import Finding
     from exact.task import Task
+
 
 FILES = ("site.yaml", "tasks.yaml", "agent.yaml")
 GUARANTEES = ("resets alike", "elements can be acted on", "snapshots are states")
@@ -214,3 +219,19 @@ def search_summary(fidelity: str, isolated: bool) -> str:
     }[fidelity]
     writes = "explored and rolled back" if isolated else "blocked in simulation, and sent once, at a commit"
     return f"fidelity {fidelity}: {recovered}; writes are {writes}"
+
+
+class NewFile(click.Path):
+    """A path to write to, which may exist. Its folder must exist, which is checked before the command runs. Commands interpret `-`."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        """Return the path. Fails where its folder does not exist."""
+        folder = Path(value).parent
+        if not folder.is_dir():
+            self.fail(f"there is no folder {folder}: make it, or name another", param, ctx)
+        return super().convert(value, param, ctx)

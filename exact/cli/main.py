@@ -25,7 +25,7 @@ COMMANDS = {
     "run": ("exact.cli.run:run", "Run one agent on tasks and write a report for each."),
     "init": ("exact.cli.init:init", "Write the files for your own application and check them."),
     "login": ("exact.cli.login:login", "Log in to a site by hand and save the session."),
-    "resume": ("exact.cli.resume:resume", "Resume a run that was interrupted or that failed."),
+    "resume": ("exact.cli.run:resume", "Resume a run that was interrupted or that failed."),
     "status": ("exact.cli.status:status", "Print what a run has done so far, what it cost, and the time left."),
     "bench": ("exact.cli.bench:bench", "Run several agents on a suite at equal budgets and compare them."),
     "cluster": ("exact.cli.cluster:cluster", "Start and end Ray on a list of machines, for benchmarks on many."),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 import msgspec
 
-from exact.cli.newfile import NewFile
+from exact.cli.init import NewFile
 from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 from exact.documents import read_bounded

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from exact.cli.newfile import NewFile
+from exact.cli.init import NewFile
 from exact.cli.terminal import echo
 
 Command = Callable[..., Any]

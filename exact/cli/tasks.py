@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from exact.cli.completion import complete_tasks
 from exact.cli.task_files import is_task_file, read_task_files
-from exact.cli.terminal import echo
+from exact.cli.terminal import complete_tasks, echo
 from exact.errors import UsageError
 
 if TYPE_CHECKING:

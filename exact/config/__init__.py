@@ -4,6 +4,7 @@ Every key has a type and a default; an unknown key is an error that names the ne
 """
 
 from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig
+from exact.config.aliases import AtLeastOne, Strict
 from exact.config.environments import (
     BrowserConfig,
     CertificateConfig,
@@ -17,7 +18,6 @@ from exact.config.environments import (
 from exact.config.models import CacheConfig, ModelConfig, ModelsConfig, PriceConfig
 from exact.config.reading import dump, load, load_recorded, parse, shipped
 from exact.config.search import Limits, ScopeLimits, SearchConfig
-from exact.config.strict import AtLeastOne, Strict
 from exact.config.whole import Config
 
 __all__ = [

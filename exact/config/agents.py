@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from exact.config.strict import Amount, AtLeastOne, AtLeastZero, Share, Strict
+from exact.config.aliases import Amount, AtLeastOne, AtLeastZero, Share, Strict
 from exact.plugins import check_kind
 
 _PASSWORD = re.compile(r"postgres(ql)?:(//[^@/]*:[^@/]+@|//[^?]*:[^?]+@|.*[?&](ssl)?password=)", re.S)

@@ -1,6 +1,8 @@
 """Configuration keys and values of earlier versions, and what they are called now.
 
 This is the only table of them. It is applied to plain data before types are checked, so that recorded runs and older files still read.
+
+Base class and value types of configuration sections.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ import functools
 import sys
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from exact.errors import UsageError
 
@@ -84,3 +88,15 @@ def _nested(value: object, path: str, announce: bool, recorded: bool) -> object:
 def _report(old: str, new: str, value: str) -> None:
     """Write one line on stderr, once a process for each key and value."""
     sys.stderr.write(f"exact: {old} is now {new}{value}\n")
+
+
+AtLeastZero = Annotated[int, msgspec.Meta(ge=0)]
+AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
+Amount = Annotated[float, msgspec.Meta(ge=0)]
+LONGEST = 30 * 24 * 3600.0
+"""Seconds of the longest time limit: a month."""
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all sections: frozen, by keyword, without unknown keys."""

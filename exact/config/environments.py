@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from exact.config.strict import Amount, AtLeastOne, AtLeastZero, Strict
+from exact.config.aliases import Amount, AtLeastOne, AtLeastZero, Strict
 
 
 class GeolocationConfig(Strict, frozen=True, kw_only=True):

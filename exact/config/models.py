@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-from exact.config.strict import Amount, AtLeastOne, AtLeastZero, Share, Strict
+from exact.config.aliases import Amount, AtLeastOne, AtLeastZero, Share, Strict
 
 
 class PriceConfig(Strict, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from exact.config.strict import Amount, AtLeastOne, AtLeastZero, Share, Strict
+from exact.config.aliases import Amount, AtLeastOne, AtLeastZero, Share, Strict
 
 
 class ScopeLimits(Strict, frozen=True, kw_only=True):

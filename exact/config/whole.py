@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig
+from exact.config.aliases import Strict
 from exact.config.environments import BrowserConfig, SandboxConfig
 from exact.config.models import ModelsConfig
 from exact.config.search import Limits, SearchConfig
-from exact.config.strict import Strict
 
 
 def _names_code(memory: str) -> bool:

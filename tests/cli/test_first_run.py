@@ -182,13 +182,13 @@ def test_doctor_repairs_what_is_missing_and_looks_again(monkeypatch: pytest.Monk
     missing = health.HealthCheck(name="browser", ok=False, found="none", fix="get one")
     states, ran = [[missing], [health.HealthCheck(name="browser", ok=True, found="there")]], []
     monkeypatch.setattr(health, "checks", lambda: states.pop(0))
-    monkeypatch.setattr("exact.cli.repair.run", lambda words: bool(ran.append(list(words))) or True)
+    monkeypatch.setattr("exact.cli.doctor.run", lambda words: bool(ran.append(list(words))) or True)
     assert main(["doctor", "--fix"]) == 0
     assert ran[0][1:] == ["-m", "playwright", "install", "chromium"] and "there" in capsys.readouterr().out
 
 
 def test_doctor_repairs_nothing_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    from exact.cli.repair import commands
+    from exact.cli.doctor import commands
 
     assert commands(health.HealthCheck(name="browser", ok=True, found="there")) == []
     assert commands(health.HealthCheck(name="memory", ok=False, found="little")) == []

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from exact.cli import progress as progress_module
+from exact.cli import attempt as progress_module
+from exact.cli.attempt import RunProgress
 from exact.cli.main import main
-from exact.cli.progress import RunProgress
 from exact.config import Config, dump
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import AttemptState

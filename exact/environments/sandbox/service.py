@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from exact.config import Mount, SandboxConfig
-from exact.config.strict import LONGEST
+from exact.config.aliases import LONGEST
 from exact.environments.sandbox.bundle import MEMORY, PROCESSES, SECOND_ROOT, GuestSpec
 from exact.environments.sandbox.root import root_folder
 from exact.errors import UsageError

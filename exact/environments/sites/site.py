@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import msgspec
 
 from exact.child import Child, kill_group
-from exact.config.strict import LONGEST
+from exact.config.aliases import LONGEST
 from exact.environments.process.process import run_in_thread
 from exact.errors import EnvironmentFailure, UsageError
 from exact.fetch import fetch

@@ -1,26 +1,42 @@
-"""One environment of exact as `gymnasium.Env`."""
+"""One environment of exact as `gymnasium.Env`.
+
+Spaces of texts: what an environment shows, and the actions that it takes.
+
+An event loop in a thread of its own, in which sync code runs coroutines one after the other.
+
+The open environment behind a Gymnasium environment, and the episode in it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import asyncio
+import atexit
+import concurrent.futures.thread  # noqa: F401 - registers its own hook at the interpreter's end before ours
+import string
+import threading
+import weakref
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from contextlib import AsyncExitStack, suppress
+from typing import Any, TypeVar
 
 import gymnasium
 import msgspec
 import numpy
+from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
 from exact.action import Action, ActionSpace
+from exact.benchmarks.ids import join, split
 from exact.config import Config, parse
+from exact.environments.base import Environment, Transition
 from exact.environments.check.suite import possible
-from exact.environments.own import AnyEnvironment
-from exact.errors import ActionError, UsageError
-from exact.interop.gymnasium.loop import LoopThread
-from exact.interop.gymnasium.session import GymnasiumSession
-from exact.interop.gymnasium.spaces import ActionText, AnyText
+from exact.environments.own import AnyEnvironment, opened_factory
+from exact.environments.reward import reward_of, with_rewards
+from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
 from exact.picture import open_picture
-from exact.task import Task
+from exact.task import Outcome, Score, Task
 
 LONGEST = 1_000_000
 """Characters of the longest observation. A longer one is cut."""
@@ -153,3 +169,194 @@ class GymnasiumEnv(gymnasium.Env[str, str]):
             "actions": self._grammar.describe(),
             "screenshot": seen.screenshot if seen else None,
         }
+
+
+class AnyText(spaces.Text):
+    """All texts of a bounded length, of any characters. Samples are printable ASCII."""
+
+    def __init__(self, max_length: int) -> None:
+        """Create a space of texts of at most `max_length` characters."""
+        super().__init__(max_length, min_length=0, charset=string.printable)
+
+    def contains(self, x: Any) -> bool:
+        """Return whether `x` is a text that is not too long."""
+        return isinstance(x, str) and len(x) <= self.max_length
+
+
+class ActionText(AnyText):
+    """Actions as texts. Samples are actions that the last observation allows, or any text before there is one."""
+
+    def __init__(self, max_length: int) -> None:
+        """Create a space of actions of at most `max_length` characters."""
+        super().__init__(max_length)
+        self.possible: tuple[str, ...] = ()
+        """Actions that the last observation allows, as far as grammar and elements show; none that ends the attempt if there are others."""
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        """Draw an action. Masks are for texts of characters, and are not used where the possible actions are known."""
+        if not self.possible:
+            return str(super().sample(mask, probability))
+        return self.possible[int(self.np_random.integers(len(self.possible)))]
+
+
+T = TypeVar("T")
+
+_CLOSING = 60.0
+"""Seconds that closing may take before it is given up."""
+
+
+class LoopThread:
+    """A thread whose event loop runs coroutines in one task, so that context managers are entered and left in the same one."""
+
+    def __init__(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Start the thread. `last`: makes the coroutine that runs when it is closed; it must not refer to the owner of this object."""
+        self._loop = asyncio.new_event_loop()
+        self._work: asyncio.Queue[tuple[Coroutine[Any, Any, Any], Future[Any]] | None] = asyncio.Queue()
+        self._thread = threading.Thread(target=_run, args=(self._loop, self._work, last), name="exact-gymnasium", daemon=True)
+        self._thread.start()
+        self._finalizer = weakref.finalize(self, _close, self._loop, self._work, self._thread)
+        self._finalizer.atexit = False
+        _at_exit(self)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine to its end and return its result, or raise its error."""
+        future: Future[T] = Future()
+        self._loop.call_soon_threadsafe(self._work.put_nowait, (work, future))
+        return future.result()
+
+    def close(self) -> None:
+        """Run the last coroutine and end the thread. May be called twice."""
+        self._finalizer()
+
+
+_open = weakref.WeakSet[LoopThread]()
+
+
+def _at_exit(thread: LoopThread) -> None:
+    """Close a thread before the interpreter ends, if its owner has not.
+
+    `atexit` is too late: the interpreter has ended all thread pools by then, and closing a browser needs one. concurrent.futures uses the
+    same hook of `threading`, whose functions run in the reverse order of their registration.
+    """
+    if not _open:
+        getattr(threading, "_register_atexit", atexit.register)(_close_all)
+    _open.add(thread)
+
+
+def _close_all() -> None:
+    for thread in list(_open):
+        thread.close()
+
+
+def _run(
+    loop: asyncio.AbstractEventLoop,
+    queue: asyncio.Queue[tuple[Coroutine[Any, Any, Any], Future[Any]] | None],
+    last: Callable[[], Coroutine[Any, Any, None]],
+) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(_serve(queue, last))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+    finally:
+        loop.close()
+
+
+async def _serve(
+    queue: asyncio.Queue[tuple[Coroutine[Any, Any, Any], Future[Any]] | None], last: Callable[[], Coroutine[Any, Any, None]]
+) -> None:
+    try:
+        while (asked := await queue.get()) is not None:
+            work, future = asked
+            try:
+                future.set_result(await work)
+            except BaseException as error:  # noqa: BLE001 - raised in the thread that asked
+                future.set_exception(error)
+    finally:
+        await last()
+
+
+def _close(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[Any], thread: threading.Thread) -> None:
+    if thread.is_alive():
+        loop.call_soon_threadsafe(queue.put_nowait, None)
+        thread.join(_CLOSING)
+
+
+TOY = "toy/"
+
+
+class GymnasiumSession:
+    """Opens the environment of a task when it is first needed, and again after it broke. All methods run in one event loop."""
+
+    def __init__(self, task: Task | str, config: Config, environments: AnyEnvironment | None) -> None:
+        self._task, self._config, self._given = task, config, environments
+        self._stack = AsyncExitStack()
+        self._environment: Environment | None = None
+        self._opened: str = ""
+        """What the environment was opened for: only a toy's depends on the seed."""
+        self._taken = list[str]()
+        self.task = task if isinstance(task, Task) else Task(id=task, instruction="")
+
+    async def reset(self, seed: int) -> tuple[Environment, Observation]:
+        """Begin an episode of a seed. A broken environment is opened again, once. Raises EnvironmentFailure, UsageError."""
+        self.task, self._taken = self._seeded(seed), []
+        with suppress(EnvironmentFailure):
+            environment = await self._open()
+            return environment, await environment.reset(self.task)
+        await self.close()
+        environment = await self._open()
+        return environment, await environment.reset(self.task)
+
+    async def step(self, action: Action) -> tuple[Transition, float]:
+        """Carry out an action. Return the transition and its reward. Raises ActionError, EnvironmentFailure."""
+        assert self._environment is not None
+        transition = await self._environment.step(action)
+        self._taken.append(action.key)
+        return transition, reward_of(self._environment)
+
+    async def score(self, action: Action) -> Score | None:
+        """Return the score of the ended episode, whose last action is given; None where nothing evaluates it."""
+        assert self._environment is not None
+        if not self._environment.capabilities.evaluates:
+            return None
+        answer = " ".join(map(str, action.args)) if self._environment.actions.is_final(action) else None
+        return await self._environment.evaluate(Outcome(actions=tuple(self._taken), answer=answer))
+
+    async def close(self) -> None:
+        """Close the environment with all that was opened for it. May be called twice."""
+        stack, self._stack, self._environment = self._stack, AsyncExitStack(), None
+        await stack.aclose()
+
+    def _seeded(self, seed: int) -> Task:
+        from exact.benchmarks import registry
+        from exact.environments.toy.known import toy_task
+
+        if isinstance(self._task, Task):
+            return msgspec.structs.replace(self._task, id=join(split(self._task.id)[0], seed), seed=seed)
+        if self._task.startswith(TOY):
+            return msgspec.structs.replace(toy_task(split(self._task)[0].removeprefix(TOY), seed), id=join(split(self._task)[0], seed))
+        [task] = registry.own_suites([self._task])
+        return registry.task(join(split(task)[0], seed))
+
+    async def _open(self) -> Environment:
+        toy = isinstance(self._task, str) and self._task.startswith(TOY)
+        wanted = self.task.id if toy else "any"
+        if self._environment is not None and self._opened == wanted:
+            return self._environment
+        await self.close()
+        factory = await self._stack.enter_async_context(opened_factory(self._environments(toy)))
+        environment = await self._stack.enter_async_context(factory.open(simulation=False))
+        self._environment, self._opened = with_rewards(environment), wanted
+        return self._environment
+
+    def _environments(self, toy: bool) -> AnyEnvironment:
+        from exact.benchmarks.open import open_environments
+        from exact.environments.toy.factory import ToyFactory
+        from exact.environments.toy.known import toy_graph
+        from exact.library.tasks import is_of_suite
+
+        if self._given is not None:
+            return self._given
+        if toy:
+            return ToyFactory(toy_graph(split(str(self._task))[0].removeprefix(TOY), self.task.seed))
+        return open_environments(self.task, self._config, benchmark=is_of_suite(self.task))

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from exact.agents.learned.network import About, Network, save, untrained
-from exact.config.strict import Strict
+from exact.config.aliases import Strict
 from exact.documents import decoded, read_bounded
 from exact.errors import UsageError
 from exact.learning.builtin import examples

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
-from exact.config.strict import Strict
+from exact.config.aliases import Strict
 from exact.documents import parse_yaml, read_yaml
 from exact.errors import UsageError, unknown
 

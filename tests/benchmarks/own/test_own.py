@@ -17,8 +17,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from exact.benchmarks.own import evaluator, read
-from exact.cli.junit import junit_xml
-from exact.cli.outcome import is_solved
+from exact.cli.outcome import is_solved, junit_xml
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.errors import EnvironmentFailure, EvaluatorError, UsageError

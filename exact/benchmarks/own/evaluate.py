@@ -222,7 +222,7 @@ def _setting(models: ModelsConfig | None, chat: Callable[[str], ChatModel] | Non
     def nobody(role: str) -> ChatModel:
         raise UsageError(f"there is no model for {role}")
 
-    return EvaluatorContext("visualwebarena", Addresses("", os.environ), Judges(opener(models, chat or nobody)), ON_PAGES)
+    return EvaluatorContext("webarena", Addresses("", os.environ), Judges(opener(models, chat or nobody)), ON_PAGES)
 
 
 def _by_rules(task: Task, said: dict[str, Any], models: ModelsConfig | None, chat: Callable[[str], ChatModel] | None) -> Evaluator:

@@ -45,6 +45,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Text of the final `stop`, if there was one."""
     task: Task | None = None
     """The attempted task, if the environment knows it."""
+    revealed: tuple[str, ...] = ()
+    """Placeholders in whose place secrets stand in `answer`. No model may read it then."""
 
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):

@@ -138,7 +138,8 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """Most seconds to wait for a page to become quiet after an action or a reset, once its document is there. What kept it from that is not
     waited for again."""
     answer_seconds: Amount = 15.0
-    """Most seconds to wait for a server to answer a navigation. Then loading is stopped, and the page before stays."""
+    """Most seconds to wait for a server to answer a navigation. Then loading is stopped, and the page before stays. An evaluator waits
+    as long for a whole document: one that is still loading then is a failure of the environment, and no score."""
     allow_origins: tuple[str, ...] = ()
     """Further origins, such as `https://login.example.org`, to which pages and agents may navigate beside the task's own."""
     deny: tuple[str, ...] = ()

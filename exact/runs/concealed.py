@@ -81,6 +81,7 @@ def _concealed(task: Task, take: Any) -> Task:
 
 def _scrubbed(task: Task, scrubber: Scrubber) -> Task:
     """Return a task whose texts do not repeat a secret of its own. Addresses and ids stay, since the task begins there."""
+    scrubber = Scrubber(each for each in scrubber.secrets if not each.is_stated_in(task.instruction))
     return msgspec.structs.replace(task, instruction=scrubber.text(task.instruction))
 
 
@@ -109,9 +110,14 @@ def _outside_slots(outside: dict[str, Any], prefix: str) -> Iterator[_Slot]:
 def known_secrets(tasks: Sequence[Task], config: Config, environ: Mapping[str, str] | None = None) -> Iterator[Secret]:
     """Yield the secrets that a run knows: of its log-ins, accounts, headers, saved sessions, proxies and models.
 
-    What is not set in the environment, or does not read, is left out: it is reported where it is used.
+    What is not set in the environment, or does not read, is left out: it is reported where it is used. So are user names and presumed
+    secrets that a goal states.
     """
-    environ = os.environ if environ is None else environ
+    goals = "\n".join(task.instruction for task in tasks)
+    return (each for each in _known(tasks, config, os.environ if environ is None else environ) if not each.is_stated_in(goals))
+
+
+def _known(tasks: Sequence[Task], config: Config, environ: Mapping[str, str]) -> Iterator[Secret]:
     seen = set[bytes]()
     for task in (None, *tasks):
         try:

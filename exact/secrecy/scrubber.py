@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from exact.secrecy.pictures import without_texts
@@ -30,43 +31,60 @@ class Found(NamedTuple):
     name: str
 
 
+class _Form(NamedTuple):
+    """A form of a secret."""
+
+    text: str
+    name: str
+    is_word: bool
+    """Whether it is looked for as a whole word only."""
+
+
 class Scrubber:
     """Removes known secrets. It has no effect while it knows none."""
 
     def __init__(self, secrets: Iterable[Secret] = ()) -> None:
-        self._names: dict[str, str] = {}
-        """The name of each known value."""
-        self._exact: list[tuple[str, str]] = []
-        self._folded: list[tuple[str, str]] = []
-        self._squeezed: list[tuple[str, str]] = []
+        self._known: dict[str, Secret] = {}
+        """The secret of each known value."""
+        self._exact: list[_Form] = []
+        self._folded: list[_Form] = []
+        self._squeezed: list[_Form] = []
         self.learn(secrets)
 
     def __bool__(self) -> bool:
-        return bool(self._names)
+        return bool(self._known)
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
         """The known secrets."""
-        return tuple(Secret(name, value) for value, name in self._names.items())
+        return tuple(self._known.values())
 
     def learn(self, secrets: Iterable[Secret]) -> None:
         """Look for further secrets from now on. Values that are too short are left out."""
         for secret in secrets:
-            if len(secret.value) >= SHORTEST and secret.value not in self._names:
-                self._names[secret.value] = secret.name
-                self._exact += ((form, secret.name) for form in secret.exact)
-                self._folded += ((form, secret.name) for form in secret.folded)
-                self._squeezed += ((form, secret.name) for form in secret.squeezed)
+            if len(secret.value) >= SHORTEST and secret.value not in self._known:
+                self._known[secret.value], name, is_word = secret, secret.name, secret.is_word
+                self._exact += (_Form(form, name, is_word) for form in secret.exact)
+                self._exact += (_Form(form, name, False) for form in secret.base64)
+                self._folded += (_Form(form, name, is_word) for form in secret.folded)
+                self._folded += (_Form(form, name, False) for form in secret.digits)
+                self._squeezed += (_Form(form, name, is_word) for form in secret.squeezed)
 
-    def find(self, text: str) -> list[Found]:
-        """Return where secrets stand in a text, in order and without overlaps."""
-        if not self._names or len(text) < SHORTEST or not any(map(self._is_in, readings(text))):
+    def find(self, text: str, edges: Container[int] = ()) -> list[Found]:
+        """Return where secrets stand in a text, in order and without overlaps. `edges`: places at which words end, whatever is there."""
+        if not self._known or len(text) < SHORTEST or not any(map(self._is_in, readings(text))):
             return []
         found = list[Found]()
         for view in views(text):
-            found += (Found(*view.place(at, end), name) for at, end, name in self._in_view(view.text))
+            for at, end, form in (*_places(view.text, self._exact), *_places(view.text, self._folded, fold=True)):
+                start, stop = view.place(at, end)
+                if not form.is_word or ((start in edges or _parts(view.text, at)) and (stop in edges or _parts(view.text, end))):
+                    found.append(Found(start, stop, form.name))
         for view in joined_views(text):
-            found += (Found(*view.place(at, end), name) for at, end, name in _places(view.text, self._squeezed, fold=True))
+            for at, end, form in _places(view.text, self._squeezed, fold=True):
+                start, stop = view.place(at, end)
+                if not form.is_word or stop - start > end - at:  # else it stands in a word, and its letters are not apart
+                    found.append(Found(start, stop, form.name))
         return self._apart(text, found) if found else []
 
     def text(self, text: str) -> str:
@@ -75,20 +93,15 @@ class Scrubber:
 
     def texts(self, parts: Sequence[str]) -> list[str]:
         """Return texts that follow each other with placeholders in place of secrets, also of those that are split over several texts."""
-        if not self._names:
+        if not self._known:
             return list(parts)
-        whole = "".join(parts)
-        if not (found := self.find(whole)):
+        if not (found := self.find("".join(parts), set(_starts(parts)))):
             return list(parts)
         done = [self.text(each) for each in parts]
+        starts = _starts(done)
         if done != parts:
-            whole = "".join(done)
-            found = self.find(whole)
+            found = self.find("".join(done), set(starts))
         cuts: dict[int, list[tuple[int, int, str]]] = {}
-        starts, at = list[int](), 0
-        for part in done:
-            starts.append(at)
-            at += len(part)
         number = 0
         for start, end, name in found:
             while number + 1 < len(starts) and starts[number + 1] <= start:
@@ -107,7 +120,7 @@ class Scrubber:
 
         `keep_words`: leave texts that are one lower-case word, such as the kind of an event.
         """
-        if not self._names:
+        if not self._known:
             return value
         groups: dict[tuple[str, ...], list[str]] = {}
         _collect(value, (), groups, keep_words)
@@ -120,10 +133,10 @@ class Scrubber:
 
     def data(self, data: bytes) -> bytes:
         """Return the content of a file without secrets: JSON, text, or a picture, which loses the texts in it."""
-        if not self._names:
+        if not self._known:
             return data
         if (bare := without_texts(data)) is not None:
-            return self._blotted(bare)
+            return self._blotted(bare, is_picture=True)
         try:
             text = data.decode()
         except UnicodeDecodeError:
@@ -139,28 +152,29 @@ class Scrubber:
             return data if done is given else json.dumps(done, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
         return self.text(text).encode()
 
-    def _blotted(self, data: bytes) -> bytes:
-        """Return binary data in which secrets that stand there as they are are overwritten."""
-        for value in self._names:
+    def _blotted(self, data: bytes, *, is_picture: bool = False) -> bytes:
+        """Return binary data in which secrets that stand there as they are are overwritten.
+
+        Short ones stay in a picture, whose compressed data contains three given bytes by chance.
+        """
+        for value, secret in self._known.items():
             plain = value.encode("utf-8", "surrogatepass")
-            if plain in data:
+            if secret.is_word and not is_picture:
+                data = re.sub(rb"(?<!\w)" + re.escape(plain) + rb"(?!\w)", b"*" * len(plain), data)
+            elif not secret.is_word and plain in data:
                 data = data.replace(plain, b"*" * len(plain))
         return data
 
     def _is_in(self, text: str) -> bool:
         """Return whether a form of a secret stands in a reading of a text."""
         lower = text.lower()
-        if any(form in text for form, _ in self._exact) or any(form in lower for form, _ in self._folded):
+        if any(form.text in text for form in self._exact) or any(form.text in lower for form in self._folded):
             return True
         letters = squeezed(text).lower()  # faster than what is set apart, and holds all of it
-        if not any(form in letters for form, _ in self._squeezed):
+        if not any(form.text in letters for form in self._squeezed):
             return False
         apart = joined(text).lower()
-        return any(form in apart for form, _ in self._squeezed)
-
-    def _in_view(self, text: str) -> Iterable[tuple[int, int, str]]:
-        yield from _places(text, self._exact)
-        yield from _places(text, self._folded, fold=True)
+        return any(form.text in apart for form in self._squeezed)
 
     def _apart(self, text: str, found: list[Found]) -> list[Found]:
         """Return the longest of overlapping places, without those in placeholders and by chance in digests."""
@@ -183,22 +197,33 @@ NOTHING = Scrubber()
 """A scrubber that knows no secrets. It must not learn any."""
 
 
-def _places(text: str, forms: Iterable[tuple[str, str]], *, fold: bool = False) -> Iterator[tuple[int, int, str]]:
-    """Yield where forms stand in a text: start, end, and the secret's name. `fold`: in any case.
+def _starts(parts: Sequence[str]) -> list[int]:
+    """Return where each of the texts begins once they follow each other."""
+    return [0, *accumulate(map(len, parts))][:-1]
+
+
+def _parts(text: str, at: int) -> bool:
+    """Return whether no word goes on over a place in a text."""
+    return not re.fullmatch(r"\w\w", text[max(0, at - 1) : at + 1])
+
+
+def _places(text: str, forms: Iterable[_Form], *, fold: bool = False) -> Iterator[tuple[int, int, _Form]]:
+    """Yield where forms stand in a text: start, end, and the form. `fold`: in any case.
 
     Places of one form that overlap are one: a text may repeat a character as often as it likes.
     """
     if fold:
         lower = text.lower()  # a letter whose lower case is two stays, so that places are the same
         text = lower if len(lower) == len(text) else "".join(each if len(low := each.lower()) > 1 else low for each in text)
-    for form, name in forms:
-        at = text.find(form)
+    for form in forms:
+        said, size = form.text, len(form.text)
+        at = text.find(said)
         while at >= 0:
-            end = at + len(form)
-            while (last := text.rfind(form, at + 1, end + len(form) - 1)) >= 0 and last + len(form) > end:
-                end = last + len(form)
-            yield at, end, name
-            at = text.find(form, end)
+            end = at + size
+            while (last := text.rfind(said, at + 1, end + size - 1)) >= 0 and last + size > end:
+                end = last + size
+            yield at, end, form
+            at = text.find(said, end)
 
 
 def _replaced(text: str, places: Iterable[tuple[int, int, str]]) -> str:

@@ -13,7 +13,7 @@ _ESCAPE = re.compile(
     [%&\\+](?:
         (?<=%)(?P<percent>[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*)
         | (?<=&)(?P<entity>\#\d{1,7};? | \#[xX][0-9A-Fa-f]{1,6};? | [A-Za-z][A-Za-z0-9]{1,24};)
-        | (?<=\\)(?:u(?P<unicode>[0-9A-Fa-f]{4}) | x(?P<byte>[0-9A-Fa-f]{2}) | (?P<plain>["'\\/]))
+        | (?<=\\)(?:u(?P<unicode>[0-9A-Fa-f]{4}) | x(?P<byte>[0-9A-Fa-f]{2}) | (?P<plain>["'\\/]) | (?P<blank>[nrt]))
         | (?P<space>(?<=\w\+)(?=\w))
     )
     """,
@@ -130,6 +130,6 @@ def _meaning(escape: re.Match[str]) -> str:
             return chr(int(escape[escape.lastgroup], 16))
         case "plain":
             return escape["plain"]
-        case "space":
+        case "space" | "blank":
             return " "
     return ""

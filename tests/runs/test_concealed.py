@@ -45,3 +45,13 @@ def test_a_file_of_secrets_holds_nothing_else(tmp_path: Path, text: str) -> None
     (tmp_path / "s.yaml").write_text(text)
     with pytest.raises(UsageError):
         read_secrets(tmp_path / "s.yaml")
+
+
+def test_a_user_name_that_a_goal_states_stays_and_a_password_does_not() -> None:
+    one = msgspec.structs.replace(
+        task("shop", secrets={"user": "hannavoss", "word": "hunter2-a"}), instruction="Use hunter2-a as hannavoss."
+    )
+    environ: dict[str, str] = {}
+    tasks, config = conceal((one,), Config(), environ)
+    assert tasks[0].instruction == "Use <secret:word> as hannavoss."
+    assert {secret.name for secret in known_secrets(tasks, config, environ)} == {"word"}

@@ -35,7 +35,7 @@ from exact.benchmarks.webarena.variables import Addresses
 from exact.config import ModelsConfig
 from exact.documents import read_yaml
 from exact.environments.browser.environment import Evaluator
-from exact.environments.browser.page.load import bounded_loads
+from exact.environments.browser.page.load import bounded_loads, whole
 from exact.environments.browser.page.setup import geolocation_of
 from exact.environments.own import ENVIRONMENT, OwnEnvironment
 from exact.environments.process.process import run_in_thread
@@ -222,7 +222,7 @@ def _setting(models: ModelsConfig | None, chat: Callable[[str], ChatModel] | Non
     def nobody(role: str) -> ChatModel:
         raise UsageError(f"there is no model for {role}")
 
-    return EvaluatorContext("visualwebarena", Addresses("", os.environ), Judges(opener(models, chat or nobody)), ON_PAGES)
+    return EvaluatorContext("webarena", Addresses("", os.environ), Judges(opener(models, chat or nobody)), ON_PAGES)
 
 
 def _by_rules(task: Task, said: dict[str, Any], models: ModelsConfig | None, chat: Callable[[str], ChatModel] | None) -> Evaluator:
@@ -246,6 +246,7 @@ def _by_function(function: Callable[[Page, Outcome], Any], name: str) -> Evaluat
 
         try:
             with bounded_loads(page):
+                await whole(page)
                 found = called() if inspect.iscoroutinefunction(function) else await asyncio.wrap_future(run_in_thread(called))
                 with _failing(name):
                     found = await found if inspect.isawaitable(found) else found

@@ -15,7 +15,7 @@ from exact.benchmarks.webarena.format import OR, Answers, Contents, Dialect, Ima
 from exact.benchmarks.webarena.judges import ROLE, VISION, Judges
 from exact.benchmarks.webarena.locate import answered, check, found, looking_at
 from exact.benchmarks.webarena.variables import LAST_URL, PAGE, Addresses, Helper, HelperCall, Result, parse
-from exact.errors import UsageError
+from exact.errors import InfrastructureError, UsageError
 from exact.prompts.fence import one_line
 from exact.task import Outcome, Score
 
@@ -75,7 +75,7 @@ def _string_match(task: TaskFile, setting: EvaluatorContext) -> Check:
             return NO_ANSWER
         if reason := _literal(wanted, outcome.answer, setting.dialect, setting.split):
             return f"the answer {one_line(outcome.answer)!r} {reason}"
-        return await _by_meaning(task, wanted, outcome.answer, setting)
+        return await _by_meaning(task, wanted, outcome, setting)
 
     return check
 
@@ -100,18 +100,27 @@ def _literal(wanted: Answers, answer: str, dialect: Dialect, split: text.Split =
     return _values(wanted.required_values, answer)
 
 
-async def _by_meaning(task: TaskFile, wanted: Answers, answer: str, setting: EvaluatorContext) -> str:
-    """Return what a judge finds missing in an answer."""
-    references = wanted.fuzzy_match
+async def _by_meaning(task: TaskFile, wanted: Answers, outcome: Outcome, setting: EvaluatorContext) -> str:
+    """Return what a judge finds missing in an answer, which is cleaned as for `_literal`.
+
+    Raises InfrastructureError where a secret stands in the answer: no model reads it, and without it the answer is another one.
+    """
+    references, answer = wanted.fuzzy_match, outcome.answer or ""
     if references is None:
         return ""
+    cleaned = text.cleaned(answer, setting.dialect)
+    if references == "N/A" and text.equal("N/A", cleaned, setting.dialect):
+        return ""
+    if outcome.revealed:
+        raise InfrastructureError(
+            f"the answer holds {', '.join(outcome.revealed)}, which no model that judges may read: it is not scored; "
+            "give a reference that needs no model"
+        ).final()
     if references == "N/A":
-        if text.equal("N/A", answer, setting.dialect):
-            return ""
-        opinion = await setting.judges.explains(text.cleaned(answer, setting.dialect), task.eval.string_note, task.goal)
+        opinion = await setting.judges.explains(cleaned, task.eval.string_note, task.goal)
         return "" if opinion.holds else f"the reason {one_line(answer)!r} is not the actual one (judge: {opinion.said})"
     for each in (references,) if isinstance(references, str) else references:
-        opinion = await setting.judges.means(text.cleaned(answer, setting.dialect), each, task.goal)
+        opinion = await setting.judges.means(cleaned, each, task.goal)
         if not opinion.holds:
             return f"the answer {one_line(answer)!r} does not mean {each!r} (judge: {opinion.said})"
     return ""

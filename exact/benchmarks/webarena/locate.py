@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from exact.benchmarks.webarena.format import OR, Dialect
 from exact.benchmarks.webarena.variables import Addresses
-from exact.environments.browser.page.load import load, loaded
+from exact.environments.browser.page.load import load, loaded, whole
 from exact.errors import EnvironmentFailure, UsageError
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 
 
 
 async def answered(page: Page, addresses: Addresses) -> None:
-    """Raise EnvironmentFailure where a page shows an error of the browser's or the server's own (5xx)."""
+    """Raise EnvironmentFailure where a page shows an error of the browser's or the server's own (5xx), or is not whole in time."""
+    await whole(page)
     unreachable, status = await _steady(page, lambda: _answer(page))
     if unreachable:
         raise _unseen(unreachable, "the browser shows an error of its own", addresses)

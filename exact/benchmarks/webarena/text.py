@@ -70,7 +70,7 @@ def cleaned(text: str, dialect: Dialect) -> str:
     """Return a text in lower case, without one pair of quotes around it."""
     text = text.strip() if dialect == "webarena" else text
     for quote in "'\"":
-        if len(text) > 1 and text.startswith(quote) and text.endswith(quote):
+        if text.startswith(quote) and text.endswith(quote):
             return text[1:-1].lower()
     return text.lower()
 

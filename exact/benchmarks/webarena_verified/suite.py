@@ -162,7 +162,7 @@ def save(folder: str, attempt: RecordedAttempt, scrubber: Scrubber = NOTHING) ->
     """
     try:
         place = _new(Path(folder).expanduser(), str(attempt.task_id))
-        _write(place / "agent_response.json", attempt.answer or "")
+        _write(place / "agent_response.json", scrubber.text(attempt.answer or ""))
         _write(place / "network.har", json.dumps(scrubber.value(har(attempt.entries, __version__)), ensure_ascii=False))
     except OSError as error:
         raise UsageError(f"no HAR can be written to {folder} ({error.strerror}): name another folder at browser.traces") from error

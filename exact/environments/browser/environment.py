@@ -23,13 +23,15 @@ from exact.environments.browser.interaction import Observed
 from exact.environments.browser.late import mark_late_of_timers, marked_late
 from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.observe.describe import held_text, moved_elements
+from exact.environments.browser.observe.redaction import SHOWN
+from exact.environments.browser.page.load import JudgedDocuments, judging
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.presume.controls import Presumption
 from exact.environments.browser.shared import SharedState
 from exact.environments.browser.tabs import first_line
 from exact.environments.person import Person, PersonQuestion
 from exact.environments.sites.accounts import AccountLease
-from exact.errors import ActionError, EnvironmentFailure, UsageError
+from exact.errors import ActionError, EnvironmentFailure, ExactError, InfrastructureError, UsageError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
@@ -365,9 +367,24 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         """Score the outcome on the present page, without a reset. Raises UsageError where the environment has no evaluator."""
         if self._evaluator is None:
             raise UsageError("this environment has no evaluator: its outcomes are judged, not scored")
-        async with self._call("evaluate"):
-            with self.tabs.timeouts.unlimited():
-                return await evaluate_on(self.tabs, self._evaluator(self.page, msgspec.structs.replace(outcome, task=self._task)))
+        secrets, config, policy = self.episode.secrets, self.tabs.config, self.tabs.policy
+        if config.mask and SHOWN in (outcome.answer or ""):
+            raise InfrastructureError(f"the answer holds {SHOWN}, in place of a text that browser.mask hides: it is not scored").final()
+        judged = secrets.revealed(msgspec.structs.replace(outcome, task=self._task))
+        documents, before, policy.is_judged = JudgedDocuments(config.answer_seconds, policy.partial), dict(policy.partial), True
+        try:
+            async with self._call("evaluate"):
+                with self.tabs.timeouts.unlimited(), judging(documents):
+                    score = await evaluate_on(self.tabs, self._evaluator(self.page, judged))
+            for frame in (tab.main_frame for tab in self.tabs.window.tabs):  # a click of the evaluator may have led to such a document
+                if (url := policy.partial.get(frame, "")) != before.get(frame, ""):
+                    raise documents.still_loading(url)
+        except ExactError as error:  # an evaluator may repeat what it read
+            error.args = (secrets.mask(str(error)),)
+            raise
+        finally:
+            policy.is_judged = False
+        return msgspec.structs.replace(score, reason=secrets.mask(score.reason))
 
     async def leave(self) -> None:
         """End the episode and close its browser context. Never raises."""

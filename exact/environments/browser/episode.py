@@ -72,7 +72,7 @@ class EpisodeSetup:
         self.setup, self.isolated, self.simulation, self.account = setup, isolated, simulation, account
         self._base, self._authenticator, self._harmless, self._hooks = config, shared.authenticator, shared.harmless, hooks
         self.tabs = Tabs(browser, setup, config, shared.background)
-        self.secrets = SecretMasking(self._logins, self._login_origins, self._unfilled)
+        self.secrets = SecretMasking(self._logins, self._login_origins, self._unfilled, lambda: self.task.instruction if self.task else "")
         self.observer = Observer(shared.masks, shared.ids, self.tabs.window, self.secrets, shared.pictures)
         self.interaction = Interaction(self.tabs, self.observer, self.secrets)
         self.task: Task | None = None

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from exact.environments.base import SideEffect
 from exact.environments.sites.accounts import Login
-from exact.errors import SecretRefused, UsageError
+from exact.errors import InfrastructureError, SecretRefused, UsageError
 from exact.observation import Element
-from exact.secrecy import NOTHING, Scrubber, Secret
+from exact.secrecy import NOTHING, Scrubber, Secret, placeholder
+from exact.task import Outcome
+
+_PLACEHOLDER = re.compile(r"<secret:[^<>\n]{1,120}>")
 
 
 class SecretMasking:
@@ -21,13 +25,15 @@ class SecretMasking:
         logins: Callable[[], Sequence[Login]],
         home: Callable[[], Iterable[str]] = tuple,
         unfilled: Callable[[], Sequence[Secret]] = tuple,
+        goal: Callable[[], str] = str,
     ) -> None:
         """Create a masking.
 
         `logins` returns the present log-ins, whose secrets are masked. `home` returns the origins of secrets that are bound to no others.
-        `unfilled` returns the secrets that no agent types, such as headers and values of cookies; they are masked too.
+        `unfilled` returns the secrets that no agent types, such as headers and values of cookies; they are masked too. `goal` returns the
+        instruction of the present task: what it states of user names and presumed secrets is not masked.
         """
-        self._logins, self._home, self._unfilled = logins, home, unfilled
+        self._logins, self._home, self._unfilled, self._goal = logins, home, unfilled, goal
         self._known: tuple[Secret, ...] = ()
         self._made = NOTHING
         self.typed = ""
@@ -36,14 +42,22 @@ class SecretMasking:
     @property
     def scrubber(self) -> Scrubber:
         """What removes the present secrets."""
-        known = (*(secret for login in self._logins() for secret in login.secrets), *self._unfilled())
+        goal = self._goal()
+        known = tuple(secret for secret in self._all() if not secret.is_stated_in(goal))
         if known != self._known:
             self._known, self._made = known, Scrubber(known)
         return self._made
 
+    def _all(self) -> tuple[Secret, ...]:
+        return (*(secret for login in self._logins() for secret in login.secrets), *self._unfilled())
+
+    def _untyped(self, text: str) -> str:
+        """Return the first placeholder in a text of a secret that no agent types; empty where there is none."""
+        return next((shown for each in self._unfilled() if (shown := placeholder(each.name)) in text), "")
+
     def holds(self, text: str) -> bool:
         """Return whether a placeholder stands in a text."""
-        return any(login.named(text) for login in self._logins())
+        return any(login.named(text) for login in self._logins()) or bool(self._untyped(text))
 
     def fill(self, text: str, where: Iterable[str]) -> str:
         """Return a text with the secrets in place of their placeholders.
@@ -51,6 +65,8 @@ class SecretMasking:
         `where`: origins of all documents that may get the text. Raises SecretRefused where a secret is not bound to one of them.
         """
         targets = tuple(where)
+        if (shown := self._untyped(text)) and not any(login.named(shown) for login in self._logins()):
+            raise SecretRefused(f"{shown} belongs to the log-in itself: no agent types it")
         for login in self._logins():
             named, bound = login.named(text), login.origins or tuple(self._home())
             if named and (not targets or not set(targets) <= set(bound)):
@@ -85,6 +101,21 @@ class SecretMasking:
     def mask(self, text: str) -> str:
         """Return a text with the placeholders in place of the secrets."""
         return self.scrubber.text(text)
+
+    def revealed(self, outcome: Outcome) -> Outcome:
+        """Return an outcome in whose answer the secrets stand again, for an evaluator: a placeholder is never what is scored.
+
+        Raises InfrastructureError where a placeholder stands for no secret of this environment, or for several.
+        """
+        answer = outcome.answer or ""
+        shown = tuple(dict.fromkeys(_PLACEHOLDER.findall(answer)))
+        for each in shown:
+            values = {secret.value for secret in self._all() if placeholder(secret.name) == each}
+            if len(values) != 1:
+                why = "which stands for several secrets" if values else "which stands for no secret of this task"
+                raise InfrastructureError(f"the answer holds {each}, {why}: it is not scored").final()
+            answer = answer.replace(each, values.pop())
+        return msgspec.structs.replace(outcome, answer=answer, revealed=shown) if shown else outcome
 
     def effect(self, effect: SideEffect) -> SideEffect:
         """Return a side effect with masked secrets."""

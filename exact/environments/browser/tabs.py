@@ -85,7 +85,7 @@ class Tabs:
         page.on("dialog", self._dialog)
         page.on("crash", lambda _: self.timeouts.fail("the page crashed"))
         tab = Tab(page, await self.browser.attach(page), index, self.config.answer_seconds, self._background)
-        tab.waits_for_person = lambda: self.policy.confirmations.waiting
+        tab.is_held = lambda: self.policy.holds(tab.main_frame)
         tab.cdp.on("Page.downloadWillBegin", lambda event: self.downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self.downloads.progress(event))
         SocketMessages(tab.cdp, lambda: self.policy)

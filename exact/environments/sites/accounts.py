@@ -27,7 +27,9 @@ class Login:
         self._values = {field: value_of(f"account {account.name}: {field}", text, environ) for field, text in account.fields.items()}
         self._placeholders = re.compile("|".join(rf"<(?:secret:)?({re.escape(field)})>" for field in self._values) or r"(?!)")
         self._scrubber = Scrubber(self.secrets)
-        self._parts = Scrubber(Secret(each.name, part) for each in self.secrets if each.is_sure for part in _most_of(each.value))
+        self._parts = Scrubber(
+            Secret(each.name, part, within=True) for each in self.secrets if each.is_sure for part in _most_of(each.value)
+        )
 
     def __repr__(self) -> str:
         return f"Login({self.name!r})"

@@ -124,6 +124,31 @@ async def test_webarena_s_rules_judge_too(tmp_path: Path) -> None:
     assert judge is not None and (await judge(PAGE, Outcome(actions=()))).success
 
 
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize(
+    ("locator", "wanted"),
+    [
+        ("document.querySelector('textarea').value", "{exact_match: Tea & milk}"),
+        ("document.querySelector('p').innerHTML", "{exact_match: Tea & milk}"),
+        ("document.querySelector('p').innerHTML", "{must_include: ['TEA & MILK', milk]}"),
+        ("document.querySelector('textarea').value", "{must_exclude: [coffee], exact_match: '\"Tea & milk\" '}"),
+    ],
+)
+async def test_rules_compare_texts_without_ends_and_entities(
+    locator: str, wanted: str, browser: Browser, httpserver: HTTPServer, tmp_path: Path
+) -> None:
+    httpserver.expect_request("/").respond_with_data(
+        "<textarea>Tea &amp; milk\n</textarea><p> Tea &amp; milk </p>", content_type="text/html"
+    )
+    look = f'{{url: last, locator: "{locator}", required_contents: {wanted}}}'
+    (task,) = read(tasks(tmp_path, f"evaluate: {{eval_types: [program_html], program_html: [{look}]}}"))
+    kind = BrowserFactory(browser, PageSetup(), BrowserConfig(screenshots=False), isolated=False, evaluator=evaluator(task))
+    async with kind.open(simulation=False) as environment:
+        await environment.reset(msgspec.structs.replace(task, start=httpserver.url_for("/"), origins=()))
+        judged = await environment.evaluate(Outcome(actions=()))
+        assert judged.success, judged.reason
+
+
 async def test_a_name_of_a_site_in_the_rules_is_the_address_of_its_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP", "http://shop.test/")
     (task,) = read(tasks(tmp_path, "evaluate: {eval_types: [url_match], reference_url: __SHOP__/paid}"))

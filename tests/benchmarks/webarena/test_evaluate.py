@@ -18,7 +18,7 @@ from exact.benchmarks.webarena.evaluate import evaluate
 from exact.benchmarks.webarena.judges import Judges
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup
-from exact.errors import AnswerError, EnvironmentFailure, ModelError, UsageError
+from exact.errors import AnswerError, EnvironmentFailure, InfrastructureError, ModelError, UsageError
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Usage
 from exact.task import Outcome, Score, Task
 from tests.benchmarks.webarena.conftest import LOOPBACK, checks
@@ -107,6 +107,21 @@ async def test_one_of_several_alternatives_of_a_reference_is_enough() -> None:
 async def test_an_answer_is_cleaned_before_each_comparison() -> None:
     assert (await answered("\"'Paris'\"", {"exact_match": "paris"})).success
     assert (await answered("''blue''", {"must_include": ["'blue'"]})).success
+
+
+@pytest.mark.parametrize("said", ['"N/A"', "'\"N/A\"'", "\"'n/a'\""])
+async def test_an_answer_in_two_pairs_of_quotes_is_the_one_within(said: str) -> None:
+    judge = Says("verdict: different")
+    assert (await answered(said, {"fuzzy_match": "N/A"}, judge, string_note="sold out")).success and not judge.asked
+
+
+async def test_no_model_reads_an_answer_in_which_a_secret_stands_again() -> None:
+    judge, outcome = Says("verdict: correct"), Outcome(actions=(), answer="ORD12345678", revealed=("<secret:cookie order>",))
+    made = checks({**STRING, "reference_answers": {"fuzzy_match": ["the last order"]}}, judges=judge.judges())
+    with pytest.raises(InfrastructureError, match="the answer holds <secret:cookie order>, which no model that judges may read"):
+        await evaluate(made, NOWHERE, outcome)
+    made = checks({**STRING, "reference_answers": {"exact_match": "ORD12345678"}})
+    assert (await evaluate(made, NOWHERE, outcome)).success and not judge.asked
 
 
 async def test_literal_references_are_looked_at_before_a_judge_is_paid() -> None:

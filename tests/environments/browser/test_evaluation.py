@@ -132,7 +132,7 @@ async def test_a_page_that_does_not_answer_is_a_failure_that_says_so(
             await env.evaluate(OUTCOME)
 
 
-@pytest.mark.parametrize("rest", ["<img src=/held>", "<script src=/held></script>", "<iframe src=/held></iframe>"])
+@pytest.mark.parametrize("rest", ["<img src=/held>", "<script defer src=/held></script>", "<iframe src=/held></iframe>"])
 @pytest.mark.parametrize("place", ["here", "beside"])
 async def test_a_load_that_does_not_end_keeps_no_evaluator_waiting(
     visit: Visit, httpserver: HTTPServer, held: threading.Event, monkeypatch: pytest.MonkeyPatch, rest: str, place: str
@@ -147,6 +147,76 @@ async def test_a_load_that_does_not_end_keeps_no_evaluator_waiting(
 
     async with asyncio.timeout(20), visit("", config=BRIEF, evaluator=judged(shown)) as (env, _):
         assert (await env.evaluate(OUTCOME)).success
+
+
+@pytest.fixture
+def halves(httpserver: HTTPServer) -> Iterator[threading.Event]:
+    """`/halves` sends the head of a document, and the rest once the test lets it go; `/blocked` waits for a script as long."""
+    gate = threading.Event()
+
+    def sent() -> Iterator[bytes]:
+        yield b"<!doctype html><title>Halves</title><p id=first>one</p>" + b" " * 4096
+        gate.wait(60)
+        yield b"<p id=second>two</p>"
+
+    def script(request: Request) -> Response:
+        gate.wait(60)
+        return Response("", content_type="text/javascript")
+
+    httpserver.expect_request("/halves").respond_with_handler(lambda request: Response(sent(), content_type="text/html"))
+    blocked = "<p id=first>one</p><script src=/script></script><p id=second>two</p>"
+    httpserver.expect_request("/blocked").respond_with_data(blocked, content_type="text/html")
+    httpserver.expect_request("/script").respond_with_handler(script)
+    yield gate
+    gate.set()
+
+
+async def opens(page: Page, path: str) -> bool:
+    await page.goto(page.url + path)
+    return await page.locator("#second").count() == 1
+
+
+async def looks(page: Page, path: str) -> bool:
+    async with looking_at(page, page.url + path, Addresses("", {})) as other:
+        return await other.locator("#second").count() == 1
+
+
+@pytest.mark.parametrize("path", ["halves", "blocked"])
+@pytest.mark.parametrize("found", [opens, looks])
+async def test_a_document_that_is_not_whole_is_a_failure_and_no_score(
+    visit: Visit, halves: threading.Event, found: Callable[[Page, str], Awaitable[bool]], path: str
+) -> None:
+    config = BrowserConfig(screenshots=False, settle_seconds=0.2, answer_seconds=0.5)
+    async with asyncio.timeout(30), visit("", config=config, evaluator=judged(lambda page: found(page, path))) as (env, _):
+        with pytest.raises(
+            EnvironmentFailure, match=rf"the page http.*/{path} was still loading after 0\.5 s: raise browser\.answer_seconds"
+        ):
+            await env.evaluate(OUTCOME)
+
+
+@pytest.mark.parametrize("found", [opens, looks])
+async def test_an_evaluator_waits_until_a_document_is_whole(
+    visit: Visit, httpserver: HTTPServer, halves: threading.Event, monkeypatch: pytest.MonkeyPatch, found: Found
+) -> None:
+    monkeypatch.setattr(load, "LOAD_SECONDS", 0.1)
+
+    async def later(page: Page) -> bool:
+        asyncio.get_running_loop().call_later(1.2, halves.set)  # more than a third of `answer_seconds`, in which agents are shown a part
+        return await found(page, "halves")  # type: ignore[call-arg]
+
+    async with asyncio.timeout(30), visit("", config=BRIEF, evaluator=judged(later)) as (env, _):
+        assert (await env.evaluate(OUTCOME)).success
+
+
+async def test_a_page_that_the_agent_left_while_it_was_loading_is_not_judged(visit: Visit, halves: threading.Event) -> None:
+    async def last(page: Page) -> bool:
+        return await page.locator("#second").count() == 1
+
+    config = BrowserConfig(screenshots=False, settle_seconds=0.2, answer_seconds=3.0)
+    async with asyncio.timeout(30), visit("<a href=/halves>Go</a>", config=config, evaluator=judged(last)) as (env, seen):
+        await do(env, f"click [{find(seen, 'Go').id}]")
+        with pytest.raises(EnvironmentFailure, match="/halves was still loading after 3 s"):
+            await env.evaluate(OUTCOME)
 
 
 @pytest.mark.parametrize(("target", "said"), [("file", "Download is starting"), ("held", "net::ERR_ABORTED|Timeout")])

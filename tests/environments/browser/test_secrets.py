@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +17,8 @@ from pytest_httpserver import HTTPServer
 from exact.config import BrowserConfig, LoginConfig
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup
 from exact.environments.sites.site import Account, Outside
-from exact.errors import SecretRefused, UsageError
-from exact.task import Task
+from exact.errors import InfrastructureError, SecretRefused, UsageError
+from exact.task import Outcome, Score, Task
 
 from .pages import do, find, look
 
@@ -172,3 +175,72 @@ async def test_screenshots_show_no_secret(browser: Browser, httpserver: HTTPServ
     pixels = red.shape[1] / config.width
     shown = [bool(red[round(top * pixels) : round((top + 32) * pixels)].any()) for top in (*ROWS, 500)]
     assert shown == [False] * len(ROWS) + [True], shown
+
+
+@asynccontextmanager
+async def with_session(
+    browser: Browser, server: HTTPServer, folder: Path, goal: str = "", **more: Any
+) -> AsyncIterator[tuple[BrowserEnvironment, list[str | None]]]:
+    """An environment at a page that shows the values of its cookies, and the answers that its evaluator gets."""
+    answers: list[str | None] = []
+
+    async def judge(page: object, outcome: Outcome) -> Score:
+        answers.append(outcome.answer)
+        return Score(value=0.0, success=False, reason=f"it is {outcome.answer}")
+
+    values = {"lastOrder": "ORD12345678", "wikiUserName": "Hanna%20Voss"}
+    cookies = [{"name": name, "value": value, "domain": "localhost", "path": "/"} for name, value in values.items()]
+    (folder / "state.json").write_text(json.dumps({"cookies": cookies}))
+    server.expect_request("/").respond_with_data("<p>ORD12345678 of Hanna Voss</p><input aria-label=Find>", content_type="text/html")
+    config = BrowserConfig(screenshots=False, login=LoginConfig(state=str(folder / "state.json")), **more)
+    async with BrowserFactory(browser, PageSetup(), config, isolated=False, evaluator=judge).open(simulation=False) as environment:
+        await environment.reset(Task(id="t", instruction=goal, start=f"http://localhost:{server.port}/"))
+        yield environment, answers
+
+
+async def test_an_evaluator_gets_the_text_behind_a_mask_and_its_reason_is_masked(
+    browser: Browser, httpserver: HTTPServer, tmp_path: Path
+) -> None:
+    async with with_session(browser, httpserver, tmp_path) as (environment, answers):
+        assert "<secret:cookie lastOrder> of Hanna Voss" in environment.observation.text
+        score = await environment.evaluate(Outcome(actions=(), answer="<secret:cookie lastOrder>, of Hanna Voss"))
+        assert answers == ["ORD12345678, of Hanna Voss"] and score.reason == "it is <secret:cookie lastOrder>, of Hanna Voss"
+
+
+@pytest.mark.parametrize("answer", ["<secret:shop.word>", "It is (masked)."])
+async def test_an_answer_whose_mask_stands_for_nothing_known_is_not_scored(
+    browser: Browser, httpserver: HTTPServer, tmp_path: Path, answer: str
+) -> None:
+    async with with_session(browser, httpserver, tmp_path, mask=("#none",)) as (environment, answers):
+        with pytest.raises(InfrastructureError, match=r"the answer holds .*: it is not scored"):
+            await environment.evaluate(Outcome(actions=(), answer=answer))
+        assert not answers
+
+
+async def test_no_agent_types_a_value_of_the_session(browser: Browser, httpserver: HTTPServer, tmp_path: Path) -> None:
+    async with with_session(browser, httpserver, tmp_path) as (environment, _):
+        with pytest.raises(SecretRefused, match=r"^<secret:cookie lastOrder> belongs to the log-in itself"):
+            await do(environment, f'fill [{find(environment.observation, "Find").id}] "<secret:cookie lastOrder>"')
+        assert await values(environment) == [""]
+
+
+async def test_what_the_goal_states_is_not_masked(browser: Browser, httpserver: HTTPServer, tmp_path: Path) -> None:
+    async with with_session(browser, httpserver, tmp_path, goal="Cancel ORD12345678.") as (environment, _):
+        assert "ORD12345678 of Hanna Voss" in environment.observation.text
+
+
+async def test_a_short_user_name_is_masked_by_itself_and_words_stay(browser: Browser, httpserver: HTTPServer) -> None:
+    page = "<h1>Annual planning</h1><p>Hello ann.</p><input aria-label=User value=ann><a href=/>banner by ann</a>"
+    httpserver.expect_request("/").respond_with_data(page, content_type="text/html")
+    config = BrowserConfig(screenshots=False, login=LoginConfig(secrets={"user": "ann"}))
+    async with BrowserFactory(browser, PageSetup(), config, isolated=False).open(simulation=True) as environment:
+        start = f"http://localhost:{httpserver.port}/"
+        seen = await environment.reset(Task(id="t", instruction="Open the planning channel.", start=start))
+        assert [each.name for each in seen.elements if each.role != "textbox"] == [
+            "Annual planning",
+            "Hello <secret:user>.",
+            "banner by <secret:user>",
+        ]
+        assert find(seen, "User").value == "<secret:user>"
+        seen = await environment.reset(Task(id="t", instruction="Show the posts by ann.", start=start))
+        assert "Hello ann." in seen.text

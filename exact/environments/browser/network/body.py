@@ -50,8 +50,8 @@ class Bodies:
         self._slow: dict[str, _Slow] = {}
         """Addresses whose body did not end in time. CDP gives a body as a whole or as a stream, which is decided before it is read."""
 
-    async def read(self, event: dict[str, Any], seconds: float, most: int) -> bytes | None:
-        """Return the body of a paused response, as far as it comes within about `seconds`.
+    async def read(self, event: dict[str, Any], seconds: float, most: int) -> tuple[bytes, bool] | None:
+        """Return the body of a paused response, as far as it comes within about `seconds`, and whether that is all of it.
 
         `most`: bytes. None: let the browser request it again, which brings more of it. Raises BodyTooLarge; may raise Playwright's Error.
         """
@@ -60,7 +60,7 @@ class Bodies:
             return await self._read_slowly(event, slow, seconds / 10, most)
         try:
             async with asyncio.timeout(seconds / 3 if event["request"]["method"] == "GET" else None):
-                return await self.whole(event, most)
+                return await self.whole(event, most), True
         except TimeoutError:
             self._slow[url] = _Slow()
             return None
@@ -83,7 +83,7 @@ class Bodies:
             if part["eof"]:
                 return bytes(body)
 
-    async def _read_slowly(self, event: dict[str, Any], slow: _Slow, seconds: float, most: int) -> bytes | None:
+    async def _read_slowly(self, event: dict[str, Any], slow: _Slow, seconds: float, most: int) -> tuple[bytes, bool] | None:
         url = event["request"]["url"]
         stream = (await self._cdp.send("Fetch.takeResponseBodyAsStream", {"requestId": event["requestId"]}))["stream"]
         body, ended = await self._read_stream(stream, slow.known, _BLOCKS[slow.level], seconds, most)
@@ -93,7 +93,7 @@ class Bodies:
             return None
         if not ended:
             self._slow[url] = _Slow()
-        return body
+        return body, ended
 
     async def _read_stream(self, stream: str, known: int, block: int, seconds: float, most: int) -> tuple[bytes, bool]:
         """Return what comes of a body, and whether that is all of it."""

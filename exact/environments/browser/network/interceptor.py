@@ -287,16 +287,39 @@ class RequestInterceptor:
             self._record(event, policy, body)
         csp = {"name": "Content-Security-Policy", "value": policy.content_security_policy()}
         if kind == "Document" and status == 200 and _is_pdf(given, policy.document_bytes):
+            policy.partial.pop(event["frameId"], None)
             await self._show_pdf(event, body if body is not None else await self._bodies.whole(event, policy.document_bytes))
         elif kind == "Document" and fate is DocumentFate.DOCUMENT:
-            body = body if body is not None else await self._bodies.read(event, policy.document_seconds, policy.body_bytes)
-            await (self._ask_again(event, csp) if body is None else self._fulfill(event, body, csp))
+            await self._answer_document(event, policy, body, csp)
         elif kind == "Document" and fate is DocumentFate.DOWNLOAD:
             await self._pass(event, ATTACHMENT)
         elif kind in _DOCUMENT_TYPES and fate is not DocumentFate.PASSED:
             await self._pass(event, csp)
         else:
             await self._pass(event)
+
+    async def _answer_document(self, event: Event, policy: RequestPolicy, body: bytes | None, csp: dict[str, str]) -> None:
+        """Answer with a document as far as it comes in time, but to an evaluator with the whole or a failure. Raises BodyTooLarge.
+
+        `body`: the document, if it was read before.
+        """
+        frame, ended = event["frameId"], True
+        policy.partial[frame] = event["request"]["url"]
+        if body is None and policy.is_judged:
+            try:
+                async with asyncio.timeout(policy.document_seconds):
+                    body = await self._bodies.whole(event, policy.body_bytes)
+            except TimeoutError:
+                await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "TimedOut"})
+                return
+        elif body is None:
+            if (read := await self._bodies.read(event, policy.document_seconds, policy.body_bytes)) is None:
+                await self._ask_again(event, csp)
+                return
+            body, ended = read
+        if ended:
+            policy.partial.pop(frame, None)  # unless another document of the frame came before
+        await self._fulfill(event, body, csp)
 
     async def _pass(self, event: Event, *more: dict[str, str]) -> None:
         """Let a response through as it is, with further headers."""

@@ -157,6 +157,10 @@ class RequestPolicy:
         """Returns whether an address is answered in the sandbox, so that what is sent there stays in it."""
         self.document_seconds = 15.0
         """Seconds that a server has for the whole of a document. Then it is shown as far as it has come."""
+        self.partial: dict[str, str] = {}
+        """Addresses of documents of which only a part has come, by frame."""
+        self.is_judged = False
+        """Whether an evaluator works, to which a part of a document is not shown."""
         self.document_bytes = 1 << 30
         """Most bytes of a PDF whose text is shown."""
         self.body_bytes = 1 << 24
@@ -236,6 +240,10 @@ class RequestPolicy:
     def document_came(self, frame: str, url: str) -> None:
         """Note the address of a frame's new document."""
         self._documents[frame] = url.partition("#")[0]
+
+    def holds(self, frame: str) -> bool:
+        """Return whether the navigation of a frame waits for a person's yes, or for the rest of a document that an evaluator opened."""
+        return self.confirmations.waiting or (self.is_judged and frame in self.partial)
 
     async def admit(self, request: PageRequest, decision: RequestDecision) -> RequestDecision:
         """Return what becomes of a request that may be sent: it waits for its turn, and for a person's yes where its write needs one."""

@@ -85,8 +85,8 @@ class Tab:
         """Receives the event when the page asks for files; None while nothing waits for it."""
         self.target = TargetIds("", "")
         """CDP ids of the page; known once the tab is open."""
-        self.waits_for_person: Callable[[], bool] = lambda: False
-        """Returns whether a request waits for a person, so that no server is late."""
+        self.is_held: Callable[[], bool] = lambda: False
+        """Returns whether a navigation waits for a person, or for the rest of a document that has its own time: no server is late then."""
         self._held = False
         """Whether the navigation was held when its time was last looked at."""
         self._answer_seconds = answer_seconds
@@ -276,7 +276,7 @@ class Tab:
             self._timer = None
 
     def _navigation_timed_out(self, url: str) -> None:
-        held, self._held = self._held, self.waits_for_person()
+        held, self._held = self._held, self.is_held()
         if held or self._held:  # the server has its whole time once the request is sent
             self._timer = asyncio.get_running_loop().call_later(self._answer_seconds, self._navigation_timed_out, url)
             return

@@ -40,7 +40,7 @@ def api() -> str:
         f"Everything that `import exact` exports, version {exact.__version__}. What is not here is private, and may change.",
         "",
     ]
-    known = {**exact._HOME}
+    known = {name: home for name, home in exact._HOME.items() if name != "__version__"}
     for topic, parts in TOPICS.items():
         lines += [f"## {topic}", ""]
         for name in [name for name in known if known[name].partition(".")[0] in parts]:

@@ -25,7 +25,6 @@ from exact.cli.terminal import echo
 from exact.hints import clone
 
 if TYPE_CHECKING:
-    from exact.cli.health import HealthCheck
     from exact.cli.model_check import ModelReport
     from exact.config import ModelConfig
 
@@ -67,13 +66,13 @@ def doctor(model: str | None, provider: str, base_url: str | None, cdp_url: str,
 def _repair(checks: list[HealthCheck]) -> bool:
     """Run the commands that install missing parts, each announced on stderr. Return whether there were any."""
     planned = [(check.name, commands(check)) for check in checks]
-    for name, commands in planned:
-        for command in commands:
+    for name, wanted in planned:
+        for command in wanted:
             echo(f"doctor: {name}: {shlex.join(command)}", err=True)
             if not run(command):
                 echo(f"doctor: {name}: the command failed", err=True)
                 break
-    return any(commands for _, commands in planned)
+    return any(wanted for _, wanted in planned)
 
 
 def _at(config: ModelConfig, base_url: str | None) -> ModelConfig:

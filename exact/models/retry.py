@@ -139,7 +139,7 @@ def _until(date: str) -> float | None:
         return None
 
 
-R = TypeVar("T")
+R = TypeVar("R")
 
 
 async def together(calls: Sequence[Coroutine[Any, Any, R]]) -> list[R]:

@@ -19,7 +19,7 @@ from exact.environments.restore.costs import Costs, Operation
 from exact.environments.restore.routes import RestoreRoute, RouteName, Start, find_routes
 from exact.environments.restore.snapshots import SnapshotStore, StatePath, StoredSnapshot
 from exact.environments.restore.verify import compare_states, state_key
-from exact.environments.restore.waypoint import Arrival, ArrivalMatch, Divergence, PassedSnapshot, Waypoint
+from exact.environments.restore.waypoint import Arrival, ArrivalMatch, Divergence, PassedSnapshot, Waypoint, state_fingerprint
 from exact.errors import ActionError, BudgetExceeded, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
@@ -142,9 +142,8 @@ class Slot:
             await self.close()
             raise
         if path is not None:
-            observation = transition.observation
-            self._path = (*path, Waypoint(action, observation.fingerprint if observation and not transition.terminated else ""))
-            self._store.keys.setdefault(self._path, state_key(observation))
+            self._path = (*path, Waypoint(action, state_fingerprint(transition)))
+            self._store.keys.setdefault(self._path, state_key(transition.observation))
             if any(effect.is_write for effect in transition.effects):
                 self._store.written.add(self._path)
         return transition
@@ -285,7 +284,7 @@ class Slot:
             effects.extend(transition.effects)
             divergence = Divergence(index, transition)
             if divergence.fingerprint != path[index].fingerprint:
-                what = "another state" if transition.observation else "the episode ended"
+                what = "another state" if divergence.fingerprint else "the episode ended"
                 return _RouteAttempt(begun.route, f"{what} after {action}", divergence=divergence)
             reached = _RouteAttempt(begun.route, key=state_key(transition.observation))
         self._path = tuple(path)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         RewardSource,
         SideEffect,
         Snapshot,
+        StateChanged,
         Transition,
     )
     from exact.errors import (
@@ -114,6 +115,7 @@ _MODULES = {
         "RewardSource",
         "SideEffect",
         "Snapshot",
+        "StateChanged",
         "Transition",
     ),
     "errors": (
@@ -261,6 +263,7 @@ __all__ = [
     "SideEffect",
     "Snapshot",
     "Solution",
+    "StateChanged",
     "Stepped",
     "Suite",
     "Surprise",

@@ -44,8 +44,8 @@ class Unsayable(Exception):
 
 RAISED: tuple[BaseException, ...] = (
     KeyError("backendNodeId"), TypeError("two\nlines"), RecursionError(), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "no"),
-    OSError(5, "no"), ValueError("half \ud800 a character"), TimeoutError(), asyncio.CancelledError(), AssertionError(), StopAsyncIteration(),
-    Unsayable(), ExceptionGroup("group", [ExceptionGroup("inner", [KeyError("x")])]),
+    OSError(5, "no"), ValueError("half \ud800 a character"), TimeoutError(), asyncio.CancelledError(), AssertionError(),
+    StopAsyncIteration(), Unsayable(), ExceptionGroup("group", [ExceptionGroup("inner", [KeyError("x")])]),
 )  # fmt: skip
 RETURNED: tuple[object, ...] = (
     None, 7, "text", math.nan, [None], {"a": 1}, Observation(text=5), Observation(text="half \ud800 a character"),

@@ -206,9 +206,8 @@ class Attempt(AttemptContext):
         assert self.state.ended is not None
         if self.state.scored is not None or self.state.touched:
             return  # what a person took part in is no result of the agent
-        actions = tuple(step.action for step in self.state.carried_out)
         try:
-            score = await self.live.evaluate(Outcome(actions=actions, answer=self.state.ended.answer))
+            score = await self.live.evaluate(Outcome(actions=self.state.actions, answer=self.state.ended.answer))
         except ModelError as error:
             error.missing = "judge"
             raise

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         RewardSource,
         SideEffect,
         Snapshot,
+        StateChanged,
         Transition,
     )
     from exact.errors import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         InfrastructureError,
         JournalError,
         ModelError,
+        PartError,
         UncertainCommit,
         UsageError,
     )
@@ -81,6 +83,7 @@ _MODULES = {
         "Action",
         "ActionSpace",
         "Parameter",
+        "PartError",
         "Verb",
     ),
     "agents.agent": ("Agent",),
@@ -110,6 +113,7 @@ _MODULES = {
         "RewardSource",
         "SideEffect",
         "Snapshot",
+        "StateChanged",
         "Transition",
     ),
     "errors": (
@@ -122,6 +126,7 @@ _MODULES = {
         "InfrastructureError",
         "JournalError",
         "ModelError",
+        "PartError",
         "UncertainCommit",
         "UsageError",
     ),
@@ -239,6 +244,7 @@ __all__ = [
     "Observation",
     "Outcome",
     "Parameter",
+    "PartError",
     "Policy",
     "Proposal",
     "Proposed",
@@ -256,6 +262,7 @@ __all__ = [
     "SideEffect",
     "Snapshot",
     "Solution",
+    "StateChanged",
     "Stepped",
     "Suite",
     "Surprise",

@@ -24,6 +24,15 @@ class ExactError(Exception):
     """Base of all errors of this package. The message states the fact, the value and the way out, in one line."""
 
     exit_code = 1
+    missing = ""
+    """The cause, if known, as in `ResultLine.missing`."""
+    resumable = True
+    """Whether resuming the run may help once the cause is fixed. False where only a new run can."""
+
+    def final(self) -> Self:
+        """Mark this error as one that resuming cannot help, and return it."""
+        self.resumable = False
+        return self
 
 
 class UsageError(ExactError):
@@ -32,12 +41,21 @@ class UsageError(ExactError):
     exit_code = 2
 
 
-class EvaluatorError(ExactError):
-    """An evaluator that raised, or returned something that is not a score. Its author has to fix it; it is never a score. Exit code 2."""
+class PartError(ExactError):
+    """A policy, value function, memory or other part of the user's that raised, or gave what its contract does not admit.
+
+    Its author has to correct it. It ends its own attempt, is not retried, and is never a score.
+    """
+
+    missing = "part"
+    task = ""
+    """Id of the task whose attempt it ended, if known."""
+
+
+class EvaluatorError(PartError):
+    """An evaluator that raised, or returned something that is not a score. Its author has to correct it. Exit code 2."""
 
     exit_code = 2
-    task = ""
-    """Id of the task whose attempt was being scored, if known."""
 
 
 class ActionError(ExactError):
@@ -53,16 +71,6 @@ class SecretRefused(ActionError):
 
 class InfrastructureError(ExactError):
     """A failure of something that the task does not depend on. Retried or reported, never scored."""
-
-    missing = ""
-    """The part that did not answer, if known: `environment`, `model`, or `judge` for a model that scores the task."""
-    resumable = True
-    """Whether resuming the run may help once the cause is fixed. False where only a new run can."""
-
-    def final(self) -> Self:
-        """Mark this error as one that resuming cannot help, and return it."""
-        self.resumable = False
-        return self
 
 
 class EnvironmentFailure(InfrastructureError):
@@ -94,7 +102,9 @@ class JournalError(InfrastructureError):
 
 
 class UncertainCommit(ExactError):
-    """A crash between the intent and the end of a live step, in an environment that cannot be rolled back."""
+    """A crash between the intent and the end of a live step, in an environment that cannot be rolled back. It ends its own attempt."""
+
+    missing = "commit"
 
 
 class BudgetExceeded(ExactError):

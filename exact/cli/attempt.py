@@ -26,7 +26,7 @@ from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 from exact.config import Config
 from exact.counted import counted
-from exact.errors import EvaluatorError, ExactError
+from exact.errors import ExactError, PartError
 from exact.hints import system_lacks
 from exact.inert import inert
 from exact.library.run import Runner
@@ -37,6 +37,8 @@ from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import ResultLine, RunFolder
 from exact.task import Task
 
+WRONG_CODE = 2
+"""Exit code where nothing but code of the user's failed: an evaluator, a policy or another part."""
 UNSOLVED = 3
 """Exit code with `--fail-unsolved` where an attempt was not solved."""
 NEEDS_USER = 4
@@ -52,7 +54,7 @@ def attempt(
     fail_unsolved: bool = False,
     junit: Path | None = None,
 ) -> int:
-    """Run the unfinished tasks of a run and return the exit code. Raises EvaluatorError, after recording it in `junit`."""
+    """Run the unfinished tasks of a run and return the exit code."""
     from exact.cli.outcome import is_solved
 
     if lacks := system_lacks():
@@ -62,22 +64,12 @@ def attempt(
     except KeyboardInterrupt:
         echo(f"exact: {_interrupted(folder, config)}", err=True)
         return 130
-    except EvaluatorError as error:
-        if junit is not None:
-            known = {line.task: line for line in folder.results()}
-            for task in folder.manifest.tasks:
-                if task.id == error.task:
-                    known[task.id] = ResultLine(task=task.id, seed=task.seed, agent=config.name, status="failed", reason=str(error))
-            from exact.cli.outcome import write_junit
-
-            write_junit([*known.values()], config.name, junit)
-        raise EvaluatorError(f"{error}: correct it, then run: exact resume {shlex.quote(str(folder.path))}") from error
     if junit is not None:
         from exact.cli.outcome import write_junit
 
         write_junit(lines, config.name, junit)
-    if any(line.status == "failed" for line in lines):
-        return 1
+    if failed := [line for line in lines if line.status == "failed"]:
+        return WRONG_CODE if all(line.missing == PartError.missing for line in failed) else 1
     if any(line.status == "needs_user" for line in lines):
         return NEEDS_USER
     return UNSOLVED if fail_unsolved and not all(map(is_solved, lines)) else 0

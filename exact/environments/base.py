@@ -14,7 +14,7 @@ import msgspec
 
 from exact.action import Action, ActionSpace
 from exact.deprecated import RenamedFields
-from exact.errors import EnvironmentFailure, InfrastructureError
+from exact.errors import ActionError, EnvironmentFailure, InfrastructureError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
@@ -92,6 +92,32 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
     """Further facts, written to the journal. Agents are given those whose key is in REPORTED_INFO."""
 
 
+class StateChanged(ActionError):
+    """An action that was refused because the state had changed by itself since it was observed. Nothing was done.
+
+    `came` is the state as it is now: what the next action is taken in.
+    """
+
+    def __init__(self, message: str, came: Transition) -> None:
+        super().__init__(message)
+        self.came = came
+
+
+async def step_in(environment: Environment, action: Action, fingerprint: str) -> Transition:
+    """Carry out an action in a state. If the environment has drawn that very state anew meanwhile, carry it out there.
+
+    Raises what `step` raises.
+    """
+    try:
+        return await environment.step(action)
+    except StateChanged as changed:
+        now = changed.came
+        if now.observation is None or now.observation.fingerprint != fingerprint:
+            raise
+        came = await environment.step(action)
+        return msgspec.structs.replace(came, effects=(*now.effects, *came.effects))
+
+
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Handle by which an environment can return to a state."""
 
@@ -154,9 +180,9 @@ class Environment(Protocol):
     async def step(self, action: Action) -> Transition:
         """Carry out one action, wait until the environment has settled, and return the result.
 
-        Raises ActionError where the action does not fit the present state, or the episode has ended; the state is then unchanged, and the
-        error's text goes to the policy. Raises EnvironmentFailure where the environment broke. An action that changes nothing visible is
-        legal.
+        Raises ActionError where the action does not fit the present state, or the episode has ended; the action has then done nothing, and
+        the error's text goes to the policy. It is a StateChanged where the state had changed by itself. Raises EnvironmentFailure where the
+        environment broke. An action that changes nothing visible is legal.
         """
         ...
 

@@ -13,12 +13,14 @@ import math
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import cast
 
 from exact.action import Action, ActionSpace
 from exact.environments.base import Capabilities, Environment, EnvironmentFactory, ForkableFactory, RewardSource, Snapshot, Transition
 from exact.environments.oracle import EpisodeScores, InformedFactory, InformedForkableFactory
 from exact.errors import EnvironmentFailure, UsageError
 from exact.observation import Observation
+from exact.parts import calling
 from exact.task import Outcome, Score, Task
 
 Totals = EpisodeScores
@@ -37,9 +39,10 @@ def reward_of(environment: Environment) -> float:
 
     Raises UsageError where the environment gives no rewards, EnvironmentFailure for one that is no finite number.
     """
-    if not isinstance(environment, RewardSource):
+    if not callable(getattr(environment, "reward", None)):  # a wrapper hands it on
         raise UsageError(f"{type(environment).__name__} gives no rewards: it needs a method `reward() -> float`, or another value.kind")
-    reward = float(environment.reward())
+    with calling("environment.reward", EnvironmentFailure):
+        reward = float(cast(RewardSource, environment).reward())
     if not math.isfinite(reward):
         raise EnvironmentFailure(f"{type(environment).__name__} gave the reward {reward}: a reward is a finite number")
     return reward

@@ -30,9 +30,9 @@ class Engine(Protocol):
     async def attempt(self, agent: str, task: Task) -> ResultLine:
         """Run one attempt to its end and return its line; nothing is added to the results.
 
-        An infrastructure failure is returned as a line of status `failed`, or raised.
+        A failure of the infrastructure or of a part is returned as a line of status `failed`, or raised.
 
-        Raises Hung, UsageError, JournalError, UncertainCommit.
+        Raises Hung, UsageError, JournalError.
         """
         ...
 

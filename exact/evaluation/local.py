@@ -152,7 +152,7 @@ class LocalEngine:
 
         return Runner(
             folder=run, config=config, open_environments=partial(self._share, agent), build_agent=self._build.get(agent), watch=watch,
-            limiters=limiters, environments_tries=1,  # the schedule decides on reruns, and records each
+            limiters=limiters, log=self._folder.path, environments_tries=1,  # the schedule decides on reruns, and records each
         )  # fmt: skip
 
     @asynccontextmanager

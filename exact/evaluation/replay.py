@@ -56,7 +56,7 @@ async def replay(environments: EnvironmentFactory, task: Task, state: AttemptSta
                 break
         if not environment.capabilities.evaluates:
             return Replay(task=task.id, score=None, match=match, reason=reason or "no evaluator")
-        score = await evaluate_outcome(environment, task, Outcome(actions=tuple(step.action for step in steps), answer=state.ended.answer))
+        score = await evaluate_outcome(environment, task, Outcome(actions=state.actions, answer=state.ended.answer))
         return Replay(
             task=task.id, score=score.value, raw=score.raw, match=match, reason=reason or score.reason,
             missing="answer" if score.unanswered else "",

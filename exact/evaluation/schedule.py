@@ -6,7 +6,6 @@ After an infrastructure failure an attempt is rerun a bounded number of times. A
 from __future__ import annotations
 
 import asyncio
-import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,12 +14,12 @@ import msgspec
 
 from exact.benchmarks.ids import join
 from exact.environments.pool.capacity import Capacity
-from exact.errors import InfrastructureError, JournalError, UncertainCommit, UsageError
+from exact.errors import InfrastructureError, JournalError, PartError, UncertainCommit, UsageError
 from exact.evaluation.engine import Engine, Hung
 from exact.evaluation.folder import AttemptRecord, BenchFolder, Replay, Result, result_of
 from exact.evaluation.money import MoneyCap
 from exact.evaluation.plan import Plan
-from exact.runs.journal.store import ResultLine, RunFolder, append_line
+from exact.runs.journal.store import ResultLine, RunFolder, append_line, log_error
 from exact.task import Task
 
 LOOK_AGAIN = 1.0
@@ -191,14 +190,14 @@ class Schedule:
         except (UsageError, JournalError):
             raise
         except (InfrastructureError, UncertainCommit) as error:
-            line = _failed(job, str(error), error.missing if isinstance(error, InfrastructureError) else "")
+            line = _failed(job, str(error), error.missing)
             again = isinstance(error, InfrastructureError)
             hung = isinstance(error, Hung)
         except Exception as error:  # noqa: BLE001 - any error of an agent or an evaluator ends its own attempt only
-            self._log(job, error)
+            log_error(self.folder.path, f"{job.agent} {job.task.id}", error, self._runs[job.agent].scrubber)
             line, again, hung = _failed(job, f"{type(error).__name__}: {error}"), False, False
         else:
-            again, hung = True, False
+            again, hung = line.missing not in (PartError.missing, UncertainCommit.missing), False
         if isinstance(line, Replay):
             self._replayed(job, line)
             return None
@@ -258,12 +257,6 @@ class Schedule:
         while self._flushed < len(pairs) and pairs[self._flushed] in self._results:
             append_line(path, self._results[pairs[self._flushed]])
             self._flushed += 1
-
-    def _log(self, job: _Job, error: Exception) -> None:
-        """Append the traceback to errors.log, for the author of the failed code."""
-        with (self.folder.path / "errors.log").open("a") as file:
-            text = f"{job.agent} {job.task.id}\n{''.join(traceback.format_exception(error))}\n"
-            file.write(self._runs[job.agent].scrubber.text(text))
 
     async def _stop(self) -> None:
         for task in self._running:

@@ -38,7 +38,10 @@ class TaskEnvironment:
         return await self._environment.reset(self.task)
 
     async def step(self, action: Action | str) -> Transition:
-        """Carry out an action, which may be a text such as `click [3]`. Raises ActionError, EnvironmentFailure."""
+        """Carry out an action, which may be a text such as `click [3]`.
+
+        Raises ActionError, StateChanged where the state had changed by itself, which has the present one, and EnvironmentFailure.
+        """
         chosen = self.actions.parse(action) if isinstance(action, str) else action
         transition = await self._environment.step(chosen)
         self._taken.append(chosen.key)

@@ -123,7 +123,7 @@ class Runner(runner.Runner):
     async def run(self) -> list[ResultLine]:
         """Attempt every task without a result, and failed ones again. Return all results in the order of the tasks.
 
-        Raises UsageError, JournalError, UncertainCommit.
+        Raises UsageError, JournalError.
         """
         lines = await super().run()
         if self.reports:

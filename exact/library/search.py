@@ -52,7 +52,8 @@ async def search(
         seed: Seed of all random draws.
         settings: Further keys of the section `search` of a configuration, such as `{"k": 3, "depth": 10}`.
 
-    Raises UsageError where an argument cannot be used, EnvironmentFailure and ModelError where no environment or model answers.
+    Raises UsageError where an argument cannot be used, EnvironmentFailure and ModelError where no environment or model answers, and
+    PartError where the policy or the value function raises or gives what its contract does not admit.
     """
     search_keys = {"iterations": iterations, **(settings or {}), "algorithm": algorithm}
     if is_environment(environment):

@@ -94,7 +94,8 @@ async def solve(
         seed: Seed in place of that of the configuration.
 
     A failure of the infrastructure is a result of status `failed`, without a score. Raises UsageError where an argument cannot be used or
-    `out` holds a run, JournalError where it cannot be written.
+    `out` holds a run, JournalError where it cannot be written, PartError where a part of the agent or the evaluator raises or gives what
+    its contract does not admit, and UncertainCommit where an environment broke during a commit that cannot be undone.
     """
     chosen, build = configured(agent, config)
     chosen, attempted = with_seed(chosen, seed), task_of(task)
@@ -121,6 +122,8 @@ async def solve(
         folder = create(path, (attempted,), chosen, benchmark=benchmark)
         runner = Runner(folder=folder, config=chosen, open_environments=opens, build_agent=build, reports=out is not None)
         [line] = await runner.run()
+        if error := runner.errors.get(attempted.id):
+            raise error
         found = Run(folder.path)
         return Solution(line, found.tree(attempted.id), found if out is not None else None)
 

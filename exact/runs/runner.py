@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,10 +18,12 @@ from exact.agents.roles import roles
 from exact.config import CacheConfig, Config, dump, load_recorded
 from exact.deprecated import renamed_arguments, with_simulation
 from exact.environments.base import EnvironmentFactory
+from exact.environments.guarded import guarded_factory
 from exact.environments.process.process import log_stderr_to
-from exact.errors import EnvironmentFailure, InfrastructureError, UsageError
+from exact.errors import EnvironmentFailure, ExactError, InfrastructureError, PartError, UncertainCommit, UsageError
 from exact.marks import use_fence_key
 from exact.models.base import ChatModel
+from exact.parts import calling
 from exact.plugins import trust
 from exact.prompts.library import use_folder
 from exact.reflection.base import Memory
@@ -34,7 +36,7 @@ from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal, read_journal
 from exact.runs.journal.ledger import Ledger
 from exact.runs.journal.state import AttemptState, fold
-from exact.runs.journal.store import Manifest, ResultLine, RunFolder, write_whole
+from exact.runs.journal.store import Manifest, ResultLine, RunFolder, log_error, write_whole
 from exact.runs.journal.versions import versions
 from exact.runs.sole import sole
 from exact.runs.telemetry import exporting, listeners
@@ -75,6 +77,10 @@ class Runner:
     """Opened models in place of those that the configuration names. The caller closes them."""
     limiters: RateLimiters | None = None
     """Rate limiters of endpoints, shared by runners that ask models at the same time; None for the runner's own."""
+    log: Path | None = None
+    """Folder of errors.log, which has the tracebacks of errors in code of the user's; None for the run's own."""
+    errors: dict[str, ExactError] = field(init=False, default_factory=dict)
+    """Errors of parts, and commits that a crash cut short, by the task whose attempt they ended."""
 
     def __post_init__(self) -> None:
         reflection = self.config.reflection
@@ -86,7 +92,7 @@ class Runner:
     async def run(self) -> list[ResultLine]:
         """Attempt every task without a result, and failed ones again. Return all results in the order of the tasks.
 
-        Raises UsageError, JournalError, UncertainCommit.
+        Whatever an environment or a part of the agent does ends its own attempt alone. Raises UsageError, JournalError.
         """
         with sole(self.folder.path):
             return await self._run()
@@ -118,20 +124,23 @@ class Runner:
             scrub = self.folder.scrubber.text
 
             async def attempt(task: Task) -> ResultLine:
-                with use_folder(self.config.prompts), log_stderr_to(self.folder.path / "guest.log", scrub):
+                def begin() -> None:
                     if memory is not None:
                         rounds.begin(memory, index[task.id])
-                    return await self._task(task, models, memory)
+
+                with use_folder(self.config.prompts), log_stderr_to(self.folder.path / "guest.log", scrub):
+                    return await self._task(task, models, memory, begin)
 
             yield attempt
 
     async def search(self, task: Task) -> Tree:
         """Search once from the start of a task, commit nothing, and return the tree. The journal holds the search.
 
-        Raises UsageError, InfrastructureError.
+        Raises UsageError, InfrastructureError, PartError.
         """
         async with self._shared() as (models, memory), _lease(task), self.open_environments(task) as environments:
             with (
+                calling("search"),
                 listeners(self.config, task.id) as listening,
                 self._opened_attempt(task, with_simulation(environments), models, memory, listening, again=False) as attempt,
             ):
@@ -147,18 +156,29 @@ class Runner:
                 models = open_models(self.config, opened)
                 yield models, await stack.enter_async_context(open_run_memory(self.config, self.folder.path, opened))
 
-    async def _task(self, task: Task, models: dict[str, ChatModel], memory: Memory | None) -> ResultLine:
-        """Attempt one task, in new environments where they fail. An infrastructure failure becomes a result line of status `failed`."""
+    async def _task(self, task: Task, models: dict[str, ChatModel], memory: Memory | None, begin: Callable[[], None]) -> ResultLine:
+        """Attempt one task, in new environments where they fail.
+
+        This is the boundary of an attempt: a failure of the infrastructure or of a part becomes a result line of status `failed`.
+        """
         with listeners(self.config, task.id) as listening:
             for tries_left in reversed(range(self.environments_tries)):
                 again = tries_left + 1 < self.environments_tries
                 try:
-                    async with _lease(task), self.open_environments(task) as environments:
-                        return await self._attempt(task, with_simulation(environments), models, memory, listening, again=again)
+                    with calling("attempt"):
+                        begin()
+                        async with _lease(task), self.open_environments(task) as environments:
+                            return await self._attempt(task, with_simulation(environments), models, memory, listening, again=again)
                 except EnvironmentFailure as error:
                     if not tries_left:
                         return self._failed(task, error, listening)
                 except InfrastructureError as error:
+                    return self._failed(task, error, listening)
+                except (PartError, UncertainCommit) as error:
+                    self.errors[task.id] = error
+                    log_error(self.log or self.folder.path, f"{self.config.name} {task.id}", error, self.folder.scrubber)
+                    if isinstance(error, PartError):
+                        error.task = task.id
                     return self._failed(task, error, listening)
         raise AssertionError("unreachable")
 
@@ -200,8 +220,12 @@ class Runner:
             if agent.uses_reward:
                 refuse_reward(self.folder.manifest.tasks, benchmark=self.folder.manifest.benchmark)
             assert state.opened is not None
+
+            def note(reason: str) -> None:
+                record(ev.Failed(what="environment", node=state.tree.root.id, reason=reason))
+
             with use_fence_key(state.opened.fences):
-                opened: EnvironmentFactory = agent.informed_factory(environments)
+                opened: EnvironmentFactory = agent.informed_factory(guarded_factory(environments, note))
                 if self.config.search.algorithm == "explorer":
                     from exact.environments.backtracking import BacktrackingFactory
 
@@ -211,8 +235,8 @@ class Runner:
                     journal=journal, blobs=self.folder.blobs, memory=memory, repeat_uncertain=self.repeat_uncertain, ask=self.ask,
                 )  # fmt: skip
 
-    def _failed(self, task: Task, error: InfrastructureError, listening: Listening) -> ResultLine:
-        """Return the line of an attempt that the infrastructure ended. Its journal is finished as failed, and can be resumed."""
+    def _failed(self, task: Task, error: ExactError, listening: Listening) -> ResultLine:
+        """Return the line of an attempt that an error ended. Its journal is finished as failed, and can be resumed."""
         folder = self.folder.task_folder(task)
         with self._journal(folder / "journal.jsonl", listening) as journal:
             state = fold(self.config, read_journal(journal.path))

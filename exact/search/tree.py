@@ -15,14 +15,14 @@ import msgspec
 
 from exact.action import Action
 from exact.context import Evaluation
-from exact.errors import ExactError
+from exact.errors import PartError
 from exact.search.base import Need, Selection
 from exact.search.rules.halving import Phase
 
 T = TypeVar("T")
 
 
-class SearchError(ExactError):
+class SearchError(PartError):
     """Misuse of an algorithm: a value outside [0, 1], priors that do not sum to 1, a second result for one selection."""
 
 

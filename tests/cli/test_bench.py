@@ -107,7 +107,7 @@ def test_an_evaluator_that_raises_ends_its_own_attempts_and_no_others(
     capsys.readouterr()
     junit = tmp_path / "junit.xml"
     assert main(["run", "--tasks", file, "--set", "limits.actions=1", "--out", str(tmp_path / "run"), "--junit", str(junit)]) == 2
-    assert "judge.py:broken failed: KeyError: 'x'" in capsys.readouterr().err
+    assert "judge.py:broken failed: KeyError: 'x'" in capsys.readouterr().out
     cases = ElementTree.parse(junit).getroot().iter("testcase")
     assert [(case.get("name"), case.find("error") is not None) for case in cases] == [("judged?seed=0", False), ("broken?seed=0", True)]
 

@@ -13,7 +13,8 @@ from gymnasium.utils.env_checker import check_env
 
 import exact
 from exact.environments.adapters.gym import gymnasium_factory
-from exact.environments.toy.environment import Faults
+from exact.environments.base import StateChanged
+from exact.environments.toy.environment import Faults, ToyEnvironment
 from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import chain
 from exact.errors import EnvironmentFailure, UsageError
@@ -59,6 +60,18 @@ def test_a_wrong_action_changes_nothing_and_says_why(made, wrong):
     before, _ = environment.reset(seed=0)
     after, reward, terminated, truncated, info = environment.step(wrong)
     assert (after, reward, terminated, truncated) == (before, 0.0, False, False) and info["error"]
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_a_refusal_because_the_state_changed_by_itself_shows_the_state_as_it_is_now(made, monkeypatch, over):
+    async def step(self, action):
+        raise StateChanged("it changed", exact.Transition(observation=None if over else exact.Observation(text="now"), terminated=over))
+
+    environment = made("exact/toy.chain").unwrapped
+    environment.reset(seed=0)
+    monkeypatch.setattr(ToyEnvironment, "step", step)
+    after, reward, terminated, _, info = environment.step('go "on"')
+    assert (after, reward, terminated, info["error"]) == ("" if over else "now", 0.0, over, "it changed")
 
 
 def test_a_step_needs_an_episode(made):

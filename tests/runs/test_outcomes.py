@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from exact.environments.base import Fidelity
 from exact.environments.toy.factory import ToyEdge, ToyFactory, ToyGraph, ToyState
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import fold
@@ -39,8 +40,29 @@ SETTINGS = {workers: config(search={**SEARCH, "workers": workers, "environments"
 """No environment more than there are workers, so that states are walked to."""
 
 
-async def cross(folder: Path, workers: int = 1) -> list[ev.AnyEvent]:
-    await toy_runner(folder, ToyFactory(crossing(), latency=lambda: asyncio.sleep(0)), SETTINGS[workers]).run()
+def brittle() -> ToyGraph:
+    """A plank that breaks every other time, which ends the episode, and three ways on from it."""
+    first = ToyEdge(to="plank", slips={"river": 0.5})
+    planks = {f"plank {i}": ToyState(text=f"Plank {i}", edges={"on": ToyEdge(to="over")}, looks=0.6) for i in range(3)}
+    states = {
+        "bank": ToyState(text="A bridge", edges={"go": first}, looks=0.5),
+        "plank": ToyState(text="A plank", edges={name: ToyEdge(to=name) for name in planks}, looks=0.8),
+        "over": ToyState(reward=1.0),
+        "river": ToyState(reward=0.0),
+    }
+    return ToyGraph(name="brittle", instruction="Cross the river.", start="bank", states=states | planks, seed=1)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_an_episode_that_ends_where_it_went_on_before_is_another_outcome(workers: int, tmp_path: Path) -> None:
+    events = await cross(tmp_path, workers, brittle(), "replay")
+    met = [event.diverged.stepped for event in events if isinstance(event, ev.Arrived) and event.diverged is not None]
+    assert any(stepped.terminated and not stepped.fingerprint for stepped in met)
+    assert isinstance(events[-1], ev.Finished) and events[-1].status == "scored"
+
+
+async def cross(folder: Path, workers: int = 1, graph: ToyGraph | None = None, fidelity: Fidelity = "full") -> list[ev.AnyEvent]:
+    await toy_runner(folder, ToyFactory(graph or crossing(), fidelity=fidelity, latency=lambda: asyncio.sleep(0)), SETTINGS[workers]).run()
     return journal(folder)
 
 

@@ -176,7 +176,7 @@ async def test_a_cancelled_attempt_closes_all_its_environments_and_leaves_no_tas
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_an_unrecoverable_error_of_one_worker_ends_the_run_with_it(tmp_path: Path) -> None:
+async def test_an_unrecoverable_error_of_one_worker_ends_the_attempt_with_it(tmp_path: Path) -> None:
     class Broken(Moody):
         async def evaluate(self, context: Context) -> Evaluation:
             if context.history:
@@ -188,8 +188,8 @@ async def test_an_unrecoverable_error_of_one_worker_ends_the_run_with_it(tmp_pat
     good = runner.build_agent
     assert good is not None
     runner.build_agent = lambda settings, models: replace(good(settings, models), value=Broken(good(settings, models)))
-    with pytest.raises(ZeroDivisionError):
-        await runner.run()
+    (line,) = await runner.run()
+    assert line.status == "failed" and "value.evaluate: ZeroDivisionError: a bug" in line.reason
     assert environments.counts.opened == environments.counts.closed
 
 

@@ -262,9 +262,6 @@ def _by_function(function: Callable[[Page, Outcome], Any], name: str) -> Evaluat
             if _method(error) in ("goto", "reload", "go_back", "go_forward"):
                 raise
             return Score(value=0.0, success=False, reason=_first_line(error))
-        except EvaluatorError as error:
-            error.task = outcome.task.id if outcome.task else ""
-            raise
 
     return verdict
 

@@ -13,9 +13,9 @@ import msgspec
 
 from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
-from exact.environments.base import SAFE_METHODS, Capabilities, SideEffect, Snapshot, Transition
+from exact.environments.base import SAFE_METHODS, Capabilities, SideEffect, Snapshot, StateChanged, Transition
 from exact.environments.browser.act.grammar import ASK_USER
-from exact.environments.browser.act.partial import Ineffective, PartialAction
+from exact.environments.browser.act.partial import Ineffective, PartialAction, Vanished
 from exact.environments.browser.episode import EpisodeSetup
 from exact.environments.browser.evaluation import evaluate_on
 from exact.environments.browser.hooks import EpisodeHooks
@@ -162,7 +162,10 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         self.episode.secrets.typed = ""
         self.tabs.policy.begin_action(presumption=presumption.why if presumption and presumption.kind == "request" else "")
         async with self._call(f"step {action.key}"):
-            refused = await self._act(action)
+            try:
+                refused = await self._act(action)
+            except ActionError as error:
+                raise await self._refusal(action, before, error) from error
             observed = await self.interaction.observe()
             while self.tabs.policy.confirmations.waiting:  # a person is asked whether a write may be sent
                 with self.tabs.timeouts.unlimited():
@@ -270,6 +273,18 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         for effect in effects:
             policy.record(effect)
         return observed, PartialAction("the log-in had expired and was renewed: its page was opened again, and the action was not repeated")
+
+    async def _refusal(self, action: Action, before: Observation | None, refused: ActionError) -> ActionError:
+        """Observe again after a refusal. Return a StateChanged if the page, or the element, is not the one that was seen any more."""
+        observed = await self.interaction.observe(run=False)
+        now, over = observed.observation, observed.terminated
+        same = before is not None and (now.fingerprint, now.text) == (before.fingerprint, before.text)
+        if same and not over and not isinstance(refused, Vanished):
+            return refused
+        self._terminated = over
+        effects = (*self._take_late(), *map(self.episode.secrets.effect, marked_late(self.tabs.policy.take_effects())))
+        why = f"{refused}: the page changed by itself before {self.episode.secrets.mask(action.key)} was carried out"
+        return StateChanged(why, Transition(observation=None if over else now, terminated=over, effects=effects))
 
     async def _act(self, action: Action) -> PartialAction | None:
         """Carry out an action. Return why it broke off after a part of it was done; None if it did not."""

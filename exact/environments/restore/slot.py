@@ -14,11 +14,28 @@ from contextlib import AsyncExitStack
 from typing import NamedTuple
 
 from exact.action import Action
-from exact.environments.base import Environment, EnvironmentFactory, SideEffect, Snapshot, Transition
+from exact.environments.base import (
+    Environment,
+    EnvironmentFactory,
+    SideEffect,
+    Snapshot,
+    StateChanged,
+    Transition,
+    step_in,
+)
 from exact.environments.restore.costs import Costs, Operation
 from exact.environments.restore.routes import RestoreRoute, RouteName, Start, find_routes
 from exact.environments.restore.snapshots import SnapshotStore, StatePath, StoredSnapshot
-from exact.environments.restore.waypoint import Arrival, ArrivalMatch, Divergence, PassedSnapshot, Waypoint, compare_states, state_key
+from exact.environments.restore.waypoint import (
+    Arrival,
+    ArrivalMatch,
+    Divergence,
+    PassedSnapshot,
+    Waypoint,
+    compare_states,
+    state_fingerprint,
+    state_key,
+)
 from exact.errors import ActionError, BudgetExceeded, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
@@ -128,12 +145,14 @@ class Slot:
     async def act(self, action: Action) -> Transition:
         """Take one step from the present state.
 
-        Raises ActionError (the environment is unchanged) and EnvironmentFailure (the environment is closed).
+        Raises ActionError (the environment is unchanged), StateChanged (it is in another state) and EnvironmentFailure (it is closed).
         """
         environment = await self._open()
         path, self._path = self._path, None
         try:
-            transition = await self._step(environment, action)
+            transition = await self._step(environment, action, path[-1].fingerprint if path else "")
+        except StateChanged:  # its state is not that of the path any more
+            raise
         except ActionError:
             self._path = path
             raise
@@ -141,9 +160,8 @@ class Slot:
             await self.close()
             raise
         if path is not None:
-            observation = transition.observation
-            self._path = (*path, Waypoint(action, observation.fingerprint if observation and not transition.terminated else ""))
-            self._store.keys.setdefault(self._path, state_key(observation))
+            self._path = (*path, Waypoint(action, state_fingerprint(transition)))
+            self._store.keys.setdefault(self._path, state_key(transition.observation))
             if any(effect.is_write for effect in transition.effects):
                 self._store.written.add(self._path)
         return transition
@@ -280,11 +298,11 @@ class Slot:
                 await self._snapshot_passed(environment, path, worth)
             action = path[index].action
             assert action is not None
-            transition = await self._step(environment, action)
+            transition = await self._step(environment, action, path[index - 1].fingerprint)
             effects.extend(transition.effects)
             divergence = Divergence(index, transition)
             if divergence.fingerprint != path[index].fingerprint:
-                what = "another state" if transition.observation else "the episode ended"
+                what = "another state" if divergence.fingerprint else "the episode ended"
                 return _RouteAttempt(begun.route, f"{what} after {action}", divergence=divergence)
             reached = _RouteAttempt(begun.route, key=state_key(transition.observation))
         self._path = tuple(path)
@@ -312,10 +330,11 @@ class Slot:
         if (snapshot := await self._snapshot(environment, tuple(path[: index + 1]))) is not None:
             self._passed.append(PassedSnapshot(index, snapshot, self._clock() - began))
 
-    async def _step(self, environment: Environment, action: Action) -> Transition:
+    async def _step(self, environment: Environment, action: Action, fingerprint: str) -> Transition:
+        """Take a step in a state of a fingerprint."""
         began, before = self._clock(), self._processor()
         self._steps += 1
-        transition = await environment.step(action)
+        transition = await step_in(environment, action, fingerprint)
         self._measure("step", began, before)
         if any(effect.is_write for effect in transition.effects):
             self._writes += 1

@@ -31,6 +31,11 @@ class Waypoint(msgspec.Struct, frozen=True):
     """Fingerprint of the state. Empty where the episode ended."""
 
 
+def state_fingerprint(transition: Transition) -> str:
+    """Return the fingerprint of the state that a step led to. Empty where the episode ended, with or without an observation."""
+    return "" if transition.observation is None or transition.terminated else transition.observation.fingerprint
+
+
 class Divergence(NamedTuple):
     """Point at which a healthy environment left a path."""
 
@@ -42,7 +47,7 @@ class Divergence(NamedTuple):
     @property
     def fingerprint(self) -> str:
         """Fingerprint of the state that was reached. Empty where the episode ended."""
-        return self.transition.observation.fingerprint if self.transition.observation else ""
+        return state_fingerprint(self.transition)
 
 
 class PassedSnapshot(NamedTuple):

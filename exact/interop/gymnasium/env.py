@@ -29,7 +29,7 @@ from gymnasium.error import ResetNeeded
 from exact.action import Action, ActionSpace
 from exact.benchmarks.ids import join, split
 from exact.config import Config, parse
-from exact.environments.base import Environment, Transition
+from exact.environments.base import Environment, StateChanged, Transition
 from exact.environments.check.suite import possible
 from exact.environments.own import AnyEnvironment, opened_factory
 from exact.environments.reward import reward_of, with_rewards
@@ -100,19 +100,22 @@ class GymnasiumEnv(gymnasium.Env[str, str]):
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Carry out an action, such as `click [3]`.
 
-        One that does not parse or does not fit the state changes nothing: its reward is 0 and `info["error"]` says why. Raises
+        One that does not parse or does not fit the state changes nothing: its reward is 0 and `info["error"]` says why. What is observed is
+        the state as it is now, also where it had changed by itself. Raises
         ResetNeeded where no episode is in progress, EnvironmentFailure where the environment broke.
         """
         if self._seen is None or self._loop is None:
             raise ResetNeeded("no episode is in progress: call reset first")
-        seen = self._seen
+        seen, error = self._seen, ""
         try:
             parsed = self._grammar.parse(action)
             transition, reward = self._loop.run(self._session.step(parsed))
-        except ActionError as error:
-            return self._text(), 0.0, False, False, {**self._info(seen), "error": str(error), "effects": []}
+        except StateChanged as changed:
+            transition, reward, error = changed.came, 0.0, str(changed)
+        except ActionError as refused:
+            return self._text(), 0.0, False, False, {**self._info(seen), "error": str(refused), "effects": []}
         self._show(transition.observation)
-        info = {**self._info(transition.observation), **transition.info, "error": "", "effects": msgspec.to_builtins(transition.effects)}
+        info = {**self._info(transition.observation), **transition.info, "error": error, "effects": msgspec.to_builtins(transition.effects)}
         if transition.terminated:
             info.update(self._result(parsed))
         return self._text(), reward, transition.terminated, False, info

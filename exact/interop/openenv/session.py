@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple
 
-from exact.environments.base import Environment, ForkableFactory, Snapshot
+from exact.environments.base import Environment, ForkableFactory, Snapshot, StateChanged
 from exact.environments.reward import reward_of, with_rewards
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.interop.openenv.actions import SCREENSHOT_FORMATS, fields, read_action
@@ -145,6 +145,8 @@ class ServedSession:
                 self._seen, self._done = transition.observation or seen, transition.terminated
                 reward = reward_of(environment)
         except ActionError as error:
+            if isinstance(error, StateChanged):
+                self._seen, self._done = error.came.observation or seen, error.came.terminated
             refusal = " ".join(str(error).split())
             if len(refusal) > 2 * _HALF:  # it repeats an action of any length
                 refusal = f"{refusal[:_HALF]} ... {refusal[-_HALF:]}"

@@ -128,7 +128,7 @@ def _brief(reading: Reading) -> str:
     if not state.started:
         return ""
     calls = int(spent.get("calls", 0))
-    took = [counted(len(state.committed), "action")]
+    took = [counted(int(spent.get("actions", 0)), "action")]
     if calls:
         took += [counted(calls, "model call"), _money(spent.get("money", 0.0), state.cost_known, calls)]
     return ", ".join([*took, duration(state.elapsed)])
@@ -168,7 +168,7 @@ def _facts(reading: Reading) -> tuple[data.Fact, ...]:
     calls = int(spent.get("calls", 0))
     states = sum(reading.merged(node) is node for node in state.tree.nodes)
     return (
-        data.Fact(label="Committed actions", value=_count(len(state.committed)), note=_limit(reading.config.limits.actions)),
+        data.Fact(label="Committed actions", value=_count(int(spent.get("actions", 0))), note=_limit(reading.config.limits.actions)),
         data.Fact(label="States seen", value=_count(states), note=counted(state.tree.iterations, "iteration")),
         data.Fact(label="Transitions", value=_count(int(spent.get("transitions", 0))), note=f"{replayed} replayed" if replayed else ""),
         *_travelled(reading),

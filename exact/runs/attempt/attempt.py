@@ -44,25 +44,28 @@ class Attempt(AttemptContext):
     _committer: Committer = field(init=False)
 
     async def run(self) -> None:
-        """Run from where the journal ends to the score. Raises InfrastructureError, UncertainCommit."""
-        ending = Ending(self)
+        """Run from where the journal ends to the score. Raises InfrastructureError, PartError, UncertainCommit."""
         try:
-            if not self.state.ended:
-                self.record(ev.Ended(reason=await self._act(), answer=final_answer(self.state)))
-            assert self.state.ended is not None
-            if self.state.ended.reason.startswith(NEEDS_USER):
-                self.record(ev.Finished(status="needs_user", reason=self.state.ended.reason))
-                return
-            await ending.evaluate()
-            if self.config.reflection.outcome == "evaluator":
-                await self._score()
-            await ending.reflect()
-            await ending.report_use()
-            await self._score()
-            assert self.state.ended is not None
-            self.record(ev.Finished(status="scored" if self.state.scored else "judged", reason=self._why_ended()))
+            finished = await self._run_to_score()
         finally:
             await self.live.close()
+        self.record(finished)
+
+    async def _run_to_score(self) -> ev.Finished:
+        """Act, evaluate, reflect and score. Return how the attempt finished. What is journalled is not done again."""
+        ending = Ending(self)
+        if not self.state.ended:
+            self.record(ev.Ended(reason=await self._act(), answer=final_answer(self.state)))
+        assert self.state.ended is not None
+        if self.state.ended.reason.startswith(NEEDS_USER):
+            return ev.Finished(status="needs_user", reason=self.state.ended.reason)
+        await ending.evaluate()
+        if self.config.reflection.outcome == "evaluator":
+            await self._score()
+        await ending.reflect()
+        await ending.report_use()
+        await self._score()
+        return ev.Finished(status="scored" if self.state.scored else "judged", reason=self._why_ended())
 
     async def search(self) -> str:
         """Search once from the start of the task, and commit nothing. Return why the search ended. Raises InfrastructureError."""
@@ -203,9 +206,8 @@ class Attempt(AttemptContext):
         assert self.state.ended is not None
         if self.state.scored is not None or self.state.touched:
             return  # what a person took part in is no result of the agent
-        actions = tuple(step.action for step in self.state.carried_out)
         try:
-            score = await self.live.evaluate(Outcome(actions=actions, answer=self.state.ended.answer))
+            score = await self.live.evaluate(Outcome(actions=self.state.actions, answer=self.state.ended.answer))
         except ModelError as error:
             error.missing = "judge"
             raise

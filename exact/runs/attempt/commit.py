@@ -98,7 +98,7 @@ class Committer:
             return False  # nothing is searched from there
         done = self._state.committed[-1]
         if not self._attempt.live.isolated:
-            return wrote or (self._state.wrote and done.agrees is not True)
+            return wrote or done.changed or (self._state.wrote and done.agrees is not True)
         unseen = done.agrees is False or (wrote and done.agrees is None)
         return unseen or self._slots.pays(waypoints(root), mean_actions(self._state))
 

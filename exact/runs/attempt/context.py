@@ -14,6 +14,7 @@ from exact.context import Context, Reflection
 from exact.environments.base import EnvironmentFactory, Snapshot
 from exact.environments.restore import Arrival
 from exact.errors import ActionError, AnswerError, ModelError
+from exact.parts import calling, expect_all
 from exact.reflection.base import Kind, Memory
 from exact.reflection.record import marks
 from exact.runs.attempt.live import BY_PERSON, LiveEnvironment
@@ -152,7 +153,8 @@ class AttemptContext:
             found = None
             if detector is not None:
                 try:
-                    found = await detector.marks(seen, node=node.id, seed=self.state.tree.seed)
+                    with calling("detector.marks"):
+                        found = await detector.marks(seen, node=node.id, seed=self.state.tree.seed)
                 except AnswerError as error:
                     raise ModelError(f"the detector of injections gave no answer that can be read: {error}") from error
             rules = marks(seen)
@@ -163,7 +165,9 @@ class AttemptContext:
         """Add the reflections that memory holds for a node. Memory is asked once for each node and kind."""
         async with self._recalling:
             if (seen.node, kind) not in self.state.recalled:
-                found, version = await asyncio.to_thread(self._recall, seen, kind)
+                with calling("memory.retrieve"):
+                    found, version = await asyncio.to_thread(self._recall, seen, kind)
+                found = expect_all("memory.retrieve", found, Reflection)
                 self.record(ev.Recalled(node=seen.node, kind=kind, memory=version, reflections=found))
         return msgspec.structs.replace(seen, reflections=self.state.recalled[seen.node, kind].reflections)
 

@@ -6,9 +6,11 @@ import asyncio
 
 import msgspec
 
-from exact.context import Evaluation
-from exact.errors import AnswerError, BudgetExceeded, InfrastructureError, ModelError
+from exact.context import Evaluation, Reflection
+from exact.errors import AnswerError, BudgetExceeded, InfrastructureError, ModelError, PartError
+from exact.parts import calling, expect
 from exact.reflection.contrast import contrast
+from exact.runs.attempt.agent_calls import evaluated
 from exact.runs.attempt.context import AttemptContext
 from exact.runs.attempt.hindsight import SOLVED, hindsight
 from exact.runs.attempt.memory import attempt_id, recalled_ids, went_well
@@ -104,7 +106,7 @@ class Ending:
         async with asyncio.timeout(None if limit is None else max(0.0, limit - attempt.journal.now)):
             with self._state.budget.reserve({"evaluations": 1}):
                 seen = await attempt.context(root, "value", draw=root.evaluations, confirms=confirms)
-                return await attempt.agent.value.evaluate(seen)
+                return await evaluated(attempt.agent.value, seen)
 
     async def _is_scored(self) -> bool:
         """Return True where the benchmark scores the attempt."""
@@ -131,8 +133,10 @@ class Ending:
                 continue
             seen = attempt.bare_context(self._state.tree.nodes[surprise.node])
             try:
-                reflection = await attempt.agent.reflector.reflect(seen, surprise, kind)
-            except (ModelError, BudgetExceeded) as error:
+                with calling("reflector.reflect"):
+                    found = await attempt.agent.reflector.reflect(seen, surprise, kind)
+                reflection = expect("reflector.reflect", found, Reflection)
+            except (ModelError, PartError, BudgetExceeded) as error:
                 attempt.record(ev.Failed(what="reflection", node=surprise.node, reason=str(error)))
                 continue
             reflection = msgspec.structs.replace(
@@ -140,8 +144,9 @@ class Ending:
             )
             reflection = scrubbed(reflection, attempt.blobs.scrubber)
             try:
-                await asyncio.to_thread(attempt.memory.add, reflection)
-            except InfrastructureError as error:
+                with calling("memory.add"):
+                    await asyncio.to_thread(attempt.memory.add, reflection)
+            except (InfrastructureError, PartError) as error:
                 attempt.record(ev.Failed(what="reflection", node=surprise.node, reason=str(error)))
                 continue
             attempt.record(ev.Reflected(reflection=reflection))
@@ -152,6 +157,7 @@ class Ending:
         if attempt.memory is not None and (used := recalled_ids(self._state)):
             id = attempt_id(attempt.config.name, attempt.task, attempt.journal.path)
             try:
-                await asyncio.to_thread(attempt.memory.used, id, used, went_well(attempt.config, self._state))
-            except InfrastructureError as error:
+                with calling("memory.used"):
+                    await asyncio.to_thread(attempt.memory.used, id, used, went_well(attempt.config, self._state))
+            except (InfrastructureError, PartError) as error:
                 attempt.record(ev.Failed(what="reflection", node=self._state.tree.root.id, reason=str(error)))

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from exact.action import Action, ActionSpace
-from exact.environments.base import Environment, EnvironmentFactory, SideEffect, evaluate_outcome
+from exact.environments.base import Environment, EnvironmentFactory, SideEffect, StateChanged, evaluate_outcome, step_in
 from exact.environments.restore import Slot, SlotContent
 from exact.environments.restore.snapshots import StoredSnapshot
 from exact.errors import ActionError, EnvironmentFailure, UncertainCommit
@@ -16,8 +16,9 @@ from exact.runs.attempt.observations import observed_fields, waypoints, wrote
 from exact.runs.attempt.person import AttemptPerson
 from exact.runs.attempt.rebind import observations_before_steps, rebind
 from exact.runs.journal import events as ev
-from exact.runs.journal.state import AttemptState
+from exact.runs.journal.state import WAIT, AttemptState
 from exact.runs.journal.store import Blobs
+from exact.search.base import Decision
 from exact.search.tree import Node
 from exact.task import Outcome, Score, Task
 
@@ -119,10 +120,13 @@ class LiveEnvironment:
         try:
             if not (refused := await self._person.allows_action(root, index)):
                 action = root.edges[index].action
-                transition = await (environment.step(action) if action != BY_PERSON else environment.look())  # type: ignore[attr-defined]
+                acting = step_in(environment, action, root.fingerprint) if action != BY_PERSON else environment.look()  # type: ignore[attr-defined]
+                transition = await acting
                 seen = {**observed_fields(transition, self._blobs), "wrote": wrote(self._blobs, root, index, transition.effects)}
                 if (why := transition.info.get("declined", "")) and seen.get("fingerprint") == root.fingerprint:
                     seen, refused = {"effects": transition.effects}, why
+        except StateChanged as changed:
+            return self._follow(decided, changed, round(self._now() - began, 6))
         except ActionError as error:
             refused = str(error)
         except EnvironmentFailure as error:
@@ -137,6 +141,16 @@ class LiveEnvironment:
         self._record(
             ev.Committed(step=decided.step, edge=index, action=decided.action, refused=refused, agrees=agrees, seconds=seconds, **seen)
         )
+
+    def _follow(self, decided: ev.Decided, changed: StateChanged, seconds: float) -> None:
+        """Journal that a decided action was refused since the state had changed by itself, then the state as it is now."""
+        step, edge = decided.step, decided.decision.edges[0]
+        self._record(ev.Committed(step=step, edge=edge, action=decided.action, refused=str(changed), changed=True, seconds=seconds))
+        wait = next(index for index, each in enumerate(self._state.tree.root.edges) if each.action.key == WAIT.key)
+        decision = Decision(edges=(wait,), reason="the page changed by itself", value=None)
+        self._record(ev.Decided(step=step + 1, action=WAIT.key, decision=decision))
+        seen = observed_fields(changed.came, self._blobs)
+        self._record(ev.Committed(step=step + 1, edge=wait, action=WAIT.key, agrees=False, changed=True, **seen))
 
     def promote(self, slot: Slot, decided: ev.Decided, child: Node) -> None:
         """Exchange the live environment with that of a slot at the committed child, and journal the commit."""

@@ -16,12 +16,13 @@ from exact.task import Task
 
 
 def observed_fields(transition: Transition, blobs: Blobs) -> dict[str, Any]:
-    """Store the observation of a step. Return the fields of an event that describe where the step led."""
-    seen: dict[str, Any] = {"terminated": transition.terminated, "effects": transition.effects, "info": transition.info}
-    if transition.observation is not None:
-        blob, screenshot = blobs.put_observation(transition.observation)
-        seen |= {"fingerprint": transition.observation.fingerprint, "observation": blob, "screenshot": screenshot}
-    return seen
+    """Store the observation of a step. Return the fields of an event that describe where the step led.
+
+    The fingerprint is empty where the step ended the episode without an observation.
+    """
+    seen, came = transition.observation, {"terminated": transition.terminated, "effects": transition.effects, "info": transition.info}
+    blob, screenshot = ("", "") if seen is None else blobs.put_observation(seen)
+    return {**came, "fingerprint": seen.fingerprint if seen else "", "observation": blob, "screenshot": screenshot}
 
 
 def wrote(blobs: Blobs, node: Node, edge: int, effects: Sequence[SideEffect]) -> str:
@@ -43,7 +44,7 @@ def ancestry(node: Node) -> list[Node]:
 
 def waypoints(node: Node) -> list[Waypoint]:
     """Return the waypoints from the task's start to a node."""
-    return [Waypoint(here.edge.action if here.edge else None, here.fingerprint) for here in ancestry(node)]
+    return [Waypoint(here.edge.action if here.edge else None, "" if here.terminated else here.fingerprint) for here in ancestry(node)]
 
 
 def agent_context(state: AttemptState, blobs: Blobs, task: Task, node: Node, moment: AskMoment) -> Context:

@@ -16,7 +16,7 @@ from exact.environments.base import reported_info
 from exact.environments.restore import Slot, Waypoint
 from exact.errors import ActionError
 from exact.reflection.base import Kind
-from exact.runs.attempt.agent_calls import AgentCalls, Answered, question_digest
+from exact.runs.attempt.agent_calls import AgentCalls, Answered, evaluated, question_digest
 from exact.runs.attempt.context import AttemptContext
 from exact.runs.attempt.observations import observed_fields, waypoints
 from exact.runs.attempt.simulate import Simulator
@@ -46,7 +46,7 @@ class Rollouts:
             evaluation = known.evaluation
         else:
             reserved.add({"evaluations": 1})
-            evaluation = await self._attempt.agent.value.evaluate(context)
+            evaluation = await evaluated(self._attempt.agent.value, context)
         rolled = Rolled(evaluation=evaluation, steps=len(taken), terminated=any(step.terminated for step in taken))
         return Answered(rolled, reused=isinstance(known, Valued))
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from exact.budget import Reservation
+from exact.environments.base import StateChanged
 from exact.environments.restore import Arrival, Divergence, Slot, Waypoint
 from exact.errors import ActionError, EnvironmentFailure
 from exact.runs.attempt.context import AttemptContext
@@ -66,14 +67,18 @@ class Simulator:
     async def _try(self, selection: Selection, node: Node, reserved: Reservation) -> Diverged | Failure | None:
         """Take the edge and return what prevented it, or None. Raises EnvironmentFailure, BudgetExceeded.
 
-        Where nothing is rolled back, there may be no other way to the node. So what breaks on it twice leaves the action untried.
+        Where nothing is rolled back, there may be no other way to the node. So what breaks on it twice leaves the action untried, and so
+        does a state that twice has changed by itself before the action.
         """
         try:
             return await self._act(selection, node, reserved)
-        except EnvironmentFailure as error:
+        except (EnvironmentFailure, StateChanged) as error:
             self._broken[node.id, selection.edge] += 1
-            if self._broken[node.id, selection.edge] < 2 or self._attempt.live.isolated:
+            first = self._broken[node.id, selection.edge] < 2
+            if isinstance(error, EnvironmentFailure) and (first or self._attempt.live.isolated):
                 raise
+            if first:
+                raise EnvironmentFailure(str(error)) from error
             lost, reason = self.take_lost_steps(selection), str(error)
             self._attempt.record(ev.Failed(what="environment", node=node.id, reason=reason, transitions=lost, selection=selection.id))
             return Failure(kind="drifted", reason=reason)
@@ -92,6 +97,8 @@ class Simulator:
                 transition = await slot.act(action)
                 seen = observed_fields(transition, self._attempt.blobs)
                 seen["wrote"] = wrote(self._attempt.blobs, node, selection.edge, transition.effects)
+            except StateChanged:
+                raise
             except ActionError as error:
                 seen = {"refused": str(error)}
             seconds = round(self._attempt.journal.now - began, 6)
@@ -125,7 +132,7 @@ class Simulator:
             try:
                 reserved.add({"transitions": more})
                 yield await self._bring(slot, path, selection, node, reserved, since=since) or slot
-            except EnvironmentFailure:
+            except (EnvironmentFailure, StateChanged):
                 self._lost[selection.id] = slot.take_step_count()
                 raise
             except asyncio.CancelledError:

@@ -418,6 +418,9 @@ class Committed(Event, frozen=True, kw_only=True, tag="committed"):
     """Whether a fork that had taken the action became the live environment; else the action was replayed on live."""
     wrote: str = ""
     """Label of an action that wrote: see `Acted.wrote`."""
+    changed: bool = False
+    """Whether the state had changed by itself: of a refused action that this was the cause, and of the `wait` after it that nobody decided
+    on it. Neither is one of the agent's actions, so neither counts as one, unless it happens too often."""
     seconds: float = 0.0
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from exact.action import Action
 from exact.budget import Budget
 from exact.config import Config, SearchConfig
 from exact.environments.base import SideEffect
@@ -25,6 +26,11 @@ from exact.search.rules.afford import Replans
 from exact.search.rules.outage import reopen_outages
 from exact.search.tree import Edge, Node, Tree, is_noop
 from exact.search.work import Work
+
+MOST_CHANGES = 3
+"""Actions in a row that do not count, since each was refused on a page that had changed by itself. A page may never stop changing."""
+WAIT = Action("wait", (), "wait")
+"""What is journalled of a state that changed by itself: time passed. Another environment waits too to come there."""
 
 StepEvent = TypeVar("StepEvent", ev.Acted, ev.Committed)
 
@@ -80,6 +86,8 @@ class AttemptState:
         """All committed steps, in order, those that were refused included."""
         self.refused: dict[int, list[ev.Committed]] = {}
         """Committed actions that the live environment refused, by the id of the root at which they were."""
+        self.changes = 0
+        """Actions in a row that were refused since the state had changed by itself."""
         self.path: list[int] = []
         """Ids of the roots so far, the first and the present one included."""
         self.diverged: dict[int, Diverged] = {}
@@ -152,6 +160,11 @@ class AttemptState:
     def carried_out(self) -> list[ev.Committed]:
         """Committed steps that the live environment did not refuse, in order."""
         return [step for step in self.committed if not step.refused]
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """Texts of the agent's actions that were carried out, in order."""
+        return tuple(step.action for step in self.carried_out if not step.changed)
 
     @property
     def wrote(self) -> bool:
@@ -437,11 +450,15 @@ class AttemptState:
         self.decided, self.plan, self.ordered = None, (), None
         event = self._attributed(event, self.tree.root.id)
         self.committed.append(event)
-        self.budget.spend("actions")
-        self.budget.spend("transitions", int(not event.promoted))
+        self.changes = 0 if not event.changed else self.changes + bool(event.refused)
+        self.budget.spend("actions", int(not event.changed or (bool(event.refused) and self.changes > MOST_CHANGES)))
+        self.budget.spend("transitions", int(not event.promoted and (bool(event.refused) or not event.changed)))
         self.writing |= {event.wrote} - {""}
         if event.refused:
             self.refused.setdefault(self.tree.root.id, []).append(event)
+        if event.refused and event.changed:
+            self.tree.root.edges = with_wait(self.tree.root.edges)
+        elif event.refused:
             self.algorithm.refuse(self.tree, event.edge, event.refused)
         else:
             self._advance(event, rest)
@@ -517,3 +534,9 @@ def fold(config: Config, journal: Iterable[ev.AnyEvent]) -> AttemptState:
     for event in journal:
         state.replay(event)
     return state
+
+
+def with_wait(edges: Sequence[Edge]) -> list[Edge]:
+    """Return the actions of a state with `wait` among them."""
+    known = any(edge.action.key == WAIT.key for edge in edges)
+    return [*edges, *([] if known else [Edge(WAIT, 0.0, "the page changed by itself")])]

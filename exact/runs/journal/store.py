@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import secrets
+import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from io import BufferedReader
 from pathlib import Path
@@ -59,7 +60,8 @@ class ResultLine(msgspec.Struct, frozen=True, kw_only=True):
     missing: str = ""
     """Missing part, where it is known. `answer`: scored 0, since the task asks for a final answer and none was given. Of a failed attempt,
     `environment`: a page, a site or the browser did not answer; `model`: a model that the agent asks did not; `judge`: a model that the
-    benchmark's evaluator asks did not."""
+    benchmark's evaluator asks did not; `part`: a policy, value function, evaluator or the like raised an error; `commit`: an action may
+    have been carried out before a crash."""
     actions: int = 0
     """Committed actions."""
     transitions: int = 0
@@ -235,6 +237,12 @@ class RunFolder:
     def add_result(self, line: ResultLine) -> None:
         """Append one finished attempt. It is on disk when this returns. Raises JournalError."""
         append_line(self.path / "results.jsonl", scrubbed(line, self.scrubber))
+
+
+def log_error(folder: Path, about: str, error: BaseException, scrubber: Scrubber) -> None:
+    """Append a traceback to errors.log in a folder, for the author of the failed code."""
+    with (folder / "errors.log").open("a", errors="backslashreplace") as file:
+        file.write(scrubber.text(f"{about}\n{''.join(traceback.format_exception(error))}\n"))
 
 
 def is_text(text: str) -> bool:

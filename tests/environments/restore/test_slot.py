@@ -11,13 +11,14 @@ import pytest
 
 from exact.action import Action
 from exact.budget import Budget
-from exact.environments.base import Capabilities, Transition
+from exact.environments.base import Capabilities, SideEffect, StateChanged, Transition
 from exact.environments.restore import Costs, Slot, SlotContent, Waypoint
 from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
 
 TASK = Task(id="t", instruction="", start="")
+LATE = SideEffect(kind="request", method="POST", url="u", late=True)
 Behaviour = Callable[[int, str], str]
 """From the number of the reset and the letters typed since to what is seen: empty where the episode ends."""
 
@@ -54,6 +55,9 @@ class Typed:
             raise ActionError("no")
         if letter == "?":
             raise EnvironmentFailure("gone")
+        if letter in "=%" and self._log.count(letter) == 1:  # the state was drawn anew, or is another one now
+            now = self._text if letter == "=" else "other"
+            raise StateChanged("it changed", Transition(observation=Observation(text=now, fingerprint=now), effects=(LATE,)))
         if letter == "~":
             await asyncio.sleep(3600)
         self._text += letter
@@ -236,3 +240,20 @@ async def test_the_processor_time_of_a_reset_is_all_that_the_process_has_used_wh
     await here.arrive(path("b"))
     assert costs.of("reset") == 8 * 2.0
     await here.close()
+
+
+async def test_an_action_in_a_state_that_was_drawn_anew_is_taken_there() -> None:
+    slot = Slot(environments := EnvironmentFactory(), TASK)
+    await slot.arrive(path("ab"))
+    came = await slot.act(go("="))
+    assert came.observation is not None and came.observation.text == "ab=" and came.effects == (LATE,)
+    assert environments.log == ["reset", "a", "b", "=", "="] and slot.is_at(path("ab="))
+
+
+async def test_an_environment_whose_state_changed_by_itself_is_not_where_it_was_and_is_brought_there_again() -> None:
+    slot = Slot(environments := EnvironmentFactory(), TASK)
+    await slot.arrive(path("ab"))
+    with pytest.raises(StateChanged):
+        await slot.act(go("%"))
+    assert not slot.is_at(path("ab")) and (await slot.arrive(path("ab"))).arrived
+    assert environments.log == ["reset", "a", "b", "%", "reset", "a", "b"]

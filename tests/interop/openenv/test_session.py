@@ -6,7 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from exact.action import Action
 from exact.config import Config
+from exact.environments.base import StateChanged, Transition
+from exact.environments.toy.environment import ToyEnvironment
 from exact.environments.toy.known import maze, way_out
 from exact.errors import UsageError
 from exact.interop.openenv.catalogue import Catalogue, catalogue
@@ -113,3 +116,18 @@ async def test_an_unknown_task_is_refused_and_the_session_goes_on(mazes: Catalog
 def test_a_task_of_a_suite_is_named_with_or_without_it(name: str) -> None:
     tasks = catalogue("miniwob/click-*", Config())
     assert tasks.task(name, 3).id == "miniwob/click-test?seed=3"
+
+
+async def test_a_refusal_because_the_page_changed_shows_the_page_as_it_is(mazes: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = session(mazes)
+    before = await one.reset(task_name="maze")
+    move = way_out(maze())[0]
+    step = ToyEnvironment.step
+
+    async def changed(self: ToyEnvironment, action: Action) -> Transition:
+        raise StateChanged("the page had changed", await step(self, action))
+
+    monkeypatch.setattr(ToyEnvironment, "step", changed)
+    shown = await one.step(f'go "{move}"')
+    assert shown.fields["error"] == "the page had changed" and shown.fields["text"] != before.fields["text"]
+    await one.close()

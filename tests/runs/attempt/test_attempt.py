@@ -14,11 +14,9 @@ from exact.context import Context, Evaluation, Proposal
 from exact.environments.toy.environment import ToyEnvironment
 from exact.environments.toy.factory import Faults, ToyFactory
 from exact.environments.toy.known import chain, deceptive_chain, form, maze, toy_task
-from exact.errors import UncertainCommit
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal
 from exact.runs.runner import create
-from exact.search.tree import SearchError
 from exact.task import Outcome, Score
 from tests.runs.test_resume import Killed, journal, kill_at
 from tests.runs.toys import config, toy_runner
@@ -117,8 +115,8 @@ async def test_after_a_crash_in_a_commit_an_open_environment_stops_and_asks(tmp_
         kill_at(patch, nth, written=True)
         with pytest.raises(Killed):
             await toy_runner(tmp_path / "run", environments).run()
-    with pytest.raises(UncertainCommit, match="before the crash"):
-        await toy_runner(tmp_path / "run", environments).run()
+    (line,) = await toy_runner(tmp_path / "run", environments).run()
+    assert (line.status, line.missing) == ("failed", "commit") and "before the crash" in line.reason
     runner = toy_runner(tmp_path / "run", environments)
     runner.repeat_uncertain = True
     (line,) = await runner.run()
@@ -160,13 +158,13 @@ class Broken:
         return Evaluation(value=float("nan"))
 
 
-async def test_an_invalid_value_ends_the_run_and_leaves_the_journal_usable_for_a_resume(tmp_path: Path) -> None:
+async def test_an_invalid_value_ends_the_attempt_and_leaves_the_journal_usable_for_a_resume(tmp_path: Path) -> None:
     runner = toy_runner(tmp_path, ToyFactory(chain(3)))
     good = runner.build_agent
     assert good is not None
     runner.build_agent = lambda config, models: replace(good(config, models), value=Broken())
-    with pytest.raises(SearchError, match="node 0: value nan"):
-        await runner.run()
+    (line,) = await runner.run()
+    assert line.status == "failed" and "node 0: value nan" in line.reason
     (line,) = await toy_runner(tmp_path, ToyFactory(chain(3))).run()
     assert line.score == 1.0
 

@@ -5,7 +5,7 @@
 // scroll_back.js; it is absent where nothing was scrolled. `frame`: whether the hit is a frame in the element. The rest is for arm.js.
 async function aim(from, all, covered) {
   const node = this;
-  if (!node.isConnected || node.nodeType !== 1 && !node.parentElement) return {refused: 'has vanished: name an id from the present observation'};
+  if (!node.isConnected || node.nodeType !== 1 && !node.parentElement) return {vanished: true};
   //= scrollers
   //= hits
   //= boxes

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from exact.environments.browser.act.context import ActionContext
 from exact.environments.browser.act.elements import accepted, call_on, is_vanished, locate
 from exact.environments.browser.act.frames import Point, Projection
-from exact.environments.browser.act.partial import PartialAction
+from exact.environments.browser.act.partial import PartialAction, Vanished
 from exact.environments.browser.page.ids import NodeLocation
 from exact.environments.browser.page.script import script
 from exact.errors import ActionError
@@ -93,7 +93,7 @@ class Aiming:
             except Error as error:
                 if not is_vanished(error):
                     raise
-                raise ActionError(f"[{id}] has vanished with its frame: name an id from the present observation") from error
+                raise Vanished(f"[{id}] has vanished with its frame: name an id from the present observation") from error
             frames.append(_Frame(frame, NodeLocation(location.tab, location.document, owner, outer)))
             frame = outer
         return frames

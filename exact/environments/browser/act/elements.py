@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from exact.environments.browser.act.context import ActionContext
-from exact.environments.browser.act.partial import PartialAction
+from exact.environments.browser.act.partial import PartialAction, Vanished
 from exact.environments.browser.page.ids import NodeLocation
 from exact.errors import ActionError
 
+_GONE = "has vanished: name an id from the present observation"
 _VANISHED = (
     "No node",
     "Could not find node",
@@ -36,7 +37,7 @@ def locate(context: ActionContext, id: str) -> NodeLocation:
     if location is None:
         raise ActionError(f"there is no element [{id}]: name an id from the observation")
     if location.tab != context.tab.index or location.document != context.tab.traffic.documents:
-        raise ActionError(f"[{id}] is on a page that is gone: name an id from the present observation")
+        raise Vanished(f"[{id}] is on a page that is gone: name an id from the present observation")
     return location
 
 
@@ -46,7 +47,9 @@ async def ask_element(context: ActionContext, id: str, function: str, *args: Any
 
 
 def accepted(id: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer of a script. Raises ActionError where the script refuses."""
+    """Return the answer of a script. Raises ActionError where the script refuses, Vanished where its element is in no document any more."""
+    if "vanished" in answer:
+        raise Vanished(f"[{id}] {_GONE}")
     if "refused" in answer:
         raise ActionError(f"[{id}] {answer['refused']}")
     return answer
@@ -64,5 +67,5 @@ async def call_on(context: ActionContext, id: str, location: NodeLocation, funct
     except Error as error:
         if not is_vanished(error):
             raise
-        kind = PartialAction if "callFunctionOn" in str(error) else ActionError
-        raise kind(f"[{id}] has vanished: name an id from the present observation") from error
+        kind = PartialAction if "callFunctionOn" in str(error) else Vanished
+        raise kind(f"[{id}] {_GONE}") from error

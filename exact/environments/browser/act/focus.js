@@ -3,7 +3,7 @@
 // timing whether a date picker that opens after a delay receives the typed text.
 async function focus(text) {
   const element = this.nodeType === 1 ? this : this.parentElement;
-  if (!element || !element.isConnected) return {refused: 'has vanished: name an id from the present observation'};
+  if (!element || !element.isConnected) return {vanished: true};
   const kind = element.localName === 'input' ? element.type : element.localName;
   const typed = ['text', 'search', 'email', 'url', 'tel', 'password', 'number', 'textarea'];
   const given = ['date', 'time', 'datetime-local', 'month', 'week', 'color', 'range'];

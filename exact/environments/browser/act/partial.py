@@ -1,4 +1,4 @@
-"""The error of an action that fails when a part of it has been done."""
+"""Errors of actions that say more than that they were refused."""
 
 from __future__ import annotations
 
@@ -11,3 +11,7 @@ class PartialAction(ActionError):
 
 class Ineffective(PartialAction):
     """Raised after input to which a page may react in its own way. It is an error only where nothing came of it."""
+
+
+class Vanished(ActionError):
+    """An action whose element, or its document, the page has removed since it was observed. Nothing was done."""

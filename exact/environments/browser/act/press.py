@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from exact.environments.browser.act.aiming import Aiming, AimPoint, aiming
 from exact.environments.browser.act.context import ActionContext
 from exact.environments.browser.act.elements import is_vanished
-from exact.environments.browser.act.partial import PartialAction
+from exact.environments.browser.act.partial import PartialAction, Vanished
 from exact.environments.browser.page.cdp import Button, click_mouse, move_mouse
 from exact.environments.browser.page.script import script_call
 from exact.errors import ActionError
@@ -163,7 +163,7 @@ async def _arm(context: ActionContext, target: AimPoint) -> PressResult:
     await asyncio.gather(*(ask_page(context, frame, "act/arm_against") for frame in others))
     answer = await ask_page(context, target.frame, "act/arm", *target.seen)
     if answer is None:
-        raise ActionError("the page was left while it was pointed at: name an id from the present observation")
+        raise Vanished("the page was left while it was pointed at: name an id from the present observation")
     if answer.get("missed"):
         await _disarm(context, target)
     return PressResult(str(answer.get("missed", "")))

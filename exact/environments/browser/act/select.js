@@ -2,7 +2,7 @@
 // no such option.
 function select(label) {
   let element = this.nodeType === 1 ? this : this.parentElement, option = null;
-  if (!element || !element.isConnected) return {refused: 'has vanished: name an id from the present observation'};
+  if (!element || !element.isConnected) return {vanished: true};
   if (label === null) { option = element; element = element.closest('select'); }
   if (!element || element.localName !== 'select') return {refused: 'is not a native drop-down: click it and then the option'};
   const flat = text => text.trim().replace(/\s+/g, ' ');

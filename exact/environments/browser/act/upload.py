@@ -57,7 +57,9 @@ async def upload_files(context: ActionContext, id: str, names: str, click: Calla
         raise PartialAction(f"[{id}] is no file field, and a click on it asks for no file") from error
     finally:
         tab.file_chooser = None
-    answer = await tab.call(event["backendNodeId"], event["frameId"], script("act/upload"), chosen)
+    if (field := event.get("backendNodeId")) is None:  # showOpenFilePicker, showSaveFilePicker, showDirectoryPicker
+        raise PartialAction(f"[{id}] opens a file picker of the browser itself, which takes files from a person only: it was cancelled")
+    answer = await tab.call(field, event["frameId"], script("act/upload"), chosen)
     if "refused" in answer:
         raise PartialAction(f"[{id}] {answer['refused']}")
 

@@ -234,8 +234,8 @@ async def connect(
     interceptor = RequestInterceptor(line, recording)
     if connection and connection.started:
         interceptor.continue_from(connection.unanswered)
-    targets = [info["targetId"] for info in pages]
-    return ForkedBrowser(browser, interceptor, relay, talk, pages[0]["browserContextId"], targets=targets, artifacts=own)
+    targets, context = [info["targetId"] for info in pages], next((info.get("browserContextId", "") for info in pages), "")
+    return ForkedBrowser(browser, interceptor, relay, talk, context, targets=targets, artifacts=own)
 
 
 async def _over_cdp(playwright: Playwright, address: str, relay: Relay, seconds: float, artifacts: Path) -> PlaywrightBrowser:

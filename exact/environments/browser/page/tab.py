@@ -188,7 +188,7 @@ class Tab:
         """Call a function with a DOM node, by its backend id, as `this`. Return its JSON value, or that of its promise."""
         found = await self.cdp.send("DOM.resolveNode", {"backendNodeId": node, "executionContextId": await self.execution_context(frame)})
         options = {
-            "objectId": found["object"]["objectId"],
+            "objectId": found["object"].get("objectId", ""),  # CDP refuses an empty one
             "functionDeclaration": function,
             "arguments": [{"value": arg} for arg in args],
             "returnByValue": True,
@@ -200,8 +200,8 @@ class Tab:
         """Return the backend ids of a list of nodes, which an expression in our own execution context of a frame gives."""
         options = {"expression": expression, "contextId": await self.execution_context(frame)}
         listed = (await self.cdp.send("Runtime.evaluate", options))["result"]
-        found = await self.cdp.send("Runtime.getProperties", {"objectId": listed["objectId"], "ownProperties": True})
-        nodes = [each["value"]["objectId"] for each in found["result"] if each["name"].isdigit()]
+        found = await self.cdp.send("Runtime.getProperties", {"objectId": listed.get("objectId", ""), "ownProperties": True})
+        nodes = [each.get("value", {}).get("objectId", "") for each in found["result"] if each["name"].isdigit()]
         described = await asyncio.gather(*(self.cdp.send("DOM.describeNode", {"objectId": each}) for each in nodes))
         return [int(each["node"]["backendNodeId"]) for each in described]
 

@@ -319,3 +319,16 @@ async def test_an_upload_to_what_asks_for_no_file_is_a_step_where_the_click_did_
         assert step.effects == (
             (SideEffect(kind="request", method="POST", url=f"{seen.url}order", status=200, reach="outside"),) if writes else ()
         )
+
+
+@pytest.mark.parametrize("picker", ["showOpenFilePicker", "showSaveFilePicker", "showDirectoryPicker"])
+async def test_an_upload_to_a_picker_of_the_browser_is_refused_in_words_and_the_page_goes_on(
+    visit: Visit, httpserver: HTTPServer, task_at: Callable[..., Task], tmp_path: Path, picker: str
+) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    page = f"<button onclick=\"{picker}().catch(() => document.title = 'cancelled')\">Open</button>"
+    async with visit(page) as (env, _):
+        seen = await env.reset(task_at(files=(str(tmp_path / "a.txt"),)))
+        with pytest.raises(ActionError, match=r"\[1\] opens a file picker of the browser itself"):
+            await do(env, f'upload [{find(seen, "Open").id}] "a.txt"')
+        assert (await look(env, "wait")).title == "cancelled"

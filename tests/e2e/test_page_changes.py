@@ -1,0 +1,116 @@
+"""Pages that change by themselves while the agent thinks: it goes on from the page as it is now."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer
+
+from exact.action import ActionSpace
+from exact.agents.agent import Agent
+from exact.config import parse
+from exact.context import Context, Evaluation, Proposal
+from exact.environments.browser.factory import BrowserFactory
+from exact.environments.browser.launch.launch import Browser
+from exact.environments.browser.page.setup import PageSetup
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read_journal
+from exact.runs.journal.state import MOST_CHANGES
+from exact.runs.journal.store import ResultLine
+from exact.runs.runner import Runner, create
+from exact.task import Task
+from tests.conftest import CONFIG
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+PAGE = "<!doctype html><div id=d><button onclick=\"d.innerHTML = '<h1>Done</h1>'\">Go</button></div>"
+ANEW = "d.innerHTML = `<button onclick=\"d.innerHTML = '<h1>Done</h1>'\">${%r}</button>`"
+
+
+class Live(BrowserFactory):
+    """A factory that knows its live environment, whose page a test changes."""
+
+    live: Any = None
+
+    @asynccontextmanager
+    async def open(self, *, simulation: bool) -> AsyncIterator[Any]:
+        async with super().open(simulation=simulation) as environment:
+            self.live = self.live if simulation else environment
+            yield environment
+
+
+class Clicks:
+    """Clicks the button that it is shown. While it thinks, the live page changes."""
+
+    def __init__(self, environments: Live, scripts: list[str]) -> None:
+        self._environments, self._scripts = environments, scripts
+        self.shown: list[Context] = []
+
+    async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+        self.shown.append(context)
+        button = next((each for each in context.observation.elements if each.role == "button"), None)
+        if self._scripts:
+            await self._environments.live.page.evaluate(self._scripts.pop(0))
+        chosen = actions.action("stop", "done") if button is None else actions.action("click", button.id)
+        return (Proposal(action=chosen, prior=1.0),)
+
+
+class Even:
+    async def evaluate(self, context: Context) -> Evaluation:
+        return Evaluation(value=0.5)
+
+
+Attempted = tuple[ResultLine, list[ev.AnyEvent], Clicks]
+
+
+@pytest.fixture
+def attempt(browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task], tmp_path: Path) -> Callable[..., Any]:
+    httpserver.expect_request("/").respond_with_data(PAGE, content_type="text/html")
+
+    async def attempted(scripts: list[str], *, isolated: bool = False, **search: object) -> Attempted:
+        environments = Live(browser, PageSetup(), CONFIG, isolated=isolated)
+        policy = Clicks(environments, scripts)
+        config = parse({"search": search, "reflection": {"kind": "none"}, "limits": {"actions": 6}})
+        task = task_at()
+        run = create(tmp_path / "run", (task,), config, benchmark=False)
+        agent = Agent(policy=policy, value=Even())
+        opened = lambda task: nullcontext(environments)  # noqa: E731
+        (line,) = await Runner(folder=run, config=config, open_environments=opened, build_agent=lambda *_: agent).run()
+        return line, list(read_journal(run.task_folder(task) / "journal.jsonl")), policy
+
+    return attempted
+
+
+async def test_after_a_refusal_because_the_page_changed_the_agent_sees_the_page_as_it_is_now(attempt: Callable[..., Any]) -> None:
+    line, events, policy = await attempt([ANEW % "Go on"], algorithm="greedy")
+    assert (line.status, line.answer, line.actions) == ("judged", "done", 2)
+    first, second, last = policy.shown
+    assert "Go on" not in first.observation.text and "Go on" in second.observation.text and "Done" in last.observation.text
+    refused, waited = second.history
+    assert refused.action.name == "click" and "the page changed by itself" in refused.error
+    assert (waited.action.key, waited.observation) == ("wait", first.observation)
+    assert [event.refused != "" for event in events if isinstance(event, ev.Committed) and event.changed] == [True, False]
+
+
+async def test_a_button_that_the_page_draws_anew_is_clicked_at_once(attempt: Callable[..., Any]) -> None:
+    line, events, policy = await attempt([ANEW % "Go"], algorithm="greedy")
+    assert (line.answer, line.actions, len(policy.shown)) == ("done", 2, 2)
+    assert not [event for event in events if isinstance(event, ev.Committed) and event.refused]
+
+
+async def test_a_page_that_never_stops_changing_uses_up_the_actions(attempt: Callable[..., Any]) -> None:
+    line, _, policy = await attempt([ANEW % str(i) for i in range(60)], algorithm="greedy")
+    assert line.status == "judged" and line.actions == 6 and "6 actions" in line.reason
+    assert len(policy.shown) == 6 + MOST_CHANGES
+
+
+@pytest.mark.parametrize("isolated", [True, False])
+async def test_a_search_goes_on_from_the_page_as_it_is_now(attempt: Callable[..., Any], isolated: bool) -> None:
+    line, events, policy = await attempt([ANEW % "Go on"], isolated=isolated, algorithm="mcts", iterations=4, k=1, depth=3)
+    assert (line.status, line.answer, line.failures) == ("judged", "done", 0)
+    assert any("Go on" in context.observation.text for context in policy.shown)
+    assert not [event for event in events if isinstance(event, ev.Arrived) and event.match == "drifted"]

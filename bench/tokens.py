@@ -39,12 +39,12 @@ from exact.config import parse
 from exact.context import Context
 from exact.learning.attempts import attempts
 from exact.learning.states import action_space
-from exact.marks import use_fence_key
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Text, Usage
 from exact.models.tokens import count, picture, size
 from exact.runs.attempt.observations import agent_context
 from exact.runs.journal.state import AskMoment
 from exact.runs.journal.store import RunFolder
+from exact.text import use_fence_key
 
 MINIWOB = (
     "click-tab-2", "login-user", "navigate-tree", "click-checkboxes-large", "email-inbox", "book-flight", "search-engine", "choose-list",

@@ -103,7 +103,7 @@ class Reflection(msgspec.Struct, frozen=True, kw_only=True):
     tainted: bool = True
     """Whether the text of a page contributed to it."""
     marks: tuple[str, ...] = ()
-    """What the detector found in the observations that it was drawn from: see exact/injection.py."""
+    """What the detector found in the observations that it was drawn from: see exact/text.py."""
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):

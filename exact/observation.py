@@ -61,7 +61,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     screenshot: bytes | None = None
     """PNG of the viewport, if requested. Journals store it as a blob."""
     marked: tuple[str, ...] = ()
-    """What a configured detector of injections found in it, besides the rules of exact/injection.py. Set where agents are shown it."""
+    """What a configured detector of injections found in it, besides the rules of exact/text.py. Set where agents are shown it."""
 
     def __post_init__(self) -> None:
         """Derive a fingerprint that was not given."""

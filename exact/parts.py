@@ -15,7 +15,7 @@ from typing import TypeVar, cast
 import msgspec
 
 from exact.errors import BudgetExceeded, ExactError, InfrastructureError, PartError, UncertainCommit, UsageError
-from exact.inert import inert
+from exact.text import inert
 
 T = TypeVar("T")
 _CONTRACT: tuple[type[Exception], ...] = (InfrastructureError, PartError, UsageError, UncertainCommit, BudgetExceeded, MemoryError)

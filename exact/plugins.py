@@ -1,7 +1,7 @@
 """Parts that users bring: by entry points of installed packages, and by `module:attribute` or `file.py:attribute` in a configuration.
 
 A configuration that the user writes is trusted with what it names. One that is read from a run folder is not, since a stranger may have
-made it, unless this user has signed the folder: see `exact.signature`.
+made it, unless this user has signed the folder: see `exact.untrusted`.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ import os
 import secrets
 from pathlib import Path
 
-from exact.documents import read_yaml
 from exact.errors import UsageError
+from exact.untrusted import read_yaml
 
 _NAME = "signature"
 _FREE = ("limits",)

@@ -14,7 +14,7 @@ WHO = ("-c", "user.name=A", "-c", "user.email=a@example.org")
 BENCH = Path(__file__).parents[1] / "bench"
 HOLD = """
 import asyncio, _common
-from exact.scratch import scratch
+from exact.machine import scratch
 
 async def main():
     _common.parser("").parse_args([])

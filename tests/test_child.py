@@ -11,7 +11,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 
 import pytest
 
-from exact.child import Child
+from exact.machine import Child
 
 from .processes import pipes
 

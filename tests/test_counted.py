@@ -2,7 +2,7 @@
 
 import pytest
 
-from exact.counted import counted
+from exact.text import counted
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 actions"), (1, "1 action"), (2, "2 actions")])

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from exact.config import reading
-from exact.documents import parse_yaml, read_bounded, read_yaml
 from exact.errors import UsageError
+from exact.untrusted import parse_yaml, read_bounded, read_yaml
 
 LAUGHS = "a: &a [x, x, x, x, x, x, x, x]\n" + "".join(
     f"{new}: &{new} [{', '.join([f'*{old}'] * 8)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)

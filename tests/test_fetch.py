@@ -4,7 +4,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from exact.fetch import fetch
+from exact.origins import fetch
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "data:,x", "ftp://a.test/", "zzz://x", "http://127.0.0.1:99999/", "http:///x", "x"])

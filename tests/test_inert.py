@@ -2,7 +2,7 @@
 
 import pytest
 
-from exact.inert import UNSEEN, inert
+from exact.text import UNSEEN, inert
 
 HIDDEN = (
     "\x00", "\x1b", "\x7f", "\x85", "\u00ad", "\u034f", "\u061c", "\u115f", "\u180e", "\u200b", "\u200c", "\u200d", "\u200e",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exact.injection import injections
+from exact.text import injections
 
 HOSTILE = {
     "overrides instructions": (

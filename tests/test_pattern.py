@@ -9,7 +9,7 @@ import pytest
 from exact.environments.browser.network.harmless import HarmlessRequests
 from exact.environments.browser.observe.masks import Masks
 from exact.errors import EnvironmentFailure, UsageError
-from exact.pattern import BoundedPattern, compiled
+from exact.untrusted import BoundedPattern, compiled
 
 
 @pytest.mark.parametrize("pattern", ["(", "a{99999999999999999999}", "(" * 5000 + ")" * 5000, "a" * 20_000])

@@ -7,7 +7,7 @@ import zlib
 import pytest
 from PIL import Image
 
-from exact.picture import open_picture
+from exact.untrusted import open_picture
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import exact
-from exact import hints
+from exact import version
 from exact.environments.browser.launch import find
 
 ELSEWHERE = """
@@ -78,7 +78,7 @@ def test_doctor_runs_elsewhere(tmp_path: Path) -> None:
 
 
 def test_two_processes_do_not_share_a_scratch_folder_elsewhere(tmp_path: Path) -> None:
-    code = "from exact.scratch import scratch\nwith scratch('test') as one, scratch('test') as two: print(one != two, one.exists())"
+    code = "from exact.machine import scratch\nwith scratch('test') as one, scratch('test') as two: print(one != two, one.exists())"
     assert elsewhere(code, tmp_path).stdout == "True True\n"
 
 
@@ -95,5 +95,5 @@ def test_a_browser_among_the_applications_of_macos_is_found(name: str, tmp_path:
 @pytest.mark.parametrize(("system", "said"), [("win32", "not tested on Windows"), ("darwin", "not tested on darwin"), ("linux", "")])
 def test_a_system_that_is_not_linux_is_told_what_it_lacks(system: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", system)
-    lacks = hints.system_lacks()
+    lacks = version.system_lacks()
     assert said in lacks and bool(lacks) == (system != "linux")

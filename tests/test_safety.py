@@ -1,6 +1,6 @@
 import pytest
 
-from exact.safety import is_web, origin, origins, refusal, target_refusal
+from exact.origins import is_web, origin, origins, refusal, target_refusal
 
 HERE = ("https://shop.example",)
 

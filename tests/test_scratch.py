@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from exact import scratch
+from exact import machine
 from exact.errors import EnvironmentFailure
-from exact.scratch import ScratchFolder, folder_owner, process_start, sweep
+from exact.machine import ScratchFolder, folder_owner, process_start, sweep
 
-OPEN = "import os, sys; from exact.scratch import ScratchFolder; from pathlib import Path"
+OPEN = "import os, sys; from exact.machine import ScratchFolder; from pathlib import Path"
 KILLED = f'{OPEN}; print(ScratchFolder("environments", Path(sys.argv[1])).path, flush=True)'
 
 
@@ -73,7 +73,7 @@ def test_a_folder_whose_owner_has_made_its_lock_and_not_yet_taken_it_is_left_alo
 
 def test_a_forked_copy_of_the_owner_removes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = ScratchFolder("environments", tmp_path)
-    monkeypatch.setattr(scratch.os, "getpid", lambda: 1)
+    monkeypatch.setattr(machine.os, "getpid", lambda: 1)
     mine.close()
     assert mine.path.is_dir()
 
@@ -87,7 +87,7 @@ def test_a_folder_that_cannot_be_removed_keeps_its_lock_for_the_next_start(tmp_p
     mine = ScratchFolder("environments", tmp_path)
     mine.folder("files")
     with monkeypatch.context() as patched:
-        patched.setattr(scratch.shutil, "rmtree", lambda *_, **__: None)
+        patched.setattr(machine.shutil, "rmtree", lambda *_, **__: None)
         mine.close()
     assert mine.path.is_dir()
     assert sweep(tmp_path) == [mine.path]
@@ -96,7 +96,7 @@ def test_a_folder_that_cannot_be_removed_keeps_its_lock_for_the_next_start(tmp_p
 
 def test_a_scratch_folder_is_empty_and_goes_with_its_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(ZeroDivisionError), scratch.scratch("downloads") as folder:
+    with pytest.raises(ZeroDivisionError), machine.scratch("downloads") as folder:
         assert list(folder.iterdir()) == []
         (folder / "file").write_text("text")
         raise ZeroDivisionError

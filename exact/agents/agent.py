@@ -1,6 +1,6 @@
 """Agents: policies, value functions and reflectors, assembled from a configuration.
 
-Detector of injections that asks a model, beside the rules of exact/injection.py.
+Detector of injections that asks a model, beside the rules of exact/text.py.
 """
 
 from __future__ import annotations

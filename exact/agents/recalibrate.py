@@ -10,8 +10,8 @@ import msgspec
 
 from exact.agents.base import ValueFunction, evaluate_all
 from exact.context import Context, Evaluation
-from exact.documents import read_bounded
 from exact.errors import UsageError
+from exact.untrusted import read_bounded
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -172,6 +172,6 @@ def _setup(task: Task) -> PageSetup:
 
 
 def _origins(task: Task) -> tuple[str, ...]:
-    from exact.safety import origins
+    from exact.origins import origins
 
     return origins(task.start, *task.origins)

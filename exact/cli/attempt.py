@@ -25,10 +25,7 @@ from exact.cli.person import terminal_person
 from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 from exact.config import Config
-from exact.counted import counted
 from exact.errors import ExactError, PartError
-from exact.hints import system_lacks
-from exact.inert import inert
 from exact.library.run import Runner
 from exact.runs.environment_cache import EnvironmentCache
 from exact.runs.journal.events import AnyEvent
@@ -36,6 +33,8 @@ from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import ResultLine, RunFolder
 from exact.task import Task
+from exact.text import counted, inert
+from exact.version import system_lacks
 
 WRONG_CODE = 2
 """Exit code where nothing but code of the user's failed: an evaluator, a policy or another part."""

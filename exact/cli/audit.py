@@ -12,8 +12,8 @@ import click
 
 from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.terminal import echo
-from exact.counted import counted
 from exact.errors import JournalError, UsageError
+from exact.text import counted
 
 if TYPE_CHECKING:
     from exact.secrecy import Secret

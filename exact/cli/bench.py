@@ -20,8 +20,8 @@ from exact.cli.bench_plan import add_session, check_fixed, check_same, create, h
 from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.signals import run_async
 from exact.cli.terminal import complete_tasks, echo
-from exact.counted import counted
 from exact.errors import InfrastructureError, UsageError
+from exact.text import counted
 
 if TYPE_CHECKING:
     from exact.evaluation.engine import Engine

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from exact.cli.terminal import echo
-from exact.counted import counted
 from exact.errors import UsageError
+from exact.text import counted
 
 if TYPE_CHECKING:
     from exact.evaluation.engine import Engine

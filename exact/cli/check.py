@@ -15,9 +15,9 @@ import click
 from exact.cli.signals import run_async
 from exact.cli.task_files import is_task_file
 from exact.cli.terminal import complete_tasks, echo
-from exact.documents import read_bounded
 from exact.errors import UsageError
 from exact.plugins import plugin_in
+from exact.untrusted import read_bounded
 
 if TYPE_CHECKING:
     from exact.environments.base import EnvironmentFactory

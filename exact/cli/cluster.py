@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from exact.cli.terminal import echo
-from exact.counted import counted
+from exact.text import counted
 
 if TYPE_CHECKING:
     from exact.evaluation.remote.machines import MachineCommand

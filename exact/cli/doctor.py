@@ -22,7 +22,7 @@ import click
 from exact.cli.health import HealthCheck
 from exact.cli.signals import run_async
 from exact.cli.terminal import echo
-from exact.hints import clone
+from exact.version import clone
 
 if TYPE_CHECKING:
     from exact.cli.model_check import ModelReport

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from exact.agents.roles import roles
 from exact.config import Config
-from exact.counted import counted
 from exact.errors import UsageError
 from exact.models.open import model_for
 from exact.models.providers import providers, serving
@@ -16,6 +15,7 @@ from exact.plugins import is_plugin
 from exact.runs.named import named
 from exact.runs.runner import check_models
 from exact.task import Task
+from exact.text import counted
 
 if TYPE_CHECKING:
     from exact.evaluation.plan import Plan

@@ -188,7 +188,7 @@ def _training_data(
 
 
 def _summary(out: Path, manifest: Any) -> list[str]:
-    from exact.counted import counted
+    from exact.text import counted
 
     attempts = sum(len(run.attempts) for run in manifest.runs)
     lines = [

@@ -15,8 +15,7 @@ import msgspec
 
 from exact.cli.signals import run_async
 from exact.errors import ExactError
-from exact.hints import FIX, set_up, system_lacks, with_apt
-from exact.version import PACKAGE, __version__
+from exact.version import FIX, PACKAGE, __version__, set_up, system_lacks, with_apt
 
 _GIB = 2**30
 _NEEDED = {"memory": 1 * _GIB, "disk": _GIB // 2, "temporary folder": _GIB // 2, "shared memory": _GIB // 16}

@@ -16,9 +16,9 @@ import click
 
 from exact.cli.signals import run_async
 from exact.cli.terminal import echo
-from exact.counted import counted
 from exact.errors import UsageError
-from exact.safety import is_web
+from exact.origins import is_web
+from exact.text import counted
 
 if TYPE_CHECKING:
     from exact.config import Config

@@ -19,8 +19,8 @@ from exact.cli.task_files import is_task_file
 from exact.cli.terminal import echo
 from exact.config import LoginConfig
 from exact.errors import EnvironmentFailure, UsageError
-from exact.pattern import BoundedPattern, compiled
-from exact.safety import is_web
+from exact.origins import is_web
+from exact.untrusted import BoundedPattern, compiled
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page, StorageState

@@ -15,9 +15,9 @@ import msgspec
 from exact.cli.init import NewFile
 from exact.cli.signals import run_async
 from exact.cli.terminal import echo
-from exact.documents import read_bounded
 from exact.errors import UsageError
-from exact.scratch import scratch
+from exact.machine import scratch
+from exact.untrusted import read_bounded
 
 if TYPE_CHECKING:
     from exact.config import Config

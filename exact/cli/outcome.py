@@ -12,10 +12,9 @@ from pathlib import Path
 
 import click
 
-from exact.counted import counted
 from exact.errors import UsageError
-from exact.inert import inert
 from exact.runs.journal.store import ResultLine, write_whole
+from exact.text import counted, inert
 
 ANSWER_LINES, REASON_LINES = 4, 2
 """Lines of an answer and of an evaluator's reason that are printed."""

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from exact.cli.terminal import echo
 from exact.config import BrowserConfig
 from exact.environments.person import PersonQuestion
-from exact.inert import inert
+from exact.text import inert
 
 _LONGEST = 400
 """Characters of one line that is shown."""

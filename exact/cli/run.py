@@ -15,11 +15,11 @@ from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.task_files import are_task_files, is_task_file, read_task_files
 from exact.cli.terminal import complete_configurations, complete_tasks, echo
 from exact.config import Config, load
-from exact.documents import read_yaml
 from exact.errors import UsageError
 from exact.library.tasks import page_task
-from exact.safety import is_web
+from exact.origins import is_web
 from exact.task import Task
+from exact.untrusted import read_yaml
 
 
 @click.command()

@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from exact.cli.terminal import echo
-from exact.counted import counted
 from exact.errors import UsageError
-from exact.hints import set_up
+from exact.text import counted
+from exact.version import set_up
 
 ASGI = Any
 """An application: a callable with a scope, and functions to receive and to send."""

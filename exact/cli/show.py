@@ -11,7 +11,7 @@ import click
 
 from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.terminal import echo
-from exact.counted import counted
+from exact.text import counted
 
 if TYPE_CHECKING:
     from exact.context import Evaluation

@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from exact.errors import ExactError
-from exact.inert import inert
+from exact.text import inert
 
 _NAMES: dict[str, str] = {}
 """What stands in messages in place of the path of a local copy."""

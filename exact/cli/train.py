@@ -10,7 +10,7 @@ import click
 
 from exact.cli.terminal import echo
 from exact.errors import UsageError
-from exact.hints import set_up
+from exact.version import set_up
 
 if TYPE_CHECKING:
     from exact.learning.train.sft import TrainedModel

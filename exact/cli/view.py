@@ -42,8 +42,8 @@ def view(
         from exact.report.live.serve import application
     except ModuleNotFoundError as error:
         raise UsageError("the live view needs starlette and uvicorn: pip install 'exact-agent[live]'") from error
-    from exact.cross_site import is_loopback
     from exact.evaluation.status import exposition
+    from exact.origins import is_loopback
 
     if not path.is_dir():
         raise UsageError(f"no run and no folder of runs at {path}: give one, e.g. `exact view runs`")

@@ -13,10 +13,10 @@ import msgspec
 
 from exact.config.aliases import current
 from exact.config.whole import Config
-from exact.documents import parse_yaml, read_bounded
 from exact.errors import UsageError, unknown
 from exact.plugins import distrust, is_plugin, trust
 from exact.signature import is_signed
+from exact.untrusted import parse_yaml, read_bounded
 
 _MOST_BYTES = 4 << 20
 """Bytes of the largest configuration."""

@@ -25,11 +25,11 @@ from typing import Any, NamedTuple, TypeVar
 from exact.action import Action, ActionSpace, Parameter, Verb
 from exact.environments.base import Capabilities, Fidelity, Snapshot, Transition
 from exact.errors import ActionError, EnvironmentFailure, UsageError
-from exact.fetch import fetch
-from exact.hints import set_up
 from exact.observation import Element, Observation
-from exact.picture import picture_of
+from exact.origins import fetch
 from exact.task import Outcome, Score, Task
+from exact.untrusted import picture_of
+from exact.version import set_up
 
 T = TypeVar("T")
 _LINE = re.compile(r'^\s*\[(?P<id>[\w:.-]+)\] (?P<role>\w+)(?: (?P<quote>["\'])(?P<name>(?:\\.|(?!(?P=quote)).)*)(?P=quote))?', re.M)

@@ -14,13 +14,13 @@ from pathlib import Path
 import msgspec
 
 from exact.config import Config, dump
-from exact.documents import decoded, read_bounded
 from exact.errors import JournalError, UsageError
 from exact.evaluation.plan import BenchSession, Plan, checked_names
 from exact.runs.concealed import conceal
 from exact.runs.journal.store import Manifest, ResultLine, RunFolder, read_lines, write_whole
 from exact.runs.runner import reopen
 from exact.runs.strange import MOST
+from exact.untrusted import decoded, read_bounded
 
 
 class Replay(msgspec.Struct, frozen=True, kw_only=True):

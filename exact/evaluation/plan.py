@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from exact.config import Config, Limits, load
-from exact.documents import read_yaml
 from exact.errors import UsageError, unknown
 from exact.runs.journal.versions import CHANGES
 from exact.task import Task
+from exact.untrusted import read_yaml
 
 KINDS = tuple(field.name for field in msgspec.structs.fields(Limits))
 """Kinds of cost that may be capped: actions, model calls, money, seconds, ..."""

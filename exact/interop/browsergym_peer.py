@@ -18,10 +18,10 @@ from exact.config import load
 from exact.context import Context, Taken
 from exact.environments.adapters.guests.browsergym_mapping import VERBS, code
 from exact.errors import ExactError
+from exact.machine import scratch
 from exact.models.open import Models
 from exact.observation import Observation
 from exact.plugins import trust
-from exact.scratch import scratch
 from exact.task import Task
 
 

@@ -21,9 +21,9 @@ from exact.interop.apart import apart
 from exact.interop.inspect_model import InspectModels, with_models
 from exact.library.run import Run, Runner
 from exact.library.tasks import page_task, task_of
+from exact.machine import scratch
 from exact.runs.journal.store import ResultLine
 from exact.runs.runner import create
-from exact.scratch import scratch
 from exact.task import Task
 
 KEY = "exact"

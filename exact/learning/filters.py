@@ -9,10 +9,10 @@ from typing import Literal
 
 import msgspec
 
-from exact.documents import read_bounded
 from exact.errors import UsageError
 from exact.learning.attempts import JournaledAttempt
 from exact.learning.records import CONVERSATIONS, Kind, TrainingRecord
+from exact.untrusted import read_bounded
 
 _MOST_BYTES = 64 << 20
 """Bytes of the largest list of tasks."""

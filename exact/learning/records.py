@@ -14,7 +14,6 @@ import msgspec
 from exact.action import Action
 from exact.agents.parse import parse_action
 from exact.agents.request import by_label
-from exact.documents import decoded
 from exact.errors import ExactError, JournalError
 from exact.learning.attempts import JournaledAttempt
 from exact.learning.conversations import Conversation, exploratory, imitation, messages
@@ -22,6 +21,7 @@ from exact.learning.states import StateTexts, action_space
 from exact.models.base import ChatAnswer, Choice, Image, Message, Text
 from exact.runs.journal import events as ev
 from exact.search.tree import Edge, Node
+from exact.untrusted import decoded
 
 Kind = Literal["imitation", "exploratory", "preference", "value", "policy", "rollouts"]
 CONVERSATIONS = ("imitation", "exploratory")

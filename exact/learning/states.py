@@ -21,11 +21,11 @@ from exact.environments.browser.act.grammar import ASK_USER, BROWSER_ACTIONS, PA
 from exact.environments.desktop.grammar import COMPUTER_13, ELEMENT_ACTIONS
 from exact.environments.toy.environment import TOY_ACTIONS
 from exact.learning.attempts import JournaledAttempt
-from exact.marks import use_fence_key
 from exact.models.base import ChatRequest, Message, Sampling
 from exact.runs.attempt.observations import agent_context
 from exact.runs.journal.state import AskMoment
 from exact.search.tree import Node
+from exact.text import use_fence_key
 from exact.views.labels import describe
 
 CONTROLS = ("constant", "oracle", "reward")

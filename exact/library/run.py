@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from exact.config import Config, load_recorded
-from exact.counted import counted
 from exact.errors import UsageError
 from exact.library.tasks import named
 from exact.runs import runner
@@ -23,6 +22,7 @@ from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import ResultLine, RunFolder
 from exact.search.tree import Tree
 from exact.task import Task
+from exact.text import counted
 
 if TYPE_CHECKING:
     import networkx

@@ -17,8 +17,8 @@ from exact.environments.base import EnvironmentFactory
 from exact.environments.own import AnyEnvironment, is_environment, opened_factory
 from exact.errors import UsageError
 from exact.library.tasks import is_of_suite
+from exact.machine import scratch
 from exact.runs.runner import Runner, create, refuse_reward
-from exact.scratch import scratch
 from exact.search.tree import Tree
 from exact.task import Task
 

@@ -23,10 +23,10 @@ from exact.errors import UsageError
 from exact.library.run import Run, Runner
 from exact.library.search import run_sync
 from exact.library.tasks import AnyTask, is_of_suite, task_of
+from exact.machine import scratch
 from exact.models.base import ChatModel
 from exact.runs.journal.store import ResultLine
 from exact.runs.runner import OpenEnvironments, check_models, create, refuse_reward
-from exact.scratch import scratch
 from exact.search.tree import Tree
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from exact.errors import UsageError, unknown
-from exact.safety import is_web
+from exact.origins import is_web
 from exact.task import Task
 
 AnyTask = Task | str

@@ -13,9 +13,9 @@ from typing import Literal
 import msgspec
 
 from exact.errors import ModelError, UsageError
-from exact.marks import without_key
 from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Choice, Image, Price, Usage
 from exact.models.wire import SEEDS
+from exact.text import without_key
 
 Mode = Literal["read-write", "replay-only"]
 

@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from exact.config import AtLeastOne, ModelConfig, Strict
-from exact.documents import parse_yaml, read_yaml
 from exact.errors import UsageError, unknown
+from exact.untrusted import parse_yaml, read_yaml
 
 DEFAULT, OTHER = "openai", "compatible"
 """The provider of a model that names none: without a base_url, and with one."""

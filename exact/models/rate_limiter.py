@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from exact.errors import UsageError
-from exact.locks import wait_for_lock
+from exact.machine import wait_for_lock
 from exact.models.retry import RequestError, Sleep
 
 BURST = 6.0

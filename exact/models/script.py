@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from exact.marks import without_key
 from exact.models.base import ChatRequest, Image, Text, TokenChance, ToolCall
+from exact.text import without_key
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):

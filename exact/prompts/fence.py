@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from exact.inert import inert
-from exact.marks import mark_of
 from exact.models.tokens import rough
+from exact.text import inert, mark_of
 
 MAX_CHARACTERS = 24_000
 """Maximum characters of a fenced text. A longer text is cut at its end, with a note."""

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from exact.documents import parse_yaml
 from exact.errors import UsageError, unknown
 from exact.models.base import Image, Message, Text
 from exact.prompts.fence import fence, first_words, one_line, record_cuts
 from exact.reflection.record import marks
+from exact.untrusted import parse_yaml
 from exact.views.view import summarise_steps
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ import msgspec
 
 from exact.action import Action
 from exact.context import Context, Reflection
-from exact.injection import injections
 from exact.observation import Observation
 from exact.reflection.base import Kind, Surprise
+from exact.text import injections
 
 WORDS = 100
 """Most words of a reflection."""

@@ -18,8 +18,8 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
-from exact.counted import counted
 from exact.report.model.data import Report
+from exact.text import counted
 
 _VENDOR = ("selection", "dispatch", "timer", "ease", "color", "interpolate", "transition", "drag", "zoom", "hierarchy")
 _SCRIPTS = (

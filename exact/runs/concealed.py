@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from exact.config import BrowserConfig, Config
-from exact.documents import read_yaml
 from exact.environments.browser.task_config import browser_config_of
 from exact.environments.sites.accounts import value_of, variable_of
 from exact.environments.sites.known import login_secrets, resolved
@@ -21,6 +20,7 @@ from exact.environments.sites.site import declared_outside
 from exact.errors import UsageError
 from exact.secrecy import Scrubber, Secret, placeholder
 from exact.task import Task
+from exact.untrusted import read_yaml
 
 _KEYS = ("_API_KEY", "_ACCESS_KEY", "_SECRET_KEY", "_AUTH_TOKEN", "_ACCESS_TOKEN")
 """Endings of the names of environment variables that hold keys of services."""

@@ -11,8 +11,8 @@ import msgspec
 
 from exact.config import Config
 from exact.environments.browser.network.deny import is_private, written_address
+from exact.origins import host_name, split_url
 from exact.plugins import is_plugin
-from exact.safety import host_name, split_url
 from exact.task import Task
 
 _PLAIN = {

@@ -21,7 +21,6 @@ from exact.environments.base import EnvironmentFactory
 from exact.environments.guarded import guarded_factory
 from exact.environments.process.process import log_stderr_to
 from exact.errors import EnvironmentFailure, ExactError, InfrastructureError, PartError, UncertainCommit, UsageError
-from exact.marks import use_fence_key
 from exact.models.base import ChatModel
 from exact.parts import calling
 from exact.plugins import trust
@@ -44,6 +43,7 @@ from exact.search.inspect.export import to_json
 from exact.search.registry import algorithm
 from exact.search.tree import Tree
 from exact.task import Task
+from exact.text import use_fence_key
 
 if TYPE_CHECKING:
     from exact.models.open import Models, RateLimiters

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from exact.errors import JournalError, UsageError
-from exact.locks import guard, try_lock
+from exact.machine import guard, try_lock
 
 _LOCKED = "config.yaml"
 """File of a run that never changes."""

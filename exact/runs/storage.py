@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exact.errors import JournalError, UsageError
-from exact.locks import try_lock
+from exact.machine import try_lock
 from exact.runs.storage_owner import OWNER, Owner
 
 INTERVAL = 10.0

@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 
 from exact.errors import UsageError
-from exact.inert import inert
 from exact.runs.journal import events as ev
 from exact.runs.telemetry import LOG, verb_of
+from exact.text import inert
 
 
 class AttemptLogger:

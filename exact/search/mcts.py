@@ -20,7 +20,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Literal
 
 from exact.context import Evaluation
-from exact.counted import counted
 from exact.search.base import Decision, Done, Need, Selection, Stepped, Wait
 from exact.search.rules.backup import Backup, back_up, reserve
 from exact.search.rules.exhaust import exhausted_value, is_exhausted, reopen, settle
@@ -41,6 +40,7 @@ from exact.search.rules.select import SelectionRule, follow, puct
 from exact.search.rules.stop import clear_choice, confirmed_end, edges_to, unconfirmed_end
 from exact.search.tree import Node, Open, Path, Tree
 from exact.search.work import Work
+from exact.text import counted
 
 Expansion = Literal["lazy", "eager", "speculative"]
 """When a state is expanded. lazy: on its second visit. eager: right after its evaluation. speculative: at the same time as its

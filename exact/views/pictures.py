@@ -11,14 +11,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from exact.documents import read_bounded
 from exact.errors import EnvironmentFailure, UsageError
-from exact.fetch import fetch
 from exact.models import tokens
 from exact.models.base import Image
 from exact.observation import Element
-from exact.picture import open_picture
+from exact.origins import fetch
 from exact.task import Task
+from exact.untrusted import open_picture, read_bounded
 from exact.views.prune import INTERACTIVE
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="the extra `live` is not installed")
 
 from exact.cli import listening
-from exact.cross_site import SameOrigin
+from exact.origins import SameOrigin
 
 Message = MutableMapping[str, Any]
 

@@ -15,7 +15,7 @@ from werkzeug import Request, Response
 HUNG = """
 import asyncio, contextlib, sys
 from exact.environments.toy.factory import ToyFactory, chain
-from exact.scratch import scratch
+from exact.machine import scratch
 
 @contextlib.asynccontextmanager
 async def hung():

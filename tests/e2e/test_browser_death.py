@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.scratch import sweep
+from exact.machine import sweep
 from tests.processes import left, marked
 
 HOLD = """

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from exact.agents.parse import parse_action
 from exact.context import Argument
 from exact.errors import ActionError
-from exact.marks import use_fence_key, without_key
 from exact.models.tokens import rough
 from exact.prompts.fence import fence, one_line, shorten
 from exact.prompts.library import prompt_names, render_prompt
 from exact.reflection.record import action_label
+from exact.text import use_fence_key, without_key
 
 from .states import ACTIONS, LESSON, SHOE, context, surprise
 

@@ -27,8 +27,8 @@ import msgspec
 
 from exact.agents.learned.features import ACTION_NUMBERS, STATE_NUMBERS, Ragged, StateFeatures
 from exact.agents.learned.tokens import CROSSES, TOKENS
-from exact.documents import read_bounded
 from exact.errors import UsageError
+from exact.untrusted import read_bounded
 
 if TYPE_CHECKING:
     import numpy as np

@@ -29,11 +29,11 @@ from exact.agents.policy.prior import merge_proposals
 from exact.agents.request import by_label, state_request
 from exact.config import PolicyConfig
 from exact.context import Context, Proposal
-from exact.documents import read_yaml
 from exact.errors import UsageError
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling
 from exact.observation import Element
 from exact.prompts.ask import read, read_choices
+from exact.untrusted import read_yaml
 from exact.views.labels import describe, element_label
 from exact.views.view import PromptView
 

@@ -29,8 +29,8 @@ from exact.environments.desktop import Check, absent, desktop_factory
 from exact.environments.desktop.setup import declared
 from exact.environments.sandbox import find_runsc
 from exact.errors import EnvironmentFailure, UsageError, unknown
-from exact.hints import FIX, set_up
 from exact.task import Task
+from exact.version import FIX, set_up
 
 
 class DesktopSuite:

@@ -23,7 +23,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import EnvironmentFactory
 from exact.environments.reward import miniwob_pages
 from exact.errors import unknown
-from exact.scratch import scratch
+from exact.machine import scratch
 from exact.task import Outcome, Score, Task
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, Wo
 from exact.environments.sandbox import find_runsc
 from exact.environments.sandbox.factory import SandboxedFactory
 from exact.errors import EnvironmentFailure, UsageError, unknown
-from exact.hints import environment_for, set_up
 from exact.task import Task
+from exact.version import environment_for, set_up
 
 FOLDER, PYTHON, OPTIONS = "EXACT_OSWORLD", "EXACT_OSWORLD_PYTHON", "EXACT_OSWORLD_OPTIONS"
 """Environment variables: the folder `evaluation_examples` of a checkout; desktop_env's interpreter; `Options`, as JSON."""

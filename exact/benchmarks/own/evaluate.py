@@ -33,7 +33,6 @@ from exact.benchmarks.webarena.own_sites import check_resets, own_state
 from exact.benchmarks.webarena.resets import Resets
 from exact.benchmarks.webarena.variables import Addresses
 from exact.config import ModelsConfig
-from exact.documents import read_yaml
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.page.load import bounded_loads, whole
 from exact.environments.browser.page.setup import geolocation_of
@@ -43,9 +42,10 @@ from exact.environments.sandbox.service import Service, located
 from exact.environments.sites.site import Outside, Site
 from exact.errors import EvaluatorError, ExactError, UsageError
 from exact.models.base import ChatModel
+from exact.origins import is_web
 from exact.plugins import load_file
-from exact.safety import is_web
 from exact.task import Outcome, Scalar, Score, Task
+from exact.untrusted import read_yaml
 
 if TYPE_CHECKING:
     from playwright.async_api import Page

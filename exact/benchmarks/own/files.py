@@ -15,14 +15,14 @@ from exact.benchmarks.own.after import in_order
 from exact.benchmarks.own.evaluate import EVALUATE, MOST_BYTES, OwnTask, distinct, in_environment, kept, read_list
 from exact.config import BrowserConfig, Strict
 from exact.config.aliases import current
-from exact.documents import read_yaml
 from exact.environments.browser.task_config import browser_config_of
 from exact.environments.sandbox.service import Service, located
 from exact.environments.sites.site import Outside, with_hooks
 from exact.errors import UsageError, unknown
 from exact.models.providers import providers
-from exact.safety import origin
+from exact.origins import origin
 from exact.task import Scalar, Task
+from exact.untrusted import read_yaml
 
 T = TypeVar("T", bound=msgspec.Struct)
 

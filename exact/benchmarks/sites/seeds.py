@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from exact.child import Child
 from exact.errors import EnvironmentFailure, UsageError
-from exact.hints import environment_for, set_up
+from exact.machine import Child
+from exact.version import environment_for, set_up
 
 SERVED = Path(__file__).parent / "served"
 """Programs that make and serve the sites: run by that interpreter, never imported here."""

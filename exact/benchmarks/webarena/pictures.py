@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from exact.benchmarks.webarena.locate import in_page
-from exact.documents import read_bounded
 from exact.errors import EnvironmentFailure, UsageError
-from exact.fetch import fetch
-from exact.picture import open_picture
+from exact.origins import fetch
+from exact.untrusted import open_picture, read_bounded
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 from exact.benchmarks.webarena.variables import Addresses, Helper
 from exact.errors import EnvironmentFailure
-from exact.fetch import fetch
+from exact.origins import fetch
 
 _SECONDS = 60.0
 _MOST_BYTES = 64 << 20

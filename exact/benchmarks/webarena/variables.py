@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import NamedTuple
 
 from exact.errors import UsageError
-from exact.safety import origin
+from exact.origins import origin
 
 _NAME = re.compile(r"__([A-Z][A-Z_]*[A-Z])__")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exact.errors import UsageError
-from exact.scratch import scratch
+from exact.machine import scratch
 
 _SECONDS = 600
 

@@ -11,11 +11,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from exact.child import Child
 from exact.errors import EnvironmentFailure, EvaluatorError, InfrastructureError
-from exact.hints import set_up
+from exact.machine import Child
 from exact.prompts.fence import one_line
 from exact.task import Score
+from exact.version import set_up
 
 _PROGRAM = Path(__file__).with_name("evaluator_guest.py")
 _SECONDS = 300.0

@@ -17,7 +17,7 @@ import msgspec
 from exact.benchmarks.webarena.wheel import Wheel, task_file
 from exact.environments.browser.network.har_entry import Kept
 from exact.errors import UsageError
-from exact.hints import environment_for, set_up
+from exact.version import environment_for, set_up
 
 VARIABLE = "EXACT_WEBARENA_VERIFIED"
 """Environment variable with a virtual environment that has the package, or its Python."""

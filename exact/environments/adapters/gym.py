@@ -23,7 +23,7 @@ from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, Wo
 from exact.environments.reward import miniwob_pages
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import UsageError, unknown
-from exact.hints import clone, set_up
+from exact.version import clone, set_up
 
 GUESTS = Path(exact.environments.adapters.guests.__file__).parent
 VARIABLE = "EXACT_BROWSERGYM"

@@ -28,9 +28,9 @@ from exact.environments.browser.launch.find import find_browser
 from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, Worker, WorkerFactory
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import ActionError, EnvironmentFailure, UsageError
-from exact.hints import set_up
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
+from exact.version import set_up
 
 _SITES = ("REDDIT", "SHOPPING", "SHOPPING_ADMIN", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE", "OPENAI_API_KEY")
 """Our environment variables that WebArena's tasks and judges read."""

@@ -35,7 +35,7 @@ from exact.environments.person import Person, PersonQuestion
 from exact.environments.sites.accounts import AccountLease, Login
 from exact.errors import EnvironmentFailure, UsageError
 from exact.observation import Observation
-from exact.safety import origins
+from exact.origins import origins
 from exact.secrecy import Secret
 from exact.task import Task
 

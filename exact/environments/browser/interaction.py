@@ -18,7 +18,7 @@ from exact.environments.browser.secrets import SecretMasking
 from exact.environments.browser.tabs import Tabs
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
-from exact.safety import target_refusal
+from exact.origins import target_refusal
 
 _REPLACED = 3
 """Settling times for which an observation is tried again on a page that navigates meanwhile."""

@@ -16,7 +16,6 @@ import msgspec
 
 from exact.action import Action, ActionSpace
 from exact.config import LoginConfig
-from exact.documents import read_bounded
 from exact.environments.browser.act.grammar import resolve_names
 from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.page.tab import Tab
@@ -26,10 +25,10 @@ from exact.environments.sites.known import LARGEST_STATE, login_secrets
 from exact.environments.sites.site import Account
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
-from exact.pattern import compiled
-from exact.safety import origin, refusal
+from exact.origins import origin, refusal
 from exact.secrecy import Secret
 from exact.secrecy.state import state_secrets
+from exact.untrusted import compiled, read_bounded
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext

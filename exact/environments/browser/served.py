@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
-from exact.child import Child, kill_group
 from exact.config import BrowserConfig, SandboxConfig
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser.environment import Evaluator
@@ -29,7 +28,7 @@ from exact.environments.process.process import StderrReader
 from exact.environments.sandbox.service import Service
 from exact.environments.sites.site import Outside
 from exact.errors import EnvironmentFailure, UsageError
-from exact.scratch import scratch
+from exact.machine import Child, kill_group, scratch
 
 _POLL, _GRACE = 0.05, 1.0
 """Seconds between two checks whether a service is ready, and within which the end of its output is read."""

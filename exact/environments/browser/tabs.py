@@ -23,7 +23,7 @@ from exact.environments.browser.page.tab import Navigation, Tab, TargetIds
 from exact.environments.browser.page.timeouts import Timeouts
 from exact.environments.browser.page.window import BrowserWindow
 from exact.errors import EnvironmentFailure
-from exact.safety import origin
+from exact.origins import origin
 
 if TYPE_CHECKING:
     from playwright.async_api import Dialog, Page

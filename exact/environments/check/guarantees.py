@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from exact.action import Action
-from exact.counted import counted
 from exact.environments.base import Environment, ForkableFactory, Snapshot
 from exact.environments.check.base import TRIES, Broken, Skip, Subject
 from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Outcome
+from exact.text import counted
 
 
 async def resets_alike(subject: Subject) -> str:

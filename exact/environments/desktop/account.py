@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from exact.config import Mount, SandboxConfig
-from exact.scratch import scratch
+from exact.machine import scratch
 
 NAME, NUMBER, HOME = "user", 1000, Path("/home/user")
 RUNTIME = Path(f"/run/user/{NUMBER}")

@@ -18,8 +18,7 @@ from exact.environments.desktop.session import missing
 from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, WorkerFactory
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import UsageError
-from exact.hints import FIX, set_up
-from exact.version import PACKAGE
+from exact.version import FIX, PACKAGE, set_up
 
 _PACKAGES = {"mss": "mss", "jeepney": "jeepney", "python-xlib": "Xlib"}
 TIMEOUTS = GuestTimeouts(reset=180.0, step=90.0)

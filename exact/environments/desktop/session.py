@@ -17,7 +17,7 @@ from exact.environments.desktop import files
 from exact.environments.desktop.account import HOME, initial_values
 from exact.environments.desktop.tree import refuse_close_range
 from exact.errors import EnvironmentFailure, UsageError
-from exact.hints import FIX, set_up
+from exact.version import FIX, set_up
 
 PROGRAMS = {
     "Xvfb": "xvfb",

@@ -26,11 +26,10 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol, TypeVar
 
-from exact.child import kill_group
 from exact.environments.process.guest import TOKEN
 from exact.errors import EnvironmentFailure
-from exact.inert import inert
-from exact.scratch import ScratchFolder
+from exact.machine import ScratchFolder, kill_group
+from exact.text import inert
 
 _INHERITED = (
     *("PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "DISPLAY", "XAUTHORITY", "LD_LIBRARY_PATH", "SSL_CERT_FILE"),

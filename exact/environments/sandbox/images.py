@@ -17,9 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from exact.child import Child
 from exact.environments.sandbox import pack
 from exact.errors import EnvironmentFailure
+from exact.machine import Child
 
 PACKED_FROM = 0.5
 """Share of the limit from which on images are packed."""

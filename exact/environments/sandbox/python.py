@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from exact.child import Child
 from exact.environments.sandbox.bundle import inherited_variables
 from exact.errors import EnvironmentFailure
+from exact.machine import Child
 
 _SCRIPT = "import sys; print(*[sys.executable, sys.prefix, sys.base_prefix, *sys.path], sep='\\n')"
 _TIMEOUT = 30.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exact.errors import EnvironmentFailure
-from exact.hints import FIX, set_up
+from exact.version import FIX, set_up
 
 OLDEST = 20240729
 """Date of the first build that can restore a checkpoint while the original sandbox runs."""

@@ -10,11 +10,11 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Sequence
 from pathlib import Path
 
-from exact.child import Child
 from exact.environments.process.process import StderrReader
 from exact.environments.sandbox.limits import watch_memory
 from exact.environments.sandbox.runsc import Runsc
 from exact.errors import EnvironmentFailure
+from exact.machine import Child
 
 _NAME = "environment"
 _READ_AHEAD = 1 << 20

@@ -21,7 +21,7 @@ from exact.environments.sandbox.images import ImagePacker, ImageStore, SandboxIm
 from exact.environments.sandbox.runsc import Runsc, find_runsc
 from exact.environments.sandbox.sandbox import Sandbox
 from exact.errors import EnvironmentFailure
-from exact.scratch import ScratchFolder, sweep
+from exact.machine import ScratchFolder, sweep
 from exact.version import __version__
 
 LIMIT = 4 << 30

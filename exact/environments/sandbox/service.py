@@ -16,7 +16,7 @@ from exact.config.aliases import LONGEST
 from exact.environments.sandbox.bundle import MEMORY, PROCESSES, SECOND_ROOT, GuestSpec
 from exact.environments.sandbox.root import root_folder
 from exact.errors import UsageError
-from exact.safety import is_web
+from exact.origins import is_web
 from exact.task import Task
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from exact.environments.sites.site import Account
 from exact.errors import EnvironmentFailure, UsageError
-from exact.safety import origin, origins
+from exact.origins import origin, origins
 from exact.secrecy import Scrubber, Secret, placeholder
 
 _STORED = re.compile(r"<secret:([^<>]+)>")

@@ -20,7 +20,7 @@ import msgspec
 
 from exact.environments.sites.site import Site, declared_outside
 from exact.errors import EnvironmentFailure
-from exact.locks import guard, try_lock
+from exact.machine import guard, try_lock
 from exact.task import Task
 
 LIMIT = 840.0

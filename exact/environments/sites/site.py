@@ -14,12 +14,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from exact.child import Child, kill_group
 from exact.config.aliases import LONGEST
 from exact.environments.process.process import run_in_thread
 from exact.errors import EnvironmentFailure, UsageError
-from exact.fetch import fetch
-from exact.safety import origin
+from exact.machine import Child, kill_group
+from exact.origins import fetch, origin
 from exact.task import Task
 
 _MESSAGE_LENGTH = 200

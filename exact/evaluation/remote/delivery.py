@@ -22,7 +22,6 @@ import msgspec
 from exact.config import Config
 from exact.errors import InfrastructureError, JournalError
 from exact.evaluation.folder import BenchFolder
-from exact.inert import inert
 from exact.models.open import Models
 from exact.plugins import is_attribute, is_registered
 from exact.reflection.memory import StoredMemory
@@ -33,6 +32,7 @@ from exact.runs.journal.file import Journal, events_of, read_journal
 from exact.runs.journal.state import fold
 from exact.runs.journal.store import RunFolder, write_whole
 from exact.task import Task
+from exact.text import inert
 
 Kind = Literal["begun", "blob", "journal", "file", "log"]
 BATCH = 4 << 20

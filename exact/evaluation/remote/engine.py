@@ -26,9 +26,9 @@ from exact.evaluation.remote.mailbox import AttemptMailbox, Batch, RateCounter, 
 from exact.evaluation.remote.parcel import Cargo, Parcel, What
 from exact.evaluation.remote.preflight import preflight
 from exact.evaluation.remote.worker import Outcome, raised, work
-from exact.inert import inert
 from exact.runs.journal.store import ResultLine
 from exact.task import Task
+from exact.text import inert
 
 LOOK, GRACE = 1.0, 20.0
 """Seconds between two checks of whether an attempt is heard of; seconds in which what an ended attempt has sent must arrive."""

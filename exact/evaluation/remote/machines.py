@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from exact.config import Strict
-from exact.documents import read_yaml
 from exact.errors import UsageError
 from exact.evaluation.remote.cluster import KEPT, MOST_KEPT
+from exact.untrusted import read_yaml
 
 _HOST = re.compile(r"(?:[A-Za-z0-9_][\w.-]*@)?[A-Za-z0-9_][\w.-]*")
 LOCAL = "localhost"

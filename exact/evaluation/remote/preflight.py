@@ -12,8 +12,8 @@ import msgspec
 from exact.errors import ExactError
 from exact.evaluation.remote.cluster import holds
 from exact.evaluation.remote.parcel import Cargo
+from exact.machine import ScratchFolder
 from exact.runs.journal.versions import versions
-from exact.scratch import ScratchFolder
 
 LONGEST = 90.0
 """Seconds in which a node must answer; starting a process of Ray on a busy one takes some of them."""

@@ -33,11 +33,11 @@ from exact.evaluation.folder import Replay
 from exact.evaluation.remote.delivery import DeliveryItem, Outgoing, batches
 from exact.evaluation.remote.mailbox import RayRates
 from exact.evaluation.remote.parcel import Cargo, Parcel
-from exact.inert import inert
+from exact.machine import ScratchFolder
 from exact.models.rate_limiter import use_shared_rates
 from exact.runs.journal.store import ResultLine, RunFolder
-from exact.scratch import ScratchFolder
 from exact.task import Task
+from exact.text import inert
 
 LOOK = 0.5
 """Seconds between two looks at what an attempt has written."""

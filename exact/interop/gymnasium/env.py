@@ -35,8 +35,8 @@ from exact.environments.own import AnyEnvironment, opened_factory
 from exact.environments.reward import reward_of, with_rewards
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
-from exact.picture import open_picture
 from exact.task import Outcome, Score, Task
+from exact.untrusted import open_picture
 
 LONGEST = 1_000_000
 """Characters of the longest observation. A longer one is cut."""

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from exact.config import Config, load_recorded
-from exact.counted import counted
 from exact.errors import ExactError, InfrastructureError, UsageError, unknown
-from exact.inert import inert
 from exact.library.run import Run, Runner
 from exact.library.tasks import named, page_task, task_of
+from exact.origins import origin
 from exact.prompts.fence import fence, one_line
 from exact.runs.attempt.person import Ask
 from exact.runs.journal.events import AnyEvent
@@ -20,8 +19,8 @@ from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import ResultLine, RunFolder
 from exact.runs.runner import check_models, create
 from exact.runs.strange import memory_file
-from exact.safety import origin
 from exact.task import Task
+from exact.text import counted, inert
 
 TEXT = 12_000
 """Maximum characters of one text from a page, a model or a tree. A longer text is cut at its end, with a note."""

@@ -23,12 +23,11 @@ from pydantic import BaseModel
 
 from exact.environments.person import PersonQuestion
 from exact.errors import ExactError, InfrastructureError
-from exact.inert import inert
 from exact.interop.apart import apart
 from exact.interop.mcp.operations import Operations
-from exact.marks import use_fence_key
 from exact.prompts.fence import one_line
 from exact.runs.attempt.person import Ask
+from exact.text import inert, use_fence_key
 from exact.version import __version__
 
 INSTRUCTIONS = """exact solves tasks in real browsers by tree search. Call list_tasks or take an address, call solve, then read the search

@@ -15,7 +15,7 @@ from exact.action import Action, ActionSpace
 from exact.environments.browser.observe.tree import takes_typing
 from exact.errors import ActionError
 from exact.observation import Element, Observation
-from exact.picture import pixels_of
+from exact.untrusted import pixels_of
 
 _TICKED = frozenset(("checkbox", "menuitemcheckbox", "menuitemradio", "radio", "switch"))
 """Roles of elements that can be checked."""

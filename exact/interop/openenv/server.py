@@ -14,10 +14,10 @@ from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, ConcurrencyConfig, EnvironmentMetadata, Observation, State
 from pydantic import SkipValidation
 
-from exact.cross_site import SameOrigin
 from exact.errors import ExactError, UsageError, unknown
 from exact.interop.openenv.catalogue import Catalogue
 from exact.interop.openenv.session import SavedState, ServedSession, Shown
+from exact.origins import SameOrigin
 from exact.version import __version__
 
 

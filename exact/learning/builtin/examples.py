@@ -12,9 +12,9 @@ import numpy as np
 from exact.agents.learned.features import ACTION_NUMBERS, RAGGED, STATE_NUMBERS, Ragged, StateFeatures, join
 from exact.agents.learned.network import UNREADABLE, lengths, numbers, read_arrays
 from exact.agents.learned.tokens import CROSSES, TOKENS
-from exact.documents import decoded, read_bounded
 from exact.errors import UsageError
 from exact.learning.builtin.explore import ExploredTask, StateNode, solution
+from exact.untrusted import decoded, read_bounded
 
 if TYPE_CHECKING:
     from exact.agents.learned.features import Floats, Ints

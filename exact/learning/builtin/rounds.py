@@ -17,7 +17,6 @@ import numpy as np
 
 from exact.agents.learned.network import About, Network, save, untrained
 from exact.config.aliases import Strict
-from exact.documents import decoded, read_bounded
 from exact.errors import UsageError
 from exact.learning.builtin import examples
 from exact.learning.builtin.collect import collect, examples_of, summary_of
@@ -28,6 +27,7 @@ from exact.learning.builtin.machine import VARIABLE, drawn_fonts_now, told, used
 from exact.learning.builtin.split import digest, load_split
 from exact.runs.journal.versions import versions
 from exact.runs.sole import LOCK, sole
+from exact.untrusted import decoded, read_bounded
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 NOT_REPEATED = ("miniwob/drag-cube",)

@@ -12,13 +12,13 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
-from exact.cross_site import SameOrigin
 from exact.errors import UsageError
 from exact.learning.masks import CHATML
 from exact.learning.train.model import LoadedModel
 from exact.learning.train.pictures import PictureReader, ShownPicture
 from exact.learning.train.sampler import seen_by
 from exact.learning.train.sft import encoder
+from exact.origins import SameOrigin
 
 _MOST = 4096
 """Most new tokens of an answer."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exact.errors import UsageError
-from exact.hints import set_up
 from exact.learning.train.settings import LoraSettings
+from exact.version import set_up
 
 IN_MEMORY = ("smollm2", "tiny", "tiny-vision")
 """Names of models that no folder has as they are."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.errors import UsageError
-from exact.picture import picture_of
+from exact.untrusted import picture_of
 
 if TYPE_CHECKING:
     from exact.learning.train.model import LoadedModel

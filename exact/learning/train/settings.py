@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from exact.config.aliases import Strict
-from exact.documents import parse_yaml, read_yaml
 from exact.errors import UsageError, unknown
+from exact.untrusted import parse_yaml, read_yaml
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Rate = Annotated[float, msgspec.Meta(gt=0)]

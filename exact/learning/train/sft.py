@@ -8,13 +8,13 @@ from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exact.documents import open_regular
 from exact.errors import UsageError
 from exact.learning.masks import Encode, TokenizedConversation, tokenize
 from exact.learning.train.curves import PAGE, reported, training_page
 from exact.learning.train.model import LoadedModel, adapter, load_model
 from exact.learning.train.settings import SFTSettings
 from exact.runs.sole import LOCK, sole
+from exact.untrusted import open_regular
 
 _LONGEST_LINE = 1 << 28
 """Characters of the longest line of an export, with its pictures."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from exact.inert import UNSEEN
 from exact.reflection.hygiene.language import QUOTED
+from exact.text import UNSEEN
 
 _SPACED = re.compile(r"(?<![^\W\d_])(?:[^\W\d_][^\w\n,;:()]{1,6}){3,}[^\W\d_](?![^\W\d_])")
 _LATIN, _ALIKE = "A-Za-z\u00c0-\u024f", "\u0370-\u03ff\u0400-\u052f\u0530-\u058f\u13a0-\u13ff"

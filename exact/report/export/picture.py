@@ -14,13 +14,13 @@ from typing import Literal
 
 from PIL import Image, ImageDraw, ImageFont, UnidentifiedImageError
 
-from exact.child import Child
 from exact.errors import InfrastructureError, JournalError, UsageError
-from exact.picture import open_picture
+from exact.machine import Child
 from exact.report.export.animation import Frame, path_frames
 from exact.report.model.reading import Reading
 from exact.report.model.text import one_line
 from exact.search.tree import Edge, Node, Tree
+from exact.untrusted import open_picture
 
 FORMATS = {".webp": "WEBP", ".png": "PNG", ".apng": "PNG", ".gif": "GIF"}
 """Formats by the suffix of a file name."""

@@ -10,7 +10,6 @@ from PIL import UnidentifiedImageError
 
 from exact.config import load_recorded
 from exact.errors import JournalError
-from exact.picture import open_picture
 from exact.report.model import data
 from exact.report.model.head import head, people
 from exact.report.model.model import caps, marks
@@ -21,6 +20,7 @@ from exact.report.model.text import Texts, in_words
 from exact.report.page import fragments
 from exact.runs.journal.store import RunFolder
 from exact.task import Task
+from exact.untrusted import open_picture
 
 LONGEST = 200_000
 """Maximum length of one text in the live view, in characters."""

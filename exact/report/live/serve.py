@@ -26,8 +26,8 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from exact.cross_site import host_of, is_loopback, is_own_origin
 from exact.errors import ExactError
+from exact.origins import host_of, is_loopback, is_own_origin
 from exact.report.build import index_page
 from exact.report.live.follow import Follower
 from exact.report.page import page, waiting

@@ -12,8 +12,6 @@ from typing import Literal
 
 from exact.config import Config
 from exact.config.agents import VALUES
-from exact.counted import counted
-from exact.inert import inert
 from exact.report.model import data
 from exact.report.model.faults import writes, wrong
 from exact.report.model.reading import Reading
@@ -23,6 +21,7 @@ from exact.runs.attempt.ending import final_answer
 from exact.runs.journal import events as ev
 from exact.search.inspect.health import Symptom, health
 from exact.task import Task
+from exact.text import counted, inert
 
 BRIEF = 80
 """Maximum length of a reason that is part of a sentence, in characters."""

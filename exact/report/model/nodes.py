@@ -16,13 +16,10 @@ import msgspec
 from PIL import Image, UnidentifiedImageError, features
 
 from exact.context import Evaluation, Reflection
-from exact.counted import counted
 from exact.environments.base import SideEffect
 from exact.errors import JournalError
-from exact.inert import inert
 from exact.models.base import ChatAnswer
 from exact.observation import Observation
-from exact.picture import open_picture
 from exact.reflection.record import marks
 from exact.report.model import data
 from exact.report.model.data import Picture
@@ -31,6 +28,8 @@ from exact.report.model.text import LABEL, LINE, Texts, in_words, one_line
 from exact.runs.journal import events as ev
 from exact.runs.journal.store import Blobs
 from exact.search.tree import Edge, Node
+from exact.text import counted, inert
+from exact.untrusted import open_picture
 
 _KINDS: dict[str, data.Status] = {
     "no-op": "no-op", "drifted": "drifted", "action": "refused", "environment": "failed", "model": "failed", "exhausted": "exhausted",

@@ -6,7 +6,6 @@ from collections import defaultdict
 from pathlib import Path
 
 from exact.config import Config
-from exact.counted import counted
 from exact.errors import ExactError, JournalError
 from exact.observation import Observation
 from exact.report.model.growth import Growth
@@ -17,6 +16,7 @@ from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
 from exact.search.base import Batched, Compared, Diverged, Failure, Proposed, Result, Rolled, Selection, Stepped, Valued
 from exact.search.tree import Node
+from exact.text import counted
 
 Move = tuple[str, int, int]
 """Move of a search in words and without times, the state in which it was made, and the iteration."""

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from exact.counted import counted
 from exact.report.model import data
 from exact.report.model.nodes import traces
 from exact.report.model.reading import Reading
 from exact.report.model.text import in_words, one_line
 from exact.runs.journal import events as ev
 from exact.search.tree import Node
+from exact.text import counted
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,8 +7,8 @@ import re
 from itertools import islice
 
 from exact.action import Action
-from exact.inert import UNSEEN, inert
 from exact.observation import Observation
+from exact.text import UNSEEN, inert
 
 LABEL = 140
 """Maximum length of an action in words, in characters."""

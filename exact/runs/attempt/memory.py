@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Literal, cast
 import msgspec
 
 from exact.config import Config
-from exact.documents import decoded, read_bounded
 from exact.errors import JournalError, UsageError
-from exact.locks import wait_for_lock
+from exact.machine import wait_for_lock
 from exact.plugins import is_attribute, is_registered, make_plugin
 from exact.reflection.base import Memory
 from exact.reflection.memory import StoredMemory, open_memory
@@ -23,6 +22,7 @@ from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import write_whole
 from exact.runs.strange import MOST
 from exact.task import Task
+from exact.untrusted import decoded, read_bounded
 
 if TYPE_CHECKING:
     from exact.models.open import Models

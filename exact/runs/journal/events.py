@@ -294,7 +294,7 @@ class Marked(Event, frozen=True, kw_only=True, tag="marked"):
     observation: str
     """Name of the observation's blob."""
     rules: tuple[str, ...] = ()
-    """Marks by the rules of exact/injection.py."""
+    """Marks by the rules of exact/text.py."""
     model: tuple[str, ...] | None = None
     """Marks by the model `models.detector`; None where there is none."""
 
@@ -383,7 +383,7 @@ class Decided(Event, frozen=True, kw_only=True, tag="decided"):
     stopped: str = ""
     """Reason why the search before it ended, or that a plan continues."""
     marks: tuple[str, ...] = ()
-    """What the detector of injections found in the observation in which the action is taken: see exact/injection.py."""
+    """What the detector of injections found in the observation in which the action is taken: see exact/text.py."""
 
 
 class Committed(Event, frozen=True, kw_only=True, tag="committed"):

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from exact.errors import JournalError
-from exact.locks import guard, try_lock
+from exact.machine import guard, try_lock
 from exact.runs.journal.aliases import RENAMED, current
 from exact.runs.journal.events import OLDEST, SCHEMA, AnyEvent, Opened, Reset
 from exact.runs.journal.store import lines_of, scrubbed

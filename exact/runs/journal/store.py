@@ -20,7 +20,6 @@ from typing import TypeVar
 
 import msgspec
 
-from exact.documents import decoded, open_regular, read_bounded
 from exact.errors import JournalError, UsageError
 from exact.observation import Observation
 from exact.runs.journal.aliases import current
@@ -28,6 +27,7 @@ from exact.runs.strange import MOST, MOST_BLOB, MOST_LINE, check_folder
 from exact.secrecy import NOTHING, Scrubber, Secret
 from exact.signature import sign
 from exact.task import Task
+from exact.untrusted import decoded, open_regular, read_bounded
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 S = TypeVar("S", bound=msgspec.Struct)

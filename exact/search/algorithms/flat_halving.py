@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from exact.counted import counted
 from exact.search.base import Decision, Done, Need, Selection, Wait
 from exact.search.rules.final import most_likely, rank_unseen
 from exact.search.rules.halving import Phase, begin, following
 from exact.search.rules.select import follow
 from exact.search.tree import Edge, Node, Tree
 from exact.search.work import Work
+from exact.text import counted
 
 
 class FlatHalving(Work):

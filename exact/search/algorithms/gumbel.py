@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from exact.counted import counted
 from exact.search.base import Done, Selection, Wait
 from exact.search.mcts import MCTS
 from exact.search.rules.backup import uniform
@@ -25,6 +24,7 @@ from exact.search.rules.halving import Phase, begin, considered, following
 from exact.search.rules.improve import Sigma, by_noise, improved, scores
 from exact.search.rules.select import follow
 from exact.search.tree import Node, Tree
+from exact.text import counted
 
 Halving = Literal["phases", "visits"]
 """When actions are chosen. phases: when a phase begins. visits: at each visit, by the values known then (mctx)."""

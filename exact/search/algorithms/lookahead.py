@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from exact.counted import counted
 from exact.search.base import Decision, Done, Selection, Stepped, Wait
 from exact.search.rules.exhaust import reopen
 from exact.search.rules.final import CLEARLY, UNSEEN, Candidate, first_value, likeliest_failed, most_likely, most_promising, prefers_unseen
@@ -18,6 +17,7 @@ from exact.search.rules.select import parent_value
 from exact.search.rules.stop import confirmed_end, unconfirmed_end
 from exact.search.tree import Edge, Node, Path, SearchError, Tree, is_refused
 from exact.search.work import Work
+from exact.text import counted
 
 
 class Lookahead(Work):

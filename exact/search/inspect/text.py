@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from exact.counted import counted
-from exact.inert import inert
+from exact.text import counted, inert
 
 if TYPE_CHECKING:
     from exact.search.tree import Edge, Node, Tree

@@ -16,7 +16,7 @@ from exact.environments.browser.network.destinations import Destinations
 from exact.environments.browser.network.first_bytes import kind_of
 from exact.environments.browser.network.policy import PageRequest, RequestPolicy
 from exact.errors import ActionError
-from exact.safety import origin, target_refusal
+from exact.origins import origin, target_refusal
 
 COUNT = 20_000
 ALLOWED = ("http://shop.example", "https://shop.example:8443", "http://127.0.0.1:8000")

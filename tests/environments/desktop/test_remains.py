@@ -20,7 +20,7 @@ from exact.environments.desktop import desktop_factory
 from exact.environments.process.worker import Worker
 from exact.environments.sandbox import find_runsc
 from exact.errors import EnvironmentFailure
-from exact.scratch import sweep
+from exact.machine import sweep
 
 from .applications import CALCULATOR, desktop_task, running
 

@@ -14,7 +14,7 @@ import pytest
 
 from exact.environments.process import guest
 from exact.environments.process.worker import EnvironmentSpec, WorkerFactory
-from exact.scratch import sweep
+from exact.machine import sweep
 from exact.task import Task
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="parent-death signals are Linux's")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.scratch import ScratchFolder
+from exact.machine import ScratchFolder
 
 OWNER = '''
 import asyncio, sys

@@ -14,7 +14,7 @@ from exact.learning.builtin.explore import ExploreSettings
 from exact.learning.builtin.fit import FitSettings
 from exact.learning.builtin.rounds import BuiltinSettings, tasks_of_rounds, train
 from exact.learning.builtin.split import load_split
-from exact.scratch import sweep
+from exact.machine import sweep
 from tests.processes import left, marked
 
 

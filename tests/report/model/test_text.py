@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.inert import inert
 from exact.observation import Element, Observation
 from exact.report.model.text import Texts, in_words, one_line, share
 from exact.report.page import embedded
+from exact.text import inert
 
 SEEN = Observation(text="", fingerprint="", elements=(Element(id="3", role="button", name="Ok"), Element(id="4", role="list")))
 

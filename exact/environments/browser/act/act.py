@@ -21,7 +21,7 @@ from exact.environments.browser.page.cdp import click_mouse
 from exact.environments.browser.page.clipboard import uses_clipboard
 from exact.environments.browser.page.script import script, script_call
 from exact.errors import ActionError, EnvironmentFailure
-from exact.safety import origin
+from exact.origins import origin
 
 _MOST_KEYSTROKES = 64
 """Characters up to which a text is typed key by key. A longer one is inserted at once."""

@@ -23,7 +23,7 @@ from exact.environments.sites.lease import reset_is_due
 from exact.environments.sites.states import SiteClient
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
-from exact.safety import origins
+from exact.origins import origins
 
 
 class ForkingEnvironment(BrowserEnvironment):

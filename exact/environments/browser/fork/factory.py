@@ -22,7 +22,7 @@ from exact.environments.sandbox.sandboxes import LIMIT
 from exact.environments.sandbox.service import SandboxApplication
 from exact.environments.sites.accounts import AccountLease, Accounts
 from exact.environments.sites.site import Outside
-from exact.scratch import scratch
+from exact.machine import scratch
 
 
 class ForkingFactory:

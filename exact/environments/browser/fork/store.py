@@ -33,7 +33,7 @@ from exact.environments.sandbox.visible import hidden_links, visible_files
 from exact.environments.sites.site import Outside
 from exact.environments.sites.states import SiteClient, SiteStates
 from exact.errors import EnvironmentFailure
-from exact.safety import host_name, split_url
+from exact.origins import host_name, split_url
 
 if TYPE_CHECKING:
     from playwright.async_api import Playwright

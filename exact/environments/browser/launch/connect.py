@@ -17,8 +17,8 @@ from exact.environments.browser.network.recording import recording_of
 from exact.environments.browser.page.downloads import LocalDownloadStore
 from exact.environments.sites.accounts import value_of
 from exact.errors import EnvironmentFailure, UsageError
-from exact.safety import origin
-from exact.scratch import scratch
+from exact.machine import scratch
+from exact.origins import origin
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser

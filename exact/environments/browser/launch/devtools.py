@@ -8,8 +8,8 @@ from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 
 from exact.errors import EnvironmentFailure
-from exact.inert import inert
-from exact.safety import host_name, split_url
+from exact.origins import host_name, split_url
+from exact.text import inert
 
 _LONGEST = 2**16
 """Maximum bytes of the answer of `/json/version`."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exact.errors import EnvironmentFailure
-from exact.hints import FIX, set_up, with_apt
+from exact.version import FIX, set_up, with_apt
 
 if TYPE_CHECKING:
     from playwright.async_api import Playwright

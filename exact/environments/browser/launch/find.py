@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exact.errors import EnvironmentFailure
-from exact.hints import set_up, with_apt
+from exact.version import set_up, with_apt
 
 _HEADLESS = ("chromium-headless-shell", "chrome-headless-shell")
 _FULL = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "msedge")

@@ -11,7 +11,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exact.child import kill
 from exact.config import BrowserConfig
 from exact.environments.browser.launch.context import context_options, grant_permissions, no_sandbox
 from exact.environments.browser.launch.device import Devices, device_options
@@ -30,8 +29,8 @@ from exact.environments.browser.page.cdp import Cdp
 from exact.environments.browser.page.clipboard import Clipboard, SharedClipboard
 from exact.environments.browser.page.downloads import DownloadStore, LocalDownloadStore
 from exact.errors import EnvironmentFailure
-from exact.safety import host_name
-from exact.scratch import scratch
+from exact.machine import kill, scratch
+from exact.origins import host_name
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exact.errors import EnvironmentFailure, UsageError
-from exact.scratch import scratch
+from exact.machine import scratch
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from exact.errors import UsageError
-from exact.safety import host_name, origin
+from exact.origins import host_name, origin
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from exact.environments.browser.network.deny import Address, DenyList, embedded, is_private, written_address
 from exact.errors import EnvironmentFailure
-from exact.safety import host_name, origin
+from exact.origins import host_name, origin
 
 _LOCAL_SUFFIXES = ("localhost", "test", "local", "internal", "home.arpa")
 """Ends of names that are no public names (RFC 6761, 6762, 8375, and ICANN for `internal`), so that nobody outside can point them here."""

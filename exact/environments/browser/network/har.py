@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from exact.environments.browser.network.durable import DurableBodies
 from exact.environments.browser.network.har_entry import HarExchange, Kept, entry
-from exact.safety import split_url
+from exact.origins import split_url
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page, Request, Response

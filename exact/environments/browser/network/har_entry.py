@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, quote
 import msgspec
 
 from exact.environments.browser.network import scrub
-from exact.safety import split_url
+from exact.origins import split_url
 
 Headers = tuple[tuple[str, str], ...]
 NO_ANSWER = -1

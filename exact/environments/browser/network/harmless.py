@@ -18,8 +18,8 @@ from urllib.parse import parse_qsl
 
 from exact.environments.base import SAFE_METHODS
 from exact.environments.browser.presume.address import graphql_in, operations, overridden_method
-from exact.pattern import BoundedPattern, compiled
-from exact.safety import split_url
+from exact.origins import split_url
+from exact.untrusted import BoundedPattern, compiled
 
 Nature = Literal["read", "write", "harmless"]
 """What a request does for the agent. `harmless`: it may change something, but not for the agent's task."""

@@ -22,7 +22,7 @@ from exact.environments.browser.network.pdf import as_page
 from exact.environments.browser.network.policy import SOCKET_REPORTS, PageRequest, RequestDecision, RequestPolicy
 from exact.environments.browser.network.recording import Recording, encoded
 from exact.errors import EnvironmentFailure
-from exact.safety import origin, split_url
+from exact.origins import origin, split_url
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession

@@ -26,7 +26,7 @@ from exact.environments.browser.network.harmless import MOST_KINDS, HarmlessRequ
 from exact.environments.browser.network.pace import Pace
 from exact.environments.browser.network.scrub import unchanged
 from exact.environments.browser.presume.address import writing_address
-from exact.safety import host_name, origin, refusal, split_url
+from exact.origins import host_name, origin, refusal, split_url
 
 _PARTS = ("Script", "Stylesheet", "Font", "Media", "Manifest", "TextTrack")
 """Types of requests for the parts of a page, which no application takes for a command."""

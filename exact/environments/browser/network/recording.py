@@ -17,9 +17,9 @@ from typing import Literal
 import msgspec
 
 from exact.config import RecordingConfig
-from exact.documents import read_bounded
 from exact.environments.browser.network import scrub
 from exact.errors import EnvironmentFailure
+from exact.untrusted import read_bounded
 
 _MOST_BYTES = 1 << 30
 """Bytes of the largest file of exchanges."""

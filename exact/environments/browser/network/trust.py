@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from exact.documents import read_bounded
 from exact.environments.browser.network.destinations import Destinations
 from exact.errors import EnvironmentFailure, UsageError
+from exact.untrusted import read_bounded
 
 _MOST_BYTES = 8 << 20
 """Bytes of the largest file of authorities."""

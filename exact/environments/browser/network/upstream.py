@@ -22,7 +22,7 @@ from exact.environments.browser.network.deny import written_address
 from exact.environments.browser.network.first_bytes import Kind, kind_of
 from exact.environments.sites.accounts import value_of
 from exact.errors import UsageError
-from exact.safety import host_name
+from exact.origins import host_name
 
 CHUNK = 65536
 """Most bytes that are read at once."""

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import parse_qsl, urlencode
 
 from exact.observation import Element
-from exact.pattern import compiled
-from exact.safety import split_url
+from exact.origins import split_url
 from exact.task import Task
+from exact.untrusted import compiled
 
 CLOCK = r"\b\d{1,2}:\d\d:\d\d(?:\.\d+)?(?:\s?[AaPp]\.?[Mm]\b)?"
 """Times with seconds. Users choose among times without seconds, so those identify states."""

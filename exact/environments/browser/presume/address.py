@@ -6,7 +6,7 @@ import re
 from urllib.parse import parse_qsl, unquote
 
 from exact.environments.browser.presume.words import words_of
-from exact.safety import split_url
+from exact.origins import split_url
 
 _METHODS = frozenset({"_method", "x-http-method-override", "x-http-method", "http_method", "_httpmethod"})
 """Names of parameters by which a request asks to be taken for one of another method."""

@@ -11,7 +11,7 @@ from exact.environments.browser.presume.address import graphql_in, overridden_me
 from exact.environments.browser.presume.controls import NO_CONTROLS, Presumption
 from exact.environments.browser.presume.words import agrees, plain, writing_word
 from exact.observation import Element, Observation
-from exact.safety import split_url
+from exact.origins import split_url
 
 MOST_STEPS = 4096
 """Steps that are remembered. The one that was noted first is forgotten first."""

@@ -12,11 +12,11 @@ from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from exact.cross_site import is_from_browser
 from exact.environments.desktop.session import Session
 from exact.environments.desktop.vm.commands import Json
 from exact.environments.desktop.vm.machine import Machine, VmReply, VmRequest, json_reply, text_reply
 from exact.errors import EnvironmentFailure
+from exact.origins import is_from_browser
 
 PORT = 5000
 """The port at which `desktop_env` looks for a machine."""

@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from exact.child import Child
 from exact.environments.browser.fork.init_process import FRAME, LINE, OUTWARD, WINDOW
 from exact.environments.browser.fork.relay import Relay
 from exact.errors import EnvironmentFailure
+from exact.machine import Child
 from tests.environments.browser.fork.test_relay import Plain
 
 READY = b'{"ready": "/devtools/browser/1"}'

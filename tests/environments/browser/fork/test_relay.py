@@ -18,12 +18,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from exact.child import Child
 from exact.environments.browser.fork import init_process
 from exact.environments.browser.fork.relay import Relay
 from exact.environments.process import guest
 from exact.environments.sandbox import static
 from exact.errors import EnvironmentFailure
+from exact.machine import Child
 
 BROWSER = """
 import socketserver, sys

@@ -1,0 +1,230 @@
+"""Addresses that an environment may visit: pure functions over URLs.
+
+One HTTP request of this process itself, not of a browser: to http addresses only, bounded in bytes and time.
+
+Requests that a web page makes a browser send to a server on this machine.
+
+Any page that a person visits can make their browser send requests to ports of this machine. Browsers say so in headers, which programs do
+not send: the rules for them stand here, for all servers of this package.
+"""
+
+from __future__ import annotations
+
+import email.message
+import http.client
+import ipaddress
+import time
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import IO, Any
+from urllib.parse import SplitResult, urlsplit
+
+_DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+_WEB = {"ws": "http", "wss": "https"}
+
+
+def host_name(host: str) -> str:
+    """Return a host name in the one form in which names are compared: lower case, no dots at its end, Unicode as punycode.
+
+    >>> host_name("Büro.Example.")
+    'xn--bro-hoa.example'
+    """
+    name = host.strip().lower().rstrip(".")
+    if name.isascii():
+        return name
+    try:
+        return name.encode("idna").decode("ascii").rstrip(".")
+    except UnicodeError:
+        return name
+
+
+def split_url(url: str) -> SplitResult:
+    """Split a URL as urlsplit does. What is none, such as `http://[`, is all path."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return SplitResult("", "", url, "", "")
+
+
+def origin(url: str) -> str:
+    """Return `scheme://host[:port]` in lower case without a default port; a WebSocket gets the origin of its page. Empty if a URL has none.
+
+    >>> origin("HTTPS://Shop.Example:443/cart?id=3")
+    'https://shop.example'
+    """
+    try:
+        parts = urlsplit(url.strip())
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return ""
+    if parts.scheme not in _DEFAULT_PORTS or not host:
+        return ""
+    shown = f"[{host}]" if ":" in host else host_name(host)
+    if not shown:
+        return ""
+    scheme = _WEB.get(parts.scheme, parts.scheme)
+    return f"{scheme}://{shown}" + ("" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}")
+
+
+def is_web(url: str) -> bool:
+    """Return whether a text is the address of a page: http or https, with a host and, if it has a port, a valid one."""
+    return url.strip().partition(":")[0].lower() in ("http", "https") and bool(origin(url))
+
+
+def origins(*urls: str) -> tuple[str, ...]:
+    """Return the distinct origins of some URLs, in order. URLs without an origin are left out."""
+    return tuple(dict.fromkeys(found for url in urls if (found := origin(url))))
+
+
+def refusal(url: str, allowed: Iterable[str]) -> str:
+    """Return why an environment with the origins `allowed` may not request `url`. Empty if it may.
+
+    `data:` and `about:` hold only what the page already has. A `blob:` counts as the origin that made it. `file:`, `chrome:` and every
+    other scheme is refused.
+    """
+    scheme, _, rest = url.strip().partition(":")
+    scheme = scheme.lower()
+    if scheme in ("data", "about"):
+        return ""
+    if scheme in ("blob", "filesystem"):
+        return refusal(rest, allowed) if rest.lower() != "null" and not rest.lower().startswith("null/") else ""
+    found = origin(url)
+    if not found:
+        return f"{scheme}: addresses are not allowed"
+    if found in set(allowed):
+        return ""
+    return f"{found} is outside the task's origins"
+
+
+def target_refusal(url: str, allowed: Iterable[str]) -> str:
+    """Return why an agent may not navigate to `url`. Empty if it may. Only web pages are valid targets."""
+    if not origin(url):
+        return f"{url.partition(':')[0].lower()}: addresses are not allowed"
+    return refusal(url, allowed)
+
+
+_CHUNK = 1 << 16
+_NO_HEADERS: Mapping[str, str] = {}
+
+
+def fetch(
+    url: str, body: bytes | None = None, *, method: str = "", headers: Mapping[str, str] = _NO_HEADERS, seconds: float, most: int
+) -> bytes:
+    """Return the content at an address, of at most `most` bytes, within `seconds`.
+
+    Redirects are followed to http addresses alone; headers are not sent along to another origin. `method`: POST with a body and GET
+    without one, by default.
+
+    Raises OSError where the answer is no such content: HTTPError for a status from 400 on; and http.client's HTTPException.
+    """
+    end = time.monotonic() + seconds
+    if not is_web(url):
+        raise OSError(f"{url[:200]!r} is no web address: write http://host/path")
+    try:
+        request = urllib.request.Request(url, body, dict(headers), method=method or None)
+        with urllib.request.build_opener(_Redirects()).open(request, timeout=seconds) as response:
+            return _read(response, end, most)
+    except ValueError as error:  # a header, a name or an address that cannot be sent
+        raise OSError(str(error)) from error
+
+
+def _read(response: IO[bytes], end: float, most: int) -> bytes:
+    data = bytearray()
+    length = getattr(response, "length", None)
+    while part := response.read1(_CHUNK):  # type: ignore[attr-defined] # http.client's, which returns what has arrived
+        data += part
+        if len(data) > most:
+            raise OSError(f"the answer has more than {most:,} bytes")
+        if time.monotonic() > end:
+            raise TimeoutError("the answer did not end in time")
+    if length is not None and len(data) < length:
+        raise http.client.IncompleteRead(bytes(data), length - len(data))
+    return bytes(data)
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Redirects to web addresses, without headers to another origin than the first."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: email.message.Message, newurl: str
+    ) -> urllib.request.Request | None:
+        """Return the request that a redirect asks for. Raises OSError where it may not be sent."""
+        if not is_web(newurl):
+            raise OSError(f"it redirects to {newurl[:200]!r}, which is no web address")
+        found = super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type] # typeshed wants HTTPMessage
+        if found is not None and origin(newurl) != origin(req.full_url):
+            found.headers.clear()
+        return found
+
+
+def host_of(header: str) -> str:
+    """Return the host of a Host header or an origin's authority: lower case, without port and brackets. Empty where there is none."""
+    try:
+        return (urlsplit(f"//{header}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is a loopback address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_own_origin(origin: str, host: str) -> bool:
+    """Return whether an Origin header names the server that a Host header names."""
+    try:
+        return urlsplit(origin).netloc.lower() == host.lower() != ""
+    except ValueError:
+        return False
+
+
+def is_from_browser(headers: Mapping[str, str]) -> bool:
+    """Return whether a browser made a request: it sends its page's origin with all that changes something. Names are in lower case."""
+    return "origin" in headers or "sec-fetch-site" in headers
+
+
+_REFUSED = b"requests of other origins, and under names that lead here, are refused: ask for this server by its address"
+
+
+class SameOrigin:
+    """ASGI middleware that refuses requests of web pages of other servers.
+
+    A page may let its own name lead to this machine, so that it counts as the same origin. Browsers are therefore served by address only.
+    A browser may leave out both headers of a GET at an http address. So at a loopback address every request has to name this machine.
+    """
+
+    def __init__(self, app: Callable[..., Awaitable[None]], name: str = "") -> None:
+        """Wrap an application. name: the one by which the server was told to listen, if any."""
+        self._app, self._name = app, name.lower()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope.get("headers", ())}
+        host = headers.get("host", "")
+        foreign = "origin" in headers and not is_own_origin(headers["origin"], host)
+        foreign = foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        local = is_loopback((scope.get("server") or ("",))[0])
+        foreign = foreign or (is_from_browser(headers) and not _is_address(host))
+        foreign = foreign or (local and not _is_address(host) and host_of(host) != self._name)
+        if scope["type"] in ("http", "websocket") and foreign:
+            if scope["type"] == "websocket":
+                await receive()
+                await send({"type": "websocket.close", "code": 1008})
+                return
+            await send({"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"text/plain")]})
+            await send({"type": "http.response.body", "body": _REFUSED})
+            return
+        await self._app(scope, receive, send)
+
+
+def _is_address(header: str) -> bool:
+    """Return whether a Host header names an address, or this machine, and so no name that leads here by DNS."""
+    host = host_of(header)
+    try:
+        return host == "localhost" or bool(ipaddress.ip_address(host))
+    except ValueError:
+        return False

@@ -17,7 +17,7 @@ from exact.environments.browser.fork.relay import Relay
 from exact.environments.browser.fork.store import ForkStore
 from exact.environments.browser.interaction import Interaction
 from exact.environments.browser.observer import Observer
-from exact.environments.browser.page.connection import CdpConnection
+from exact.environments.browser.page.cdp import CdpConnection
 from exact.environments.browser.tabs import Tabs
 from exact.environments.sandbox.sandbox import Sandbox
 

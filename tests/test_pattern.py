@@ -7,7 +7,7 @@ import time
 import pytest
 
 from exact.environments.browser.network.harmless import HarmlessRequests
-from exact.environments.browser.observe.masks import Masks
+from exact.environments.browser.observe.describe import Masks
 from exact.errors import EnvironmentFailure, UsageError
 from exact.untrusted import BoundedPattern, compiled
 

@@ -94,7 +94,7 @@ class LoginSign(NamedTuple):
 
     async def is_seen(self, page: Page) -> bool:
         """Return whether a page shows it."""
-        from exact.environments.browser.proof import is_shown
+        from exact.environments.browser.login import is_shown
 
         if self.until and not self.until.found_in(page.url, otherwise=False):
             return False

@@ -34,7 +34,7 @@ from exact.benchmarks.webarena.resets import Resets
 from exact.benchmarks.webarena.variables import Addresses
 from exact.config import ModelsConfig
 from exact.environments.browser.environment import Evaluator
-from exact.environments.browser.page.load import bounded_loads, whole
+from exact.environments.browser.page.settle import bounded_loads, whole
 from exact.environments.browser.page.setup import geolocation_of
 from exact.environments.own import ENVIRONMENT, OwnEnvironment
 from exact.environments.process.process import run_in_thread

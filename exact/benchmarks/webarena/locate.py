@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from exact.benchmarks.webarena.format import OR, Dialect
 from exact.benchmarks.webarena.variables import Addresses
-from exact.environments.browser.page.load import load, loaded, whole
+from exact.environments.browser.page.settle import load, loaded, whole
 from exact.errors import EnvironmentFailure, UsageError
 
 if TYPE_CHECKING:

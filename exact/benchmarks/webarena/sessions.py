@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from exact.benchmarks.webarena.states import StorageState, read, write
 from exact.benchmarks.webarena.variables import Addresses
-from exact.environments.browser.page.load import load, loaded
+from exact.environments.browser.page.settle import load, loaded
 from exact.errors import EnvironmentFailure, UsageError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from exact.benchmarks.webarena.wheel import Wheel, task_file
-from exact.environments.browser.network.har_entry import Kept
+from exact.environments.browser.network.har import Kept
 from exact.errors import UsageError
 from exact.version import environment_for, set_up
 

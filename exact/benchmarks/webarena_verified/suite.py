@@ -28,8 +28,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser import BrowserFactory, PageSetup, launch
 from exact.environments.browser.environment import Evaluator
-from exact.environments.browser.network.har import HarRecorder
-from exact.environments.browser.network.har_entry import har
+from exact.environments.browser.network.har import HarRecorder, har
 from exact.environments.browser.page.setup import Beginning
 from exact.environments.sites.known import browser_secrets
 from exact.errors import EnvironmentFailure, UsageError, unknown

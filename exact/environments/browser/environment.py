@@ -14,17 +14,15 @@ import msgspec
 from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
 from exact.environments.base import SAFE_METHODS, Capabilities, SideEffect, Snapshot, StateChanged, Transition
+from exact.environments.browser.act.context import Ineffective, PartialAction, Vanished
 from exact.environments.browser.act.grammar import ASK_USER
-from exact.environments.browser.act.partial import Ineffective, PartialAction, Vanished
 from exact.environments.browser.episode import EpisodeSetup
-from exact.environments.browser.evaluation import evaluate_on
 from exact.environments.browser.hooks import EpisodeHooks
-from exact.environments.browser.interaction import Observed
-from exact.environments.browser.late import mark_late_of_timers, marked_late
+from exact.environments.browser.interaction import Observed, evaluate_on, mark_late_of_timers, marked_late
 from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.observe.describe import held_text, moved_elements
 from exact.environments.browser.observe.redaction import SHOWN
-from exact.environments.browser.page.load import JudgedDocuments, judging
+from exact.environments.browser.page.settle import JudgedDocuments, judging
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.presume.controls import Presumption
 from exact.environments.browser.shared import SharedState

@@ -12,25 +12,22 @@ from exact.environments.browser.act import upload
 from exact.environments.browser.act.grammar import ASK_USER, BROWSER_ACTIONS, PAGE_ACTIONS
 from exact.environments.browser.hooks import EpisodeHooks
 from exact.environments.browser.interaction import Interaction
-from exact.environments.browser.launch.device import with_device
+from exact.environments.browser.launch.context import browser_config_of, same_launch, with_device
 from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.launch.trace import PlaywrightTrace
 from exact.environments.browser.login import LoginSession
-from exact.environments.browser.memo import Memo, OpenTab
 from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.observe import redaction
 from exact.environments.browser.observer import Observer
-from exact.environments.browser.page.clock import START
+from exact.environments.browser.page.cdp import script_call
 from exact.environments.browser.page.ids import Ids
-from exact.environments.browser.page.script import script_call
 from exact.environments.browser.page.setup import Beginning, PageSetup, geolocation_of, tabs_of
-from exact.environments.browser.page.timeouts import PAGE_TIMEOUT
+from exact.environments.browser.page.timeouts import PAGE_TIMEOUT, START
 from exact.environments.browser.presume.presume import WritePresumption
 from exact.environments.browser.secrets import SecretMasking
-from exact.environments.browser.shared import SharedState
+from exact.environments.browser.shared import Memo, OpenTab, SharedState
 from exact.environments.browser.tabs import Tabs
-from exact.environments.browser.task_config import browser_config_of, same_launch
 from exact.environments.person import Person, PersonQuestion
 from exact.environments.sites.accounts import AccountLease, Login
 from exact.errors import EnvironmentFailure, UsageError

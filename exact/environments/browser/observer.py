@@ -8,20 +8,18 @@ from collections.abc import Sequence
 from exact.action import Action
 from exact.config import BrowserConfig
 from exact.environments.browser.observe import capture, describe
-from exact.environments.browser.observe.dom import Document, document_paths
+from exact.environments.browser.observe.describe import Identity, Masks
+from exact.environments.browser.observe.dom import Document, document_paths, scroll_places
 from exact.environments.browser.observe.drawing import DrawnState, Look, PictureMemory, look_at
-from exact.environments.browser.observe.form_senders import form_senders
-from exact.environments.browser.observe.masks import Identity, Masks
 from exact.environments.browser.observe.media import read_media
-from exact.environments.browser.observe.scrolling import scroll_places
 from exact.environments.browser.observe.secret_boxes import covered, secret_boxes
+from exact.environments.browser.page.cdp import script_call
 from exact.environments.browser.page.dialogs import Dialogs, DialogView
 from exact.environments.browser.page.downloads import Downloads
 from exact.environments.browser.page.ids import Ids, SharedIds
-from exact.environments.browser.page.script import script_call
 from exact.environments.browser.page.tab import Tab
 from exact.environments.browser.page.window import BrowserWindow
-from exact.environments.browser.presume.controls import NO_CONTROLS, Controls, controls
+from exact.environments.browser.presume.controls import NO_CONTROLS, Controls, controls, form_senders
 from exact.environments.browser.secrets import SecretMasking
 from exact.observation import Box, Element, Observation
 from exact.task import Task

@@ -14,13 +14,12 @@ from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.network.sockets import SocketMessages
 from exact.environments.browser.observe import redaction
 from exact.environments.browser.page.background import BackgroundRequests
-from exact.environments.browser.page.clock import Clock
 from exact.environments.browser.page.dialogs import Dialogs
 from exact.environments.browser.page.downloads import Downloads
 from exact.environments.browser.page.settle import Patience, give_up, quiet
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.page.tab import Navigation, Tab, TargetIds
-from exact.environments.browser.page.timeouts import Timeouts
+from exact.environments.browser.page.timeouts import Clock, Timeouts
 from exact.environments.browser.page.window import BrowserWindow
 from exact.errors import EnvironmentFailure
 from exact.origins import origin

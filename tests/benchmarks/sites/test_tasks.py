@@ -11,8 +11,7 @@ from exact.benchmarks import registry
 from exact.benchmarks.sites import SiteSuite, trac, wagtail
 from exact.benchmarks.sites.seeds import interpreter
 from exact.benchmarks.sites.suite import TRAC, _reset
-from exact.environments.browser.observe.describe import fingerprint
-from exact.environments.browser.observe.masks import Masks
+from exact.environments.browser.observe.describe import Masks, fingerprint
 from exact.errors import EnvironmentFailure, UsageError
 from exact.observation import Element, Observation
 from exact.task import Task

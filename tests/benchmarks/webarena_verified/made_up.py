@@ -11,7 +11,7 @@ import pytest
 
 from exact.benchmarks.webarena_verified.evaluate import RecordedAttempt
 from exact.benchmarks.webarena_verified.install import TASKS, VerifiedTask, data_set, interpreter
-from exact.environments.browser.network.har_entry import HarExchange, entry
+from exact.environments.browser.network.har import HarExchange, entry
 from exact.errors import UsageError
 
 SITES = {site: f"http://127.0.0.1:{9101 + at}" for at, site in enumerate(("shopping", "reddit", "gitlab", "map", "wikipedia"))}

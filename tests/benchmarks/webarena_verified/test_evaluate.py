@@ -13,7 +13,7 @@ import pytest
 from exact.benchmarks.webarena_verified import evaluate as module
 from exact.benchmarks.webarena_verified.evaluate import EvaluatorResult, RecordedAttempt, evaluate, score
 from exact.benchmarks.webarena_verified.suite import save
-from exact.environments.browser.network.har_entry import HarExchange
+from exact.environments.browser.network.har import HarExchange
 from exact.errors import EnvironmentFailure, EvaluatorError, InfrastructureError
 from exact.secrecy import Scrubber, Secret
 from tests.benchmarks.webarena_verified.made_up import HTML, SITES, answer, attempt, data, exchanges, python

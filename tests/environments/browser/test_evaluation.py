@@ -15,7 +15,7 @@ from exact.benchmarks.own.evaluate import _by_function
 from exact.benchmarks.webarena.locate import looking_at
 from exact.benchmarks.webarena.variables import Addresses
 from exact.config import BrowserConfig
-from exact.environments.browser.page import load, timeouts
+from exact.environments.browser.page import settle, timeouts
 from exact.errors import EnvironmentFailure, EvaluatorError
 from exact.task import Outcome, Score
 from tests.conftest import Visit
@@ -137,7 +137,7 @@ async def test_a_page_that_does_not_answer_is_a_failure_that_says_so(
 async def test_a_load_that_does_not_end_keeps_no_evaluator_waiting(
     visit: Visit, httpserver: HTTPServer, held: threading.Event, monkeypatch: pytest.MonkeyPatch, rest: str, place: str
 ) -> None:
-    monkeypatch.setattr(load, "LOAD_SECONDS", 0.5)
+    monkeypatch.setattr(settle, "LOAD_SECONDS", 0.5)
     httpserver.expect_request("/page").respond_with_data(f"<p id=out>here</p>{rest}", content_type="text/html")
 
     async def shown(page: Page) -> bool:
@@ -198,7 +198,7 @@ async def test_a_document_that_is_not_whole_is_a_failure_and_no_score(
 async def test_an_evaluator_waits_until_a_document_is_whole(
     visit: Visit, httpserver: HTTPServer, halves: threading.Event, monkeypatch: pytest.MonkeyPatch, found: Found
 ) -> None:
-    monkeypatch.setattr(load, "LOAD_SECONDS", 0.1)
+    monkeypatch.setattr(settle, "LOAD_SECONDS", 0.1)
 
     async def later(page: Page) -> bool:
         asyncio.get_running_loop().call_later(1.2, halves.set)  # more than a third of `answer_seconds`, in which agents are shown a part

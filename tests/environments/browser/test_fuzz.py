@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from exact.action import Action
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
+from exact.environments.browser.network.body import kind_of
 from exact.environments.browser.network.deny import DenyList, embedded, is_private, written_address
-from exact.environments.browser.network.destinations import Destinations
-from exact.environments.browser.network.first_bytes import kind_of
+from exact.environments.browser.network.dial import Destinations
 from exact.environments.browser.network.policy import PageRequest, RequestPolicy
 from exact.errors import ActionError
 from exact.origins import origin, target_refusal

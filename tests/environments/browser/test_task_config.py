@@ -4,9 +4,8 @@ import pytest
 
 from exact.config import BrowserConfig
 from exact.environments.browser.act.upload import declared_files
-from exact.environments.browser.launch.context import context_options
+from exact.environments.browser.launch.context import browser_config_of, context_options
 from exact.environments.browser.observe import redaction
-from exact.environments.browser.task_config import browser_config_of
 from exact.errors import UsageError
 from exact.task import Task
 

@@ -9,17 +9,14 @@ from contextlib import nullcontext
 from urllib.parse import urljoin, urlsplit
 
 from exact.action import Action
-from exact.environments.browser.act.context import ActionContext
-from exact.environments.browser.act.drag import drag_between, drag_element
-from exact.environments.browser.act.elements import accepted, ask_element, locate
-from exact.environments.browser.act.partial import Ineffective, PartialAction
-from exact.environments.browser.act.press import click_element, hover_element, move_pointer
+from exact.environments.browser.act.aiming import accepted, ask_element, locate
+from exact.environments.browser.act.context import ActionContext, Ineffective, PartialAction
+from exact.environments.browser.act.press import click_element, drag_between, drag_element, hover_element, move_pointer
 from exact.environments.browser.act.scroll import scroll_around, scroll_middle, wheel_middle, wheel_over
 from exact.environments.browser.act.secret import fill_at, fill_at_focus, has_foreign_frames
 from exact.environments.browser.act.upload import upload_files
-from exact.environments.browser.page.cdp import click_mouse
+from exact.environments.browser.page.cdp import click_mouse, script, script_call
 from exact.environments.browser.page.clipboard import uses_clipboard
-from exact.environments.browser.page.script import script, script_call
 from exact.errors import ActionError, EnvironmentFailure
 from exact.origins import origin
 

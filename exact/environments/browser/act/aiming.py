@@ -1,4 +1,9 @@
-"""Points at which elements are hit, found by scrolling them into view and testing what is there, through all frames around them."""
+"""Points at which elements are hit, found by scrolling them into view and testing what is there, through all frames around them.
+
+Elements of a page as the targets of actions: their nodes, and scripts that run on them.
+
+Where the content of a frame is drawn: the map between its own coordinates and those of the page, which transforms may bend.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
-from exact.environments.browser.act.context import ActionContext
-from exact.environments.browser.act.elements import accepted, call_on, is_vanished, locate
-from exact.environments.browser.act.frames import Point, Projection
-from exact.environments.browser.act.partial import PartialAction, Vanished
+from exact.environments.browser.act.context import ActionContext, PartialAction, Vanished
+from exact.environments.browser.page.cdp import script
 from exact.environments.browser.page.ids import NodeLocation
-from exact.environments.browser.page.script import script
 from exact.errors import ActionError
 
 _WAYS = 5
@@ -144,3 +146,110 @@ async def aiming(context: ActionContext) -> AsyncIterator[Aiming]:
             raise
         await aims.scroll_back()
         raise PartialAction(str(error)) from error
+
+
+_GONE = "has vanished: name an id from the present observation"
+_VANISHED = (
+    "No node",
+    "Could not find node",
+    "detached",
+    "does not belong to the document",
+    "layout object",
+    "Cannot find context",
+    "context was destroyed",
+    "No frame",
+    "Frame with the given",
+    "frame for given id",
+    "navigated or closed",
+)
+"""Parts of CDP's errors about an element that is no longer there."""
+
+
+def is_vanished(error: Exception) -> bool:
+    """Return whether an error of CDP only means that an element or its document is no longer there."""
+    return any(words in str(error) for words in _VANISHED)
+
+
+def locate(context: ActionContext, id: str) -> NodeLocation:
+    """Return the node of an element id. Raises ActionError where there is none on the present page."""
+    location = context.ids.location(id)
+    if location is None:
+        raise ActionError(f"there is no element [{id}]: name an id from the observation")
+    if location.tab != context.tab.index or location.document != context.tab.traffic.documents:
+        raise Vanished(f"[{id}] is on a page that is gone: name an id from the present observation")
+    return location
+
+
+async def ask_element(context: ActionContext, id: str, function: str, *args: Any) -> dict[str, Any]:
+    """Call a script on an element and return its answer. Raises ActionError where the script refuses, or there is no such element."""
+    return accepted(id, await call_on(context, id, locate(context, id), function, *args))
+
+
+def accepted(id: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer of a script. Raises ActionError where the script refuses, Vanished where its element is in no document any more."""
+    if "vanished" in answer:
+        raise Vanished(f"[{id}] {_GONE}")
+    if "refused" in answer:
+        raise ActionError(f"[{id}] {answer['refused']}")
+    return answer
+
+
+async def call_on(context: ActionContext, id: str, location: NodeLocation, function: str, *args: Any) -> dict[str, Any]:
+    """Call a script on an element and return its answer.
+
+    Raises ActionError where the element has vanished, PartialAction where it vanished while the script ran.
+    """
+    from playwright.async_api import Error
+
+    try:
+        return dict(await context.tab.call(location.backend, location.frame, function, *args))
+    except Error as error:
+        if not is_vanished(error):
+            raise
+        kind = PartialAction if "callFunctionOn" in str(error) else Vanished
+        raise kind(f"[{id}] {_GONE}") from error
+
+
+Point = tuple[float, float]
+Row = tuple[float, float, float]
+
+
+class Projection(NamedTuple):
+    """A projective map of the plane, as the rows of its matrix."""
+
+    rows: tuple[Row, Row, Row]
+
+    def __call__(self, point: Point) -> Point:
+        """Return where a point lies after the map."""
+        x, y, scale = (a * point[0] + b * point[1] + c for a, b, c in self.rows)
+        return (x / scale, y / scale) if scale else (float("inf"), float("inf"))
+
+    @property
+    def inverse(self) -> Projection:
+        """The map back. A map onto a line has none: all points go far away then."""
+        (a, b, c), (d, e, f), (g, h, i) = self.rows
+        return Projection(
+            (
+                (e * i - f * h, c * h - b * i, b * f - c * e),
+                (f * g - d * i, a * i - c * g, c * d - a * f),
+                (d * h - e * g, b * g - a * h, a * e - b * d),
+            )
+        )
+
+    @classmethod
+    def onto(cls, quad: Sequence[float], width: float, height: float) -> Projection:
+        """Map a rectangle of a size, its first corner at 0, 0, onto four corners `x, y, x, y, ...` in the same order (Heckbert 1989)."""
+        x0, y0, x1, y1, x2, y2, x3, y3 = quad
+        dx1, dx2, sx = x1 - x2, x3 - x2, x0 - x1 + x2 - x3
+        dy1, dy2, sy = y1 - y2, y3 - y2, y0 - y1 + y2 - y3
+        area = dx1 * dy2 - dx2 * dy1
+        if not (area and width and height):
+            return cls(((0.0, 0.0, 0.0),) * 3)
+        g, h = (sx * dy2 - dx2 * sy) / area, (dx1 * sy - sx * dy1) / area
+        return cls(
+            (
+                ((x1 - x0 + g * x1) / width, (x3 - x0 + h * x3) / height, x0),
+                ((y1 - y0 + g * y1) / width, (y3 - y0 + h * y3) / height, y0),
+                (g / width, h / height, 1.0),
+            )
+        )

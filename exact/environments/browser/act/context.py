@@ -1,4 +1,7 @@
-"""The context in which an action is carried out."""
+"""The context in which an action is carried out.
+
+Errors of actions that say more than that they were refused.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pathlib import Path
 from exact.environments.browser.page.clipboard import Clipboard
 from exact.environments.browser.page.ids import Ids
 from exact.environments.browser.page.tab import Tab
+from exact.errors import ActionError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,3 +41,15 @@ class ActionContext:
     """Files that may be uploaded, by name."""
     clipboard: Clipboard | None = None
     """The environment's clipboard where environments share a browser, which has one for all of them."""
+
+
+class PartialAction(ActionError):
+    """An action that failed after partly executing. The caller must observe again before it reports an ActionError."""
+
+
+class Ineffective(PartialAction):
+    """Raised after input to which a page may react in its own way. It is an error only where nothing came of it."""
+
+
+class Vanished(ActionError):
+    """An action whose element, or its document, the page has removed since it was observed. Nothing was done."""

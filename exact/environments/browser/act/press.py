@@ -1,18 +1,18 @@
-"""Presses of the mouse on elements, which are stopped where something else has come under the pointer meanwhile."""
+"""Presses of the mouse on elements, which are stopped where something else has come under the pointer meanwhile.
+
+Drags of the mouse from one element or point to another.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
-from exact.environments.browser.act.aiming import Aiming, AimPoint, aiming
-from exact.environments.browser.act.context import ActionContext
-from exact.environments.browser.act.elements import is_vanished
-from exact.environments.browser.act.partial import PartialAction, Vanished
-from exact.environments.browser.page.cdp import Button, click_mouse, move_mouse
-from exact.environments.browser.page.script import script_call
+from exact.environments.browser.act.aiming import Aiming, AimPoint, Point, aiming, is_vanished
+from exact.environments.browser.act.context import ActionContext, PartialAction, Vanished
+from exact.environments.browser.page.cdp import Button, click_mouse, move_mouse, script_call
 from exact.errors import ActionError
 
 _MOST_AIMS = 6
@@ -209,3 +209,56 @@ async def ask_page(context: ActionContext, frame: str, name: str, *args: object)
         if not is_vanished(error):
             raise
         return None
+
+
+async def drag_element(context: ActionContext, one: str, other: str) -> None:
+    """Drag an element onto another, which may be covered. Raises ActionError where both are not in view together."""
+    mouse = context.tab.page.mouse  # Playwright's, which also drags draggable elements
+
+    async def take(target: AimPoint) -> None:
+        await mouse.move(target.x, target.y)
+        await mouse.down()
+
+    async def let_go(_: AimPoint) -> None:
+        await mouse.up()
+
+    async with aiming(context) as aims:
+        await settled_aim(aims, one)
+        end = await settled_aim(aims, other, covered=True)
+        moved = len(aims.moved)
+        start = await settled_aim(aims, one)
+        if again := len(aims.moved) > moved:  # the other end moved too
+            moved = len(aims.moved)
+            end = await settled_aim(aims, other, covered=True)
+        if start is None or end is None:
+            raise ActionError("options of a drop-down cannot be dragged")
+        if (again and len(aims.moved) > moved) or not (0 <= end.x < context.width and 0 <= end.y < context.height):
+            raise ActionError(f"[{one}] and [{other}] are not in view together")
+        async with _scroll_held(context):
+            await press(aims, one, start, take, let_go)
+            await _drop(context, (end.x, end.y))
+
+
+async def drag_between(context: ActionContext, start: Point, end: Point) -> None:
+    """Drag the mouse from one point, to which it was moved, to another."""
+    await context.tab.page.mouse.move(*start)
+    async with _scroll_held(context):
+        await context.tab.page.mouse.down()
+        await _drop(context, end)
+
+
+@asynccontextmanager
+async def _scroll_held(context: ActionContext) -> AsyncIterator[None]:
+    """Undo what the browser scrolls by itself during a drag, which depends on how many frames it draws meanwhile."""
+    await asyncio.gather(*(ask_page(context, frame, "act/hold_scroll") for frame in list(context.tab.frames)))
+    try:
+        yield
+    finally:
+        await asyncio.gather(*(ask_page(context, frame, "act/let_scroll") for frame in list(context.tab.frames)))
+
+
+async def _drop(context: ActionContext, end: Point) -> None:
+    mouse = context.tab.page.mouse
+    await mouse.move(*end, steps=6)
+    await mouse.move(*end)
+    await mouse.up()

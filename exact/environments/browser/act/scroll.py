@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from exact.environments.browser.act.aiming import call_on, locate
 from exact.environments.browser.act.context import ActionContext
-from exact.environments.browser.act.elements import call_on, locate
 from exact.environments.browser.act.press import hover_element
-from exact.environments.browser.page.cdp import turn_wheel
+from exact.environments.browser.page.cdp import script, turn_wheel
 from exact.environments.browser.page.ids import NodeLocation
-from exact.environments.browser.page.script import script
 
 _NOTCH = 120
 """CSS pixels that the wheel is turned by."""

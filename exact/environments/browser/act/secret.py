@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from exact.environments.browser.act.context import ActionContext
-from exact.environments.browser.page.script import script_call
+from exact.environments.browser.page.cdp import script_call
 from exact.errors import EnvironmentFailure, SecretRefused
 
 

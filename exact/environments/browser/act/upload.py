@@ -10,10 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from exact.environments.browser.act.context import ActionContext
-from exact.environments.browser.act.elements import ask_element, locate
-from exact.environments.browser.act.partial import PartialAction
-from exact.environments.browser.page.script import script
+from exact.environments.browser.act.aiming import ask_element, locate
+from exact.environments.browser.act.context import ActionContext, PartialAction
+from exact.environments.browser.page.cdp import script
 from exact.errors import ActionError, UsageError
 from exact.task import Task
 

@@ -9,8 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
 from exact.environments.browser.fork.init_process import FRAME, OUTWARD, WINDOW
-from exact.environments.browser.network.destinations import Destinations
-from exact.environments.browser.network.dial import Dialler
+from exact.environments.browser.network.dial import Destinations, Dialler
 from exact.environments.browser.network.tunnel import Listener, Tunnel
 from exact.environments.sites.site import Outside
 

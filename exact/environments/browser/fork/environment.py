@@ -13,10 +13,9 @@ from exact.environments.browser.environment import BrowserEnvironment, Evaluator
 from exact.environments.browser.fork.browser import ForkedBrowser
 from exact.environments.browser.fork.store import ForkStore
 from exact.environments.browser.interaction import Observed
-from exact.environments.browser.memo import Memo
 from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.page.tab import Tab
-from exact.environments.browser.shared import SharedState
+from exact.environments.browser.shared import Memo, SharedState
 from exact.environments.process.process import processor_seconds
 from exact.environments.sites.accounts import AccountLease
 from exact.environments.sites.lease import reset_is_due

@@ -2,6 +2,8 @@
 
 The other end is `init_process.py`, which describes the frames. Every program on the host can connect to the port, so its path is a secret
 token.
+
+The control messages of a sandbox. They come from where hostile pages run, so they are checked before they are used.
 """
 
 from __future__ import annotations
@@ -14,14 +16,15 @@ import socket
 import struct
 from functools import partial
 from itertools import count
+from typing import Annotated
+
+import msgspec
 
 from exact.environments.browser.fork.egress import Egress
 from exact.environments.browser.fork.init_process import FRAME, LINE, OUTWARD
-from exact.environments.browser.fork.messages import ControlMessage, control_message
-from exact.environments.browser.network.destinations import Destinations
-from exact.environments.browser.network.dial import Dialler
+from exact.environments.browser.network.dial import Destinations, Dialler
 from exact.environments.browser.network.interceptor import EVENTS
-from exact.environments.browser.network.port import LoopbackPort
+from exact.environments.browser.network.tunnel import LoopbackPort
 from exact.environments.browser.page.websocket import CdpState, WebSocketConnection
 from exact.environments.sandbox import Sandbox
 from exact.errors import EnvironmentFailure
@@ -323,3 +326,44 @@ class Relay:
             data = await reader.read(FRAME)
         self.egress.shut()  # before the browser notices that its `Fetch` is not answered any more
         await self._send(ident, b"")
+
+
+Size = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+
+
+class ControlMessage(msgspec.Struct, frozen=True):
+    """One message from `init_process.py`, which describes them. The fields of other messages are None."""
+
+    ready: str | None = None
+    held: bool | None = None
+    open: Number | None = None
+    took: Number | None = None
+    bytes: Size | None = None
+    digest: str | None = None
+    size: Annotated[int, msgspec.Meta(ge=-1)] | None = None
+    sha256: str | None = None
+    made: tuple[str, ...] | None = None
+    failed: str | None = None
+    died: str | None = None
+    status: int | None = None
+    last: str = ""
+
+    def __post_init__(self) -> None:
+        if self.took is not None and self.bytes is None:
+            raise ValueError("`took` without `bytes`")
+        if self.digest is not None and (self.size is None or self.sha256 is None):
+            raise ValueError("`digest` without `size` or `sha256`")
+        if self.died is not None and self.status is None:
+            raise ValueError("`died` without `status`")
+        kinds = (self.ready, self.held, self.open, self.took, self.digest, self.made, self.failed, self.died)
+        if all(each is None for each in kinds):
+            raise ValueError("an unknown message")
+
+
+def control_message(data: bytes) -> ControlMessage:
+    """Return a message. Raises ValueError for what is none."""
+    try:
+        return msgspec.json.decode(data, type=ControlMessage)
+    except RecursionError as error:
+        raise ValueError("a message that is nested too deeply") from error

@@ -20,12 +20,11 @@ from exact.environments.browser.fork.browser import ConnectionState, ForkedBrows
 from exact.environments.browser.fork.egress import proxy_arguments
 from exact.environments.browser.launch.find import find_browser
 from exact.environments.browser.launch.launch import spellings
-from exact.environments.browser.memo import Memo
 from exact.environments.browser.network.deny import DenyList
-from exact.environments.browser.network.destinations import Destinations
-from exact.environments.browser.network.dial import Dialler
+from exact.environments.browser.network.dial import Destinations, Dialler
 from exact.environments.browser.network.recording import Recording, recording_of
 from exact.environments.browser.page.setup import PageSetup
+from exact.environments.browser.shared import Memo
 from exact.environments.sandbox import GuestSpec, Sandbox, Sandboxes, Service, find_interpreter
 from exact.environments.sandbox.host import masked_folders
 from exact.environments.sandbox.service import SandboxApplication

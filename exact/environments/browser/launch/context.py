@@ -1,15 +1,25 @@
-"""Options and permissions of browser contexts."""
+"""Options and permissions of browser contexts.
+
+Emulation of devices by Playwright's names.
+
+The browser configuration of a task: the run's, with the task's own keys.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from exact.config import BrowserConfig, CertificateConfig
+from exact.config.aliases import current
 from exact.environments.sites.accounts import value_of
-from exact.errors import UsageError
+from exact.errors import UsageError, unknown
+from exact.task import Task
 from exact.version import __version__
 
 if TYPE_CHECKING:
@@ -74,3 +84,72 @@ def _certificate(given: CertificateConfig) -> dict[str, str]:
     if given.passphrase:
         found["passphrase"] = value_of("browser.login.certificate.passphrase", given.passphrase, os.environ)
     return found
+
+
+Devices = Mapping[str, Mapping[str, Any]]
+"""Descriptions of devices by name, as Playwright has them."""
+
+
+def with_device(config: BrowserConfig, devices: Devices) -> BrowserConfig:
+    """Return a configuration with the viewport, scale and user agent of its device, if it names one. A user agent that is given stays.
+
+    Raises UsageError for an unknown name, with the nearest one.
+    """
+    if not config.device:
+        return config
+    found = _device(config.device, devices)
+    size, agent = found["viewport"], config.user_agent or str(found["user_agent"])
+    return msgspec.structs.replace(
+        config, width=size["width"], height=size["height"], scale=float(found["device_scale_factor"]), user_agent=agent
+    )
+
+
+def device_options(config: BrowserConfig, devices: Devices) -> dict[str, Any]:
+    """Return the options of a context for what a configuration does not hold: whether the device is a phone with a touch screen."""
+    if not config.device:
+        return {}
+    found = _device(config.device, devices)
+    return {"is_mobile": found["is_mobile"], "has_touch": found["has_touch"]}
+
+
+def _device(name: str, devices: Devices) -> Mapping[str, Any]:
+    if not devices:
+        raise UsageError("browser.device needs a browser outside of a sandbox: set browser.sandbox to never")
+    if name not in devices:
+        raise unknown("browser.device", name, devices)
+    return devices[name]
+
+
+KEYS = (
+    *("width", "height", "scale", "locale", "timezone", "user_agent", "geolocation", "permissions", "mask", "login", "html", "dialogs"),
+    *("download_bytes", "settle_seconds", "answer_seconds", "masks", "clock", "proxy", "authorities", "recording", "screenshots", "device"),
+)
+"""Keys of BrowserConfig that a task may set."""
+_LAUNCH_KEYS = ("proxy", "authorities", "recording")
+"""Keys that apply to a whole browser, so that environments with different values need different ones."""
+
+
+def browser_config_of(config: BrowserConfig, task: Task) -> BrowserConfig:
+    """Return the configuration with the keys of the task's metadata `browser`, a JSON object. Raises UsageError for an invalid one."""
+    text = task.metadata.get("browser")
+    if text is None:
+        return config
+    try:
+        given = json.loads(str(text))
+    except ValueError as error:
+        raise UsageError(f"task {task.id}: `browser` is no JSON object: {error}") from error
+    if not isinstance(given, dict):
+        raise UsageError(f"task {task.id}: `browser` is no JSON object: write {{locale: de-DE}}")
+    given = current(given, "browser", announce=False)
+    for key in given:
+        if key not in KEYS:
+            raise unknown("key of a task's browser", key, KEYS)
+    try:
+        return msgspec.convert({**msgspec.to_builtins(config), **given}, BrowserConfig)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"task {task.id}: invalid `browser`: {error}") from error
+
+
+def same_launch(one: BrowserConfig, other: BrowserConfig) -> bool:
+    """Return whether one browser suits both configurations."""
+    return all(getattr(one, key) == getattr(other, key) for key in _LAUNCH_KEYS)

@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exact.config import BrowserConfig
-from exact.environments.browser.launch.context import context_options, grant_permissions, no_sandbox
-from exact.environments.browser.launch.device import Devices, device_options
+from exact.environments.browser.launch.context import Devices, context_options, device_options, grant_permissions, no_sandbox
 from exact.environments.browser.launch.driver import start_driver
 from exact.environments.browser.launch.find import find_browser
 from exact.environments.browser.launch.pipe import SharedPipe, shared_pipe
-from exact.environments.browser.launch.profile import find_profile, remove_profile
-from exact.environments.browser.launch.user_profile import UserProfile
+from exact.environments.browser.launch.user_profile import UserProfile, find_profile, remove_profile
 from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.dial import Dialler
 from exact.environments.browser.network.interceptor import RequestInterceptor
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
     from playwright.async_api import BrowserContext, CDPSession, Page, Playwright
 
-    from exact.environments.browser.page.connection import CdpConnection
+    from exact.environments.browser.page.cdp import CdpConnection
 
 _DISABLED = (
     # Frames of other sites stay in the page's process, where the page's session sees them; the interceptor separates origins.

@@ -19,8 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from exact.environments.browser.launch import hand_over
-from exact.environments.browser.page.cdp import MOST_BYTES
-from exact.environments.browser.page.connection import KEPT, CdpConnection, decoded, refused
+from exact.environments.browser.page.cdp import KEPT, MOST_BYTES, CdpConnection, decoded, refused
 from exact.errors import EnvironmentFailure
 
 _FIRST_NUMBER = 1 << 30

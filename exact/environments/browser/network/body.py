@@ -1,13 +1,29 @@
 """The bodies of responses, which the interceptor reads as a whole, up to a limit.
 
 Some documents never end: they are shown as far as they have come.
+
+The first bytes of a connection: they tell requests and TLS from everything else that a browser could say to a server.
+
+A destination that may be read from may not be written to: raw TURN and WebSockets of a page write without a request that CDP's Fetch sees.
+
+What becomes of the response to a navigation: every document gets the content security policy, whatever its status and type.
+
+Only what Chromium makes no document of is passed on as it is: redirects, answers without content, and downloads. What it downloads because
+of its type is named a download, so that a look at the content cannot make it a document.
+
+The text of a PDF as a page: the headless browser has no PDF viewer, and agents read text.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import io
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
+from enum import Enum
+from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.environments.browser.page.cdp import MOST_BYTES
@@ -16,7 +32,8 @@ from exact.errors import EnvironmentFailure
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession
 
-    from exact.environments.browser.page.connection import CdpConnection
+    from exact.environments.browser.page.cdp import CdpConnection
+
 
 _BLOCKS = (4096, 64, 1)
 """Sizes in bytes of the blocks in which a slow body is read, in as many requests. CDP keeps a block back until it is complete, and each
@@ -127,3 +144,126 @@ def _length(event: dict[str, Any]) -> int | None:
         return None
     length = headers.get("content-length", "")
     return int(length) if length.isascii() and length.isdigit() else None
+
+
+MOST = 1 << 18
+"""Most bytes of a request's head, as of Chromium's own limit."""
+_METHOD = re.compile(rb"[A-Za-z][A-Za-z-]{0,31} ")
+_HANDSHAKE, _HEAD = 0x16, 5
+"""Type of a TLS record that begins a connection, and bytes before a record's content (RFC 8446, 5.1)."""
+
+
+class Kind(Enum):
+    """What a connection is used for."""
+
+    HTTP = "a request"
+    TLS = "TLS"
+    SOCKET = "a WebSocket"
+    SECURE_SOCKET = "a WebSocket over TLS"
+    OTHER = "neither a request nor TLS"
+
+
+async def read_first(read: Callable[[], Awaitable[bytes]]) -> bytes:
+    """Read as many bytes of a connection as tell its kind: a request's head, or the first record of TLS. Empty where none come."""
+    data = b""
+    while part := await read():
+        data += part
+        if is_whole(data) or len(data) > MOST:
+            break
+    return data
+
+
+def is_whole(data: bytes) -> bool:
+    """Return whether the first bytes tell the kind of their connection."""
+    if data[:1] == bytes((_HANDSHAKE,)):
+        return len(data) >= _HEAD and len(data) >= _HEAD + int.from_bytes(data[3:_HEAD], "big")
+    return b"\r\n\r\n" in data or not data[:1].isalpha()
+
+
+def kind_of(first: bytes) -> Kind:
+    """Return what a connection is used for, by the first bytes that Chromium sends on it.
+
+    A WebSocket asks for an upgrade or, in TLS, offers HTTP/1.1 alone, where for anything else Chromium offers HTTP/2 first.
+    """
+    if first[:1] == bytes((_HANDSHAKE,)):
+        return Kind.TLS if b"\x02h2" in first else Kind.SECURE_SOCKET
+    if not _METHOD.match(first) or b"\r\n\r\n" not in first:
+        return Kind.OTHER
+    return Kind.SOCKET if b"\r\nupgrade: websocket" in first.partition(b"\r\n\r\n")[0].lower() else Kind.HTTP
+
+
+_REDIRECTS = (301, 302, 303, 307, 308)
+_NO_CONTENT = (204, 205)
+ATTACHMENT = {"name": "Content-Disposition", "value": "attachment"}
+"""The header that names a response a download. Chromium calls the file by the address."""
+_ATTACHMENT = re.compile(r"\s*attachment\s*(;.*)?", re.IGNORECASE | re.DOTALL)
+_TYPE = re.compile(r"\s*([a-z-]+/[a-z0-9!#$&^_.+-]+)\s*(;.*)?", re.IGNORECASE | re.DOTALL)
+_SHOWN = re.compile(
+    r".*(html|xml|json|script|rss|atom|manifest|multipart|mpegurl|dash).*|application/(ogg|mp4|unknown)|unknown/.*|image/.*|audio/.*|video/.*"
+    r"|text/(?!(x-)?(csv|v?calendar|vcard|vcf|qif|comma-separated-values)|tab-separated-values|tsv|rtf|directory|ldif|ofx).*",
+    re.IGNORECASE,
+)
+"""Types that may become documents."""
+
+
+class DocumentFate(Enum):
+    """What a response to a navigation becomes."""
+
+    PASSED = "passed on"
+    DOWNLOAD = "named a download"
+    DOCUMENT = "a document with the policy"
+
+
+def fate_of(status: int, headers: Iterable[Mapping[str, str]]) -> DocumentFate:
+    """Return what becomes of a response, by its status and CDP's headers."""
+    given = list(headers)
+    if status in _NO_CONTENT or (status in _REDIRECTS and any(each.strip() for each in _values(given, "location"))):
+        return DocumentFate.PASSED
+    disposition, types = _values(given, "content-disposition"), _values(given, "content-type")
+    if len(disposition) == 1 and _ATTACHMENT.fullmatch(disposition[0]):
+        return DocumentFate.PASSED
+    if 200 <= status < 300 and not disposition and len(types) == 1 and is_download(types[0]):
+        return DocumentFate.DOWNLOAD
+    return DocumentFate.DOCUMENT
+
+
+def is_download(kind: str) -> bool:
+    """Return whether Chromium downloads a content type, by its name alone."""
+    found = _TYPE.fullmatch(kind)
+    return found is not None and _SHOWN.fullmatch(found[1]) is None
+
+
+def _values(headers: Iterable[Mapping[str, str]], name: str) -> list[str]:
+    return [each["value"] for each in headers if each["name"].lower() == name]
+
+
+MAX_PAGES = 200
+"""Most pages of a document whose text is shown."""
+MISSING = "The text of PDF documents is not shown here: pip install 'exact-agent[pdf]'."
+
+
+def as_page(data: bytes, name: str) -> bytes:
+    """Return the text of a PDF as HTML, page by page. An unreadable PDF becomes a page that says so."""
+    title = name.rpartition("/")[2] or "document.pdf"
+    try:
+        import pypdf
+        from pypdf.errors import PyPdfError
+    except ModuleNotFoundError:
+        return _page(title, f"<p>{escape(MISSING)}")
+    try:
+        reader = pypdf.PdfReader(io.BytesIO(data))
+        total = len(reader.pages)
+        pages = [_section(i + 1, total, reader.pages[i].extract_text()) for i in range(min(total, MAX_PAGES))]
+    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, OSError, RecursionError) as error:
+        return _page(title, f"<p>This PDF cannot be read: {escape(type(error).__name__)}.")
+    rest = f"<p>{total - MAX_PAGES} more pages are left out." if total > MAX_PAGES else ""
+    return _page(title, "".join(pages) + rest)
+
+
+def _section(number: int, total: int, text: str) -> str:
+    lines = "".join(f"<p>{escape(line)}" for line in text.splitlines() if line.strip())
+    return f"<section aria-label='Page {number} of {total}'><h2>Page {number} of {total}</h2>{lines or '<p>(no text)'}</section>"
+
+
+def _page(title: str, body: str) -> bytes:
+    return f"<!doctype html><meta charset=utf-8><title>{escape(title)}</title><main>{body}</main>".encode()

@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from exact.environments.base import SAFE_METHODS, SideEffect
-from exact.environments.browser.network.body import Bodies, BodyTooLarge
-from exact.environments.browser.network.documents import ATTACHMENT, DocumentFate, fate_of
+from exact.environments.browser.network.body import ATTACHMENT, Bodies, BodyTooLarge, DocumentFate, as_page, fate_of
 from exact.environments.browser.network.form import field_names, request_body
-from exact.environments.browser.network.pdf import as_page
 from exact.environments.browser.network.policy import SOCKET_REPORTS, PageRequest, RequestDecision, RequestPolicy
 from exact.environments.browser.network.recording import Recording, encoded
 from exact.errors import EnvironmentFailure
@@ -27,7 +25,7 @@ from exact.origins import origin, split_url
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession
 
-    from exact.environments.browser.page.connection import CdpConnection
+    from exact.environments.browser.page.cdp import CdpConnection
 
 Event = dict[str, Any]
 EVENTS = ("Target.targetCreated", "Target.targetDestroyed", "Fetch.requestPaused")

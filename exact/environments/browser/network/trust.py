@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from exact.environments.browser.network.destinations import Destinations
+from exact.environments.browser.network.dial import Destinations
 from exact.errors import EnvironmentFailure, UsageError
 from exact.untrusted import read_bounded
 

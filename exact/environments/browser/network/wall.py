@@ -11,12 +11,9 @@ import socket
 from collections.abc import Mapping
 
 from exact.environments.browser.network.deny import DenyList
-from exact.environments.browser.network.destinations import Destinations
-from exact.environments.browser.network.dial import Dialler
+from exact.environments.browser.network.dial import CHUNK, Destinations, Dialler
 from exact.environments.browser.network.policy import RequestPolicy
-from exact.environments.browser.network.port import LoopbackPort
-from exact.environments.browser.network.tunnel import Tunnel
-from exact.environments.browser.network.upstream import CHUNK
+from exact.environments.browser.network.tunnel import LoopbackPort, Tunnel
 
 
 class Wall:

@@ -3,16 +3,21 @@
 Three kinds are left out: content under `aria-hidden` or `inert`, which scripts leave behind on pages that are shown and work; radios,
 checkboxes and file fields that are not drawn because a label stands for them; and text that style sheets generate. An `aria-hidden` part
 that only repeats or decorates what is there, or that a modal dialog covers, stays left out.
+
+Roles, names, values and states that HTML gives to elements, for elements that the browser's accessibility tree leaves out.
+
+Comparison of texts of a page: which words repeat which.
+
+Words for colours, which tell apart in text elements that have no text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from exact.environments.browser.observe.dom import Document, DomNode
-from exact.environments.browser.observe.roles import implied_name, implied_properties, implied_role, implied_value
-from exact.environments.browser.observe.words import flat, has_words, is_run, letters
 
 Accessible = dict[str, Any]
 """A node of CDP's accessibility tree."""
@@ -144,3 +149,205 @@ def accessible_node(node: DomNode, document: Document, *, inert: bool = False) -
     properties = implied_properties(node, role, inert=inert)
     made["properties"] = [{"name": name, "value": {"value": state}} for name, state in properties.items()]
     return made
+
+
+_TAGS = {
+    "button": "button", "textarea": "textbox", "img": "image", "li": "listitem", "ul": "list", "ol": "list", "table": "table",
+    "tr": "row", "td": "cell", "th": "columnheader", "nav": "navigation", "main": "main", "dialog": "dialog", "fieldset": "group",
+    "summary": "DisclosureTriangle", "canvas": "Canvas", "video": "Video", "audio": "Audio", "progress": "progressbar", "meter": "meter",
+    "option": "option", **{f"h{level}": "heading" for level in range(1, 7)},
+}  # fmt: skip
+_INPUTS = {
+    "checkbox": "checkbox", "radio": "radio", "range": "slider", "number": "spinbutton", "search": "searchbox", "color": "ColorWell",
+    "date": "Date", "datetime-local": "DateTime", "time": "InputTime", "hidden": "",
+    **dict.fromkeys(("submit", "button", "reset", "image", "file"), "button"),
+}  # fmt: skip
+_ARIA = {"img": "image", "presentation": "", "none": ""}
+"""Names that the browser's accessibility tree gives to ARIA roles, where they differ."""
+_BY_CONTENT = ("button", "link", "heading", "option", "tab", "menuitem", "checkbox", "radio", "switch", "treeitem", "DisclosureTriangle")
+"""Roles whose name is their content."""
+_UNSHOWN_ROLES = ("script", "style", "noscript", "template", "title")
+_STATES = ("checked", "disabled", "expanded", "pressed", "readonly", "required", "selected")
+
+
+def implied_role(node: DomNode) -> str:
+    """Return the role of an element by its attributes and tag; empty for a wrapper."""
+    given = node.attributes.get("role", "").split()
+    if given:
+        return _ARIA.get(given[0], given[0])
+    if node.name == "input":
+        return _INPUTS.get(node.attributes.get("type", "").lower(), "textbox")
+    if node.name == "a":
+        return "link" if "href" in node.attributes else ""
+    if node.name == "select":
+        return "listbox" if "multiple" in node.attributes else "combobox"
+    if node.name == "img" and node.attributes.get("alt") == "":
+        return ""
+    return _TAGS.get(node.name, "")
+
+
+def implied_name(node: DomNode, document: Document, role: str) -> str:
+    """Return the name of an element: by ARIA, label, attribute or content; for an input without words, what tells it from others."""
+    own, ids = node.attributes, node.attributes.get("aria-labelledby", "").split()
+    if ids and (named := " ".join(drawn_words(each, document) for each in document.nodes if each.attributes.get("id") in ids)):
+        return named
+    if said := flat(own.get("aria-label", "")):
+        return said
+    if node.name in ("input", "select", "textarea"):
+        if own.get("type") in ("submit", "button", "reset") and own.get("value"):
+            return flat(own["value"])
+        for label in document.labels(node):
+            if said := drawn_words(label, document) or _pictured(label, document):
+                return said
+    said = next((flat(own[key]) for key in ("alt", "title", "placeholder") if own.get(key)), "")
+    if not said and role in _BY_CONTENT and node.name != "input":
+        said = drawn_words(node, document)
+    if not said and role in ("radio", "checkbox"):
+        value = flat(own.get("value", ""))
+        said = value if has_words(value) and value != "on" else colour_word(node.styles.get("background-color", ""))
+    return said
+
+
+def implied_value(node: DomNode, document: Document, role: str) -> str | None:
+    """Return the value of a field; None where the element is none, or it is empty."""
+    if node.name == "select":
+        inside = document.nodes[node.index : node.end]
+        return next((drawn_words(each, document, boxes=False) for each in inside if each.selected), None)
+    return (
+        node.value or None
+        if role in ("textbox", "searchbox", "spinbutton", "slider", "ColorWell", "Date", "DateTime", "InputTime")
+        else None
+    )
+
+
+def implied_properties(node: DomNode, role: str, *, inert: bool = False) -> dict[str, str]:
+    """Return the states of an element as properties of an accessibility node. `inert`: it takes no input."""
+    found = {state: node.attributes[f"aria-{state}"] for state in _STATES if f"aria-{state}" in node.attributes}
+    found |= {state: "true" for state in ("disabled", "readonly", "required") if state in node.attributes}
+    if node.checked:
+        found["checked"] = "true"
+    if node.selected:
+        found["selected"] = "true"
+    if inert and role in (*_BY_CONTENT, "textbox", "searchbox", "combobox", "spinbutton", "slider") and role != "heading":
+        found["disabled"] = "true"
+    return found
+
+
+def drawn_words(node: DomNode, document: Document, *, boxes: bool = True) -> str:
+    """Return the text in an element. `boxes`: only what is drawn, style sheets' text included."""
+    inside = document.nodes[node.index + 1 : node.end]
+    said = (
+        each.text
+        for each in inside
+        if (each.kind == 3 and document.nodes[each.parent].name not in _UNSHOWN_ROLES and (each.box is not None or not boxes))
+        or each.name in ("::before", "::after")
+    )
+    return flat(" ".join(text for text in said if has_words(text)))
+
+
+def _pictured(label: DomNode, document: Document) -> str:
+    """Return what a label without text says: by its own attributes, or by those of a picture in it."""
+    for each in document.nodes[label.index : label.end]:
+        for key in ("aria-label", "title", "alt"):
+            if each.name != "input" and each.attributes.get(key):
+                return flat(each.attributes[key])
+    return ""
+
+
+_EDGES = ".,:;!?()[]\"'"
+
+
+def flat(text: str) -> str:
+    """Return a text with single spaces."""
+    return " ".join(text.split())
+
+
+def has_words(text: str) -> bool:
+    """Return whether a text holds a letter or a digit, so that it is no mere sign."""
+    return any(each.isalnum() for each in text)
+
+
+def letters(text: str) -> str:
+    """Return the letters and digits of a text."""
+    return "".join(each for each in text if each.isalnum())
+
+
+def is_run(text: str, of: str) -> bool:
+    """Return whether the words of a text follow one another in another text.
+
+    >>> is_run("400", "Account 4400"), is_run("read more", "Please read more.")
+    (False, True)
+    """
+    return _find(_words(text), _words(of)) >= 0
+
+
+def repeated(texts: Sequence[str], name: str, value: str = "") -> list[bool]:
+    """Return which of the texts in an element repeat its name or value, each word of which is repeated once.
+
+    Numbers alone repeat a name only as a whole: in "Account 400", a text "400" may be another number.
+
+    >>> repeated(["Send", "now"], "Send now"), repeated(["Total", "400"], "Total of 400"), repeated(["1"], "Item 10")
+    ([True, True], [True, False], [False])
+    """
+    if texts and letters("".join(texts)) == letters(name) and has_words(name):
+        return [True] * len(texts)
+    named, held, found = _words(name), _words(value), list[bool]()
+    for text in texts:
+        words = _words(text)
+        counts = any(each.isalpha() for each in text) or words == _words(name)
+        found.append(text in (name, value) or (counts and _take(words, named)) or _take(words, held))
+    return found
+
+
+def _take(words: list[str], of: list[str]) -> bool:
+    """Remove the words from the others, if they follow one another there. Return whether they do."""
+    at = _find(words, of)
+    if at >= 0:
+        of[at : at + len(words)] = [""]
+    return at >= 0
+
+
+def _find(words: list[str], of: list[str]) -> int:
+    """Return where the words follow one another in others; -1 if nowhere."""
+    if not words:
+        return -1
+    return next((i for i in range(len(of) - len(words) + 1) if of[i : i + len(words)] == words), -1)
+
+
+def _words(text: str) -> list[str]:
+    return [each.strip(_EDGES) or each for each in text.split()]
+
+
+_WORDS = {
+    "black": (0, 0, 0),
+    "white": (255, 255, 255),
+    "grey": (128, 128, 128),
+    "red": (255, 0, 0),
+    "green": (0, 128, 0),
+    "lime": (0, 255, 0),
+    "blue": (0, 0, 255),
+    "yellow": (255, 255, 0),
+    "aqua": (0, 255, 255),
+    "magenta": (255, 0, 255),
+    "orange": (255, 165, 0),
+    "purple": (128, 0, 128),
+    "pink": (255, 192, 203),
+    "brown": (165, 42, 42),
+    "olive": (128, 128, 0),
+    "navy": (0, 0, 128),
+    "teal": (0, 128, 128),
+}
+_RGB = re.compile(r"rgba?\((\d+), (\d+), (\d+)(?:, ([\d.]+))?\)")
+
+
+def colour_word(css: str) -> str:
+    """Return the nearest colour word to a computed CSS colour; empty where it is no colour or transparent.
+
+    >>> colour_word("rgb(250, 5, 5)")
+    'red'
+    """
+    match = _RGB.match(css)
+    if not match or (match[4] is not None and float(match[4]) == 0):
+        return ""
+    given = tuple(int(match[i]) for i in (1, 2, 3))
+    return min(_WORDS, key=lambda word: sum((a - b) ** 2 for a, b in zip(_WORDS[word], given, strict=True)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from exact.environments.browser.page.script import script
+from exact.environments.browser.page.cdp import script
 from exact.environments.browser.page.tab import Tab
 from exact.errors import EnvironmentFailure
 

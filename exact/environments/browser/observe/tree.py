@@ -2,22 +2,22 @@
 
 Each node of the accessibility tree is an element, except wrappers without a meaning. Nodes without a role that react to clicks, and shapes
 drawn in SVG, are elements too (`generic`, `graphics-symbol`), named by text, title or looks: an agent can only act on what has an id.
+
+Frames of captchas. Their content belongs to another site and is not observed, so the frame itself is an element.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from exact.environments.browser.observe.captcha import captcha
-from exact.environments.browser.observe.colour import colour_word
 from exact.environments.browser.observe.dom import Document, DomNode
-from exact.environments.browser.observe.implied import implied_nodes
+from exact.environments.browser.observe.implied import colour_word, flat, implied_nodes, repeated
 from exact.environments.browser.observe.media import MediaStates
 from exact.environments.browser.observe.redaction import Redaction
-from exact.environments.browser.observe.words import flat, repeated
 from exact.environments.browser.page.ids import Ids, NodeLocation, NodeSignature
 from exact.observation import Element
 
@@ -331,3 +331,22 @@ def replace_surrogates(text: str) -> str:
 def takes_typing(element: Element) -> bool:
     """Return whether the focus on an element changes what typing does, and so belongs to the identity of the state."""
     return element.role in _KEYBOARD
+
+
+_TITLE = re.compile(r"captcha|cloudflare security challenge|turnstile|arkose|funcaptcha", re.I)
+_SOURCE = re.compile(
+    r"/recaptcha/(?:api2|enterprise)/anchor|hcaptcha\.com/|challenges\.cloudflare\.com/|arkoselabs\.com/|funcaptcha\.com/", re.I
+)
+_ANSWERS = ("g-recaptcha-response", "h-captcha-response", "cf-turnstile-response", "fc-token")
+"""Names of the fields that hold the answer once a captcha is solved."""
+
+
+def captcha(node: DomNode, document: Document) -> str:
+    """Return the name of a captcha that a frame shows; empty for another frame, one that is not drawn, and one that is solved."""
+    source, title = node.attributes.get("src", ""), node.attributes.get("title", "")
+    if node.name != "iframe" or node.box is None or not (_TITLE.search(title) or _SOURCE.search(source)):
+        return ""
+    if "size=invisible" in source:  # a badge: it asks a person nothing
+        return ""
+    solved = any(each.attributes.get("name") in _ANSWERS and (each.value or each.attributes.get("value")) for each in document.nodes)
+    return "" if solved else title if _TITLE.search(title) else "captcha"

@@ -3,23 +3,27 @@
 The browser makes and sends the whole tree at each request, which takes most of the time of an observation. It sends no event about changes
 of a tree that was read like this. The snapshot of the DOM, which is taken anyway, tells them: it has text, attributes, fields, sizes and
 styles. Nodes that differ are read again, with all that may be named by them. Where that is not certain, the whole tree is read.
+
+Which nodes of an accessibility tree may have changed, given what two snapshots of the DOM tell.
+
+An element's name can be made of what is in it, and a label names another element. Attributes that refer to other elements, and those that
+are not known here, may change any node: then nothing less than the whole tree is certain.
+
+What a snapshot of the DOM tells of a page that matters to its accessibility tree.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from exact.environments.browser.page.cdp import raw_send
-from exact.environments.browser.page.changed_nodes import nodes_to_read
-from exact.environments.browser.page.dom_documents import Documents, documents
-from exact.environments.browser.page.garbage import no_collection
-from exact.environments.browser.page.script import script_call
+from exact.environments.browser.page.cdp import no_collection, raw_send, script_call
 from exact.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
     from exact.environments.browser.page.tab import Tab
+
 
 Accessible = dict[str, Any]
 """A node of CDP's accessibility tree."""
@@ -108,3 +112,156 @@ class AccessibleTree:
 
 def _has_focus(node: Accessible) -> bool:
     return any(each["name"] == "focused" for each in node.get("properties", ()))
+
+
+_ALWAYS = frozenset(("input", "select", "textarea", "meter", "progress", "output", "dialog", "video", "audio", "#document"))
+"""Elements whose state scripts can change without a trace in the DOM. They are always read again."""
+_OWN = frozenset((
+    "class", "style", "title", "alt", "placeholder", "value", "href", "src", "srcset", "checked", "width", "height", "aria-label",
+    "aria-expanded", "aria-checked", "aria-pressed", "aria-selected", "aria-valuenow", "aria-valuetext", "aria-current",
+))  # fmt: skip
+"""Attributes that say something about their element and those around it alone, or whose effect is drawn."""
+_INHERITED = frozenset(("hidden", "disabled", "aria-hidden", "aria-disabled", "tabindex", "readonly", "required"))
+"""Attributes that say something about what is in their element, too."""
+_RELATIONS = ("aria-labelledby", "aria-describedby", "aria-details", "aria-owns", "aria-activedescendant", "aria-errormessage")
+
+
+def nodes_to_read(before: Documents, now: Documents) -> set[int] | None:
+    """Return the backend ids of the nodes to read again; None where that may be all of them."""
+    if before.frames != now.frames or now.closed or not _same_order(before.nodes, now.nodes):
+        return None
+    touched, below = set[int](), set[int]()
+    for backend, node in now.nodes.items():
+        old = before.nodes.get(backend)
+        if old == node:
+            continue
+        touched.add(backend)
+        if old is not None and old.attributes != node.attributes:
+            names = _changed_names(old.attributes, node.attributes)
+            if not all(name in _OWN or name in _INHERITED or name.startswith("data-") for name in names):
+                return None
+            if names & _INHERITED:
+                below.add(backend)
+        elif old is not None and old.name != node.name:
+            return None
+    touched |= {above for backend in before.nodes.keys() - now.nodes.keys() if (above := before.nodes[backend].above) in now.nodes}
+    around = {above for backend in touched for above in _above(backend, now.nodes)}
+    labels = _labelled((now.nodes[each] for each in touched | around), now.nodes)
+    return (
+        touched | around | set(labels) | set(_below(below, now.nodes)) | {each for each, node in now.nodes.items() if _is_always_read(node)}
+    )
+
+
+def _same_order(before: dict[int, SnapshotNode], now: dict[int, SnapshotNode]) -> bool:
+    """Return whether the nodes that are in both are in one order."""
+    return [each for each in before if each in now] == [each for each in now if each in before]
+
+
+def _changed_names(old: tuple[str, ...], new: tuple[str, ...]) -> set[str]:
+    """Return the names of the attributes that differ."""
+    return {name for name, _ in set(_pairs(old)) ^ set(_pairs(new))}
+
+
+def _pairs(attributes: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    return zip(attributes[::2], attributes[1::2], strict=True)
+
+
+def _above(backend: int, nodes: dict[int, SnapshotNode]) -> Iterator[int]:
+    """Yield the ancestors of a node: their names may be made of its text."""
+    while (backend := nodes[backend].above) in nodes:
+        yield backend
+
+
+def _below(roots: set[int], nodes: dict[int, SnapshotNode]) -> Iterator[int]:
+    """Yield what is in any of the roots."""
+    inside = set(roots)
+    for backend, node in nodes.items() if roots else ():
+        if node.above in inside:
+            inside.add(backend)
+            yield backend
+
+
+def _labelled(labels: Iterable[SnapshotNode], nodes: dict[int, SnapshotNode]) -> Iterator[int]:
+    """Yield what the labels among some nodes are for, by their ids."""
+    targets = {value for node in labels if node.name == "label" for name, value in _pairs(node.attributes) if name == "for"}
+    for backend, node in nodes.items() if targets else ():
+        if any(name == "id" and value in targets for name, value in _pairs(node.attributes)):
+            yield backend
+
+
+def _is_always_read(node: SnapshotNode) -> bool:
+    """Return whether a node may have changed without a trace in the snapshot, or is named by another one."""
+    return node.name in _ALWAYS or "-" in node.name or any(name in _RELATIONS or name == "contenteditable" for name in node.attributes[::2])
+
+
+class SnapshotNode(NamedTuple):
+    """What a snapshot tells of a node that matters to the accessibility tree."""
+
+    above: int
+    """Backend id of the parent; 0 where there is none."""
+    name: str
+    attributes: tuple[str, ...]
+    """Names and values by turns."""
+    rest: tuple[object, ...]
+
+
+class Documents(NamedTuple):
+    """The documents of a snapshot."""
+
+    frames: tuple[tuple[str, str], ...]
+    """Id and address of each."""
+    nodes: dict[int, SnapshotNode]
+    """By backend id, in document order; without what implements controls."""
+    closed: bool
+    """Whether there are closed shadow roots, in which the focus is not seen."""
+
+
+def documents(snapshot: dict[str, Any]) -> Documents:
+    """Return the documents of an answer of CDP's DOMSnapshot.captureSnapshot."""
+    strings = snapshot["strings"]
+    frames, nodes, closed = list[tuple[str, str]](), dict[int, SnapshotNode](), False
+    for document in snapshot["documents"]:
+        frames.append((strings[document["frameId"]], _at(strings, document["documentURL"])))
+        closed = _add(document, strings, nodes) or closed
+    return Documents(tuple(frames), nodes, closed)
+
+
+def _add(document: dict[str, Any], strings: list[str], nodes: dict[int, SnapshotNode]) -> bool:
+    """Add the nodes of a document. Return whether there are closed shadow roots."""
+    raw, layout = document["nodes"], document["layout"]
+    drawn = dict[int, tuple[object, ...]]()
+    looks = dict[tuple[int, ...], tuple[str, ...]]()
+    for at, styles, text, (_, _, width, height) in zip(
+        layout["nodeIndex"], layout["styles"], layout["text"], layout["bounds"], strict=True
+    ):
+        look = looks.get(key := tuple(styles)) or looks.setdefault(key, tuple(_at(strings, each) for each in styles))
+        drawn[at] = (*drawn.get(at, ()), look, _at(strings, text), width, height)
+    state = {name: dict(zip(found["index"], found.get("value", found["index"]), strict=True)) for name, found in _rare(raw)}
+    fields, shadows = (state.get("inputValue", {}), state.get("textValue", {})), state.get("shadowRootType", {})
+    backends, parents, internal, closed = raw["backendNodeId"], raw["parentIndex"], set[int](), False
+    for index, (backend, parent, kind, name, value, pairs) in enumerate(
+        zip(backends, parents, raw["nodeType"], raw["nodeName"], raw["nodeValue"], raw["attributes"], strict=True)
+    ):
+        shadow = strings[shadows[index]] if index in shadows else ""
+        closed = closed or shadow == "closed"
+        if shadow == "user-agent" or parent in internal:
+            internal.add(index)
+        elif kind in (1, 3, 9, 11):
+            said = tuple(_at(strings, each[index]) if index in each else "" for each in fields)
+            flags = (index in state.get("inputChecked", {}), index in state.get("optionSelected", {}))
+            nodes[backend] = SnapshotNode(
+                backends[parent] if parent >= 0 else 0,
+                _at(strings, name).lower(),
+                tuple(strings[each] for each in pairs),
+                (kind, _at(strings, value), *said, *flags, drawn.get(index)),
+            )
+    return closed
+
+
+def _rare(raw: dict[str, Any]) -> Iterator[tuple[str, dict[str, list[int]]]]:
+    names = ("inputValue", "textValue", "inputChecked", "optionSelected", "shadowRootType")
+    return ((name, raw[name]) for name in names if name in raw)
+
+
+def _at(strings: list[str], index: int) -> str:
+    return strings[index] if index >= 0 else ""

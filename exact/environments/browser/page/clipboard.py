@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from exact.environments.browser.page.script import script
+from exact.environments.browser.page.cdp import script
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page

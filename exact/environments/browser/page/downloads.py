@@ -15,7 +15,7 @@ from exact.errors import EnvironmentFailure
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession
 
-    from exact.environments.browser.page.connection import CdpConnection
+    from exact.environments.browser.page.cdp import CdpConnection
 
 Event = dict[str, Any]
 

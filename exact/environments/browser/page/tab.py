@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.environments.browser.page.accessible import AccessibleTree
 from exact.environments.browser.page.background import BackgroundRequests
-from exact.environments.browser.page.cdp import move_mouse
-from exact.environments.browser.page.script import script_call
+from exact.environments.browser.page.cdp import move_mouse, script_call
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.page.traffic import Traffic
 from exact.errors import EnvironmentFailure

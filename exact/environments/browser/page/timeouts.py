@@ -1,10 +1,21 @@
-"""Timeouts of what is asked of a page."""
+"""Timeouts of what is asked of a page.
+
+A paused page clock that runs for a fixed time after each action, so that animations and timers are deterministic.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from exact.environments.browser.page.cdp import script_call
+from exact.environments.browser.page.tab import Tab
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext
+
 
 PAGE_TIMEOUT = 30.0
 """Seconds, beyond the settling time, after which a page that does not answer counts as broken."""
@@ -69,3 +80,60 @@ class Timeouts:
     @property
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.seconds
+
+
+START = 1_767_258_000_000
+"""Start of the clock in milliseconds since 1970: 2026-01-01T09:00:00Z."""
+_FRAME, _GRACE = 16, 0.1
+"""Milliseconds by which the clock advances while a script waits for it, and seconds after which a script counts as waiting."""
+
+T = TypeVar("T")
+
+
+class Clock:
+    """The clock of one browser context.
+
+    Playwright's clock drives Date, timers and animation frames of all its pages; seek_animations.js drives endless animations.
+    """
+
+    def __init__(self, step: int) -> None:
+        """Create a clock that runs for `step` milliseconds after each action."""
+        self._step = step
+        self.now = START
+        """Milliseconds since 1970."""
+        self._context: BrowserContext | None = None
+
+    async def pause(self, context: BrowserContext, now: int = START) -> None:
+        """Pause the clock in all pages of a context, present and future, at `now`, milliseconds since 1970. Pages keep their timers."""
+        self._context, self.now = context, now
+        await context.clock.pause_at(self.now / 1000)  # not `install`, which would let it run for an unknown time first
+
+    async def run(self, tabs: Iterable[Tab]) -> None:
+        """Advance the clock by a step, in the frames of some tabs."""
+        await self._advance(self._step)
+        await asyncio.gather(*(self._seek(tab, frame) for tab in tabs for frame in list(tab.frames)))
+
+    async def run_while(self, script: Awaitable[T]) -> T:
+        """Return the result of a script that may wait for the clock, advancing it frame by frame until the script is done."""
+        task = asyncio.ensure_future(script)
+        try:
+            while not (await asyncio.wait({task}, timeout=_GRACE))[0]:
+                await self._advance(_FRAME)
+            return task.result()
+        finally:
+            task.cancel()
+
+    async def _advance(self, milliseconds: int) -> None:
+        assert self._context is not None
+        await self._context.clock.run_for(milliseconds)
+        self.now += milliseconds
+
+    async def _seek(self, tab: Tab, frame: str) -> None:
+        from playwright.async_api import Error
+
+        options: dict[str, Any] = {"expression": script_call("page/seek_animations", self._step)}
+        try:
+            await tab.cdp.send("Runtime.evaluate", {**options, "contextId": await tab.execution_context(frame)})
+        except Error as error:
+            if not (tab.is_navigation_error(error) or tab.is_closing_error(error)):
+                raise

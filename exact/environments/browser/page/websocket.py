@@ -13,8 +13,7 @@ import struct
 from collections.abc import Awaitable, Callable, Collection
 from typing import NamedTuple
 
-from exact.environments.browser.page.cdp import MOST_BYTES
-from exact.environments.browser.page.connection import KEPT, CdpConnection, decoded, refused
+from exact.environments.browser.page.cdp import KEPT, MOST_BYTES, CdpConnection, decoded, refused
 
 _NUMBER_STEP = 1 << 20
 """Added to the numbers of commands at a restore, so that answers to earlier commands are ignored."""

@@ -13,10 +13,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from exact.environments.browser.memo import Memo
-from exact.environments.browser.page.cdp import move_mouse
-from exact.environments.browser.page.script import script_call
+from exact.environments.browser.page.cdp import move_mouse, script_call
 from exact.environments.browser.page.tab import Tab
+from exact.environments.browser.shared import Memo
 from exact.errors import EnvironmentFailure
 from exact.observation import Element
 

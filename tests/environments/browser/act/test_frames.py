@@ -2,7 +2,7 @@
 
 import pytest
 
-from exact.environments.browser.act.frames import Projection
+from exact.environments.browser.act.aiming import Projection
 
 QUADS = {
     "moved": (10, 20, 110, 20, 110, 70, 10, 70),

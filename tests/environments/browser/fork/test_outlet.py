@@ -14,8 +14,7 @@ import pytest
 
 from exact.environments.browser.fork import init_process
 from exact.environments.browser.fork.relay import Relay
-from exact.environments.browser.network.destinations import Destinations
-from exact.environments.browser.network.dial import Dialler
+from exact.environments.browser.network.dial import Destinations, Dialler
 from exact.errors import EnvironmentFailure
 from tests.environments.browser.fork.test_relay import BROWSER, KERNEL, plainly
 

@@ -8,8 +8,7 @@ from ipaddress import ip_address
 import pytest
 
 from exact.environments.browser.network.deny import Address, DenyList
-from exact.environments.browser.network.destinations import Destinations
-from exact.environments.browser.network.dial import Dialler, ForbiddenAddress
+from exact.environments.browser.network.dial import Destinations, Dialler, ForbiddenAddress
 from exact.errors import UsageError
 
 ALLOWED = ("http://shop.example", "http://127.0.0.1:8000", "https://[::1]:8443", "http://wiki", "http://localhost:3000", "http://10.0.0.5")

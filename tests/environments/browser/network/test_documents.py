@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exact.environments.browser.network.documents import DocumentFate, fate_of
+from exact.environments.browser.network.body import DocumentFate, fate_of
 
 TYPES = [
     "",

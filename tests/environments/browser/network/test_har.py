@@ -14,8 +14,7 @@ from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.environments.browser.environment import BrowserEnvironment
 from exact.environments.browser.network import har as module
-from exact.environments.browser.network.har import HarRecorder
-from exact.environments.browser.network.har_entry import Kept
+from exact.environments.browser.network.har import HarRecorder, Kept
 from exact.environments.browser.page.setup import Beginning
 from exact.task import Task
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.environments.browser.network.har_entry import HarExchange, Kept, body, entry
+from exact.environments.browser.network.har import HarExchange, Kept, body, entry
 
 FORM, JSON = "application/x-www-form-urlencoded", "application/json; charset=utf-8"
 

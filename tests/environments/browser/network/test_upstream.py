@@ -9,9 +9,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from exact.config import ProxyConfig
-from exact.environments.browser.network.destinations import Destination
-from exact.environments.browser.network.dial import Dialler, Route
-from exact.environments.browser.network.upstream import Upstream, upstream_for
+from exact.environments.browser.network.dial import Destination, Dialler, Route, Upstream, upstream_for
 from exact.errors import UsageError
 
 TLS = b"\x16\3\1\0\2h2"

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.environments.browser.observe.colour import colour_word
 from exact.environments.browser.observe.describe import elements_text, fingerprint
+from exact.environments.browser.observe.implied import colour_word
 from exact.observation import Element
 
 

@@ -12,8 +12,7 @@ from werkzeug import Request, Response
 
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
-from exact.environments.browser.observe.describe import fingerprint
-from exact.environments.browser.observe.masks import Masks
+from exact.environments.browser.observe.describe import Masks, fingerprint
 from exact.environments.restore.waypoint import compare_states, state_key
 from exact.errors import UsageError
 from exact.observation import Element

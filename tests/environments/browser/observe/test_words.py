@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exact.environments.browser.observe.words import is_run, repeated
+from exact.environments.browser.observe.implied import is_run, repeated
 
 
 @pytest.mark.parametrize(

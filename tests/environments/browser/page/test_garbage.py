@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from exact.environments.browser.page.garbage import no_collection
+from exact.environments.browser.page.cdp import no_collection
 
 
 def test_collection_rests_during_the_block_and_goes_on_after_it_whatever_happens() -> None:

@@ -5,7 +5,7 @@ import playwright
 import pytest
 
 import exact.environments.browser
-from exact.environments.browser.page.script import script, script_call
+from exact.environments.browser.page.cdp import script, script_call
 
 FOLDER = Path(exact.environments.browser.__file__).parent
 NODE = Path(playwright.__file__).parent / "driver" / "node"

@@ -35,7 +35,7 @@ def audit(run: Path, variables: tuple[str, ...], site: Path | None, as_json: boo
     printed.
     """
     from exact.runs.audit import audit as places
-    from exact.runs.strange import check_folder
+    from exact.runs.folder_check import check_folder
     from exact.secrecy import Scrubber, Secret
 
     if not run.is_dir():
@@ -58,8 +58,8 @@ def audit(run: Path, variables: tuple[str, ...], site: Path | None, as_json: boo
 def _of_run(run: Path) -> Iterator[Secret]:
     """Yield the secrets that the run, or the runs of a benchmark, name. Raises UsageError where one does not read."""
     from exact.config import load_recorded
-    from exact.runs.concealed import known_secrets
     from exact.runs.journal.store import RunFolder
+    from exact.runs.secrets import known_secrets
 
     for path in sorted({run, *(each.parent for each in run.glob("agents/*/run.json"))}):
         if (path / "run.json").exists():
@@ -72,7 +72,7 @@ def _of_run(run: Path) -> Iterator[Secret]:
 def _of_site(path: Path) -> Iterator[Secret]:
     from exact.benchmarks.own import TaskEntry, own_task, read_site
     from exact.config import Config
-    from exact.runs.concealed import known_secrets
+    from exact.runs.secrets import known_secrets
 
     task = own_task(read_site(path), TaskEntry(id="audit", instruction="audit"), path.parent)
     yield from known_secrets((task,), Config())

@@ -82,7 +82,7 @@ def planned(
 def create(plan: Plan, configs: Sequence[Config], out: Path | None) -> BenchFolder:
     """Write the folder of a benchmark, and hold it. Raises UsageError if it holds a benchmark or another process writes it."""
     from exact.evaluation.folder import BenchFolder
-    from exact.runs.sole import new_folder
+    from exact.runs.lock import new_folder
 
     path = out or new_folder(Path("runs"), "bench")
     hold(path)
@@ -93,14 +93,14 @@ def create(plan: Plan, configs: Sequence[Config], out: Path | None) -> BenchFold
 
 def hold(path: Path) -> None:
     """Hold the folder of a benchmark for this process until the command ends. Raises UsageError if another process does."""
-    from exact.runs.sole import LOCK, sole
+    from exact.runs.lock import LOCK, sole
 
     click.get_current_context().with_resource(sole(path, LOCK))
 
 
 def hold_runs(folder: BenchFolder) -> None:
     """Hold the runs of a benchmark's agents, as `hold` does: they can be resumed by themselves."""
-    from exact.runs.sole import sole
+    from exact.runs.lock import sole
 
     for agent in folder.plan.agents:
         click.get_current_context().with_resource(sole(folder.agent_path(agent)))

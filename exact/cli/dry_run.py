@@ -12,7 +12,7 @@ from exact.errors import UsageError
 from exact.models.open import model_for
 from exact.models.providers import providers, serving
 from exact.plugins import is_plugin
-from exact.runs.named import named
+from exact.runs.references import named
 from exact.runs.runner import check_models
 from exact.task import Task
 from exact.text import counted

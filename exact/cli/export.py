@@ -97,8 +97,8 @@ def _attempts(kind: str, runs: tuple[Path, ...], pattern: str | None, out: Path 
     from exact.config import load_recorded
     from exact.errors import UsageError
     from exact.report.model.reading import Reading
-    from exact.runs.concealed import known_secrets
     from exact.runs.journal.store import RunFolder, write_whole
+    from exact.runs.secrets import known_secrets
 
     folders = [RunFolder.open(run) for run in runs]
     tasks = [(folder, task) for folder in folders for task in started_tasks(folder, pattern)]

@@ -232,7 +232,7 @@ def _location(where: str) -> str:
     path = Path(where)
     if where.startswith(_SERVERS) or not path.is_dir():
         return where
-    from exact.runs.strange import memory_file
+    from exact.runs.folder_check import memory_file
 
     own = memory_file(path)
     if (path / "config.yaml").is_file():

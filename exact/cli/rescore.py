@@ -47,8 +47,8 @@ def rescore(run: Path, pattern: str | None, adopt: bool, as_json: bool) -> int:
     """
     from exact.cli.trust import require_trust, require_trusted_bench
     from exact.evaluation.folder import BenchFolder
+    from exact.runs.lock import sole
     from exact.runs.runner import reopen
-    from exact.runs.sole import sole
 
     bench = BenchFolder(run) if (run / "bench.json").exists() else None
     runs = {agent: bench.agent(agent) for agent in bench.plan.agents} if bench else {run.name: reopen(run)}

@@ -94,8 +94,8 @@ def run(
         return 0
     from exact.benchmarks.open import check_environments
     from exact.cli.attempt import attempt
+    from exact.runs.lock import new_folder
     from exact.runs.runner import check_models, create
-    from exact.runs.sole import new_folder
 
     check_models(config)  # a missing key, package or browser is reported before anything is written
     check_environments(selected, config, benchmark=not own_site)
@@ -192,10 +192,10 @@ def resume(run: Path, repeat_uncertain: bool, secrets: Path | None, as_json: boo
     """
     from exact.cli.attempt import attempt
     from exact.cli.trust import require_trust
-    from exact.runs.concealed import read_secrets, require_secrets
     from exact.runs.journal.commands import lift
+    from exact.runs.lock import sole
     from exact.runs.runner import reopen
-    from exact.runs.sole import sole
+    from exact.runs.secrets import read_secrets, require_secrets
 
     folder, config = reopen(run)
     require_trust(run)

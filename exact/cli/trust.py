@@ -16,7 +16,7 @@ from exact.errors import ExactError, UsageError
 from exact.signature import is_signed, sign
 
 if TYPE_CHECKING:
-    from exact.runs.named import Named
+    from exact.runs.references import Named
     from exact.task import Task
 
 _SHORT = 120
@@ -37,7 +37,7 @@ def trust(run: Path, yes: bool, as_json: bool) -> int:
     configuration were changed since. Code that it names is run, programs are started, files are read, and keys are sent: look at the list.
     Runs that you make yourself are trusted.
     """
-    from exact.runs.strange import check_folder
+    from exact.runs.folder_check import check_folder
 
     check_folder(run)
     folders = _folders(run)
@@ -98,7 +98,7 @@ def _folders(run: Path) -> list[Path]:
 def _named(folder: Path) -> Sequence[Named]:
     from exact.config import load_recorded
     from exact.runs.journal.store import RunFolder
-    from exact.runs.named import named
+    from exact.runs.references import named
 
     manifest = RunFolder.open(folder).manifest
     tasks = [task for task in manifest.tasks if not (manifest.benchmark and _is_published(task))]

@@ -16,10 +16,10 @@ import msgspec
 from exact.config import Config, dump
 from exact.errors import JournalError, UsageError
 from exact.evaluation.plan import BenchSession, Plan, checked_names
-from exact.runs.concealed import conceal
+from exact.runs.folder_check import MOST
 from exact.runs.journal.store import Manifest, ResultLine, RunFolder, read_lines, write_whole
 from exact.runs.runner import reopen
-from exact.runs.strange import MOST
+from exact.runs.secrets import conceal
 from exact.untrusted import decoded, read_bounded
 
 

@@ -7,8 +7,8 @@ from exact.environments.base import EnvironmentFactory, evaluate_outcome
 from exact.errors import ActionError, UsageError
 from exact.evaluation.folder import Replay
 from exact.observation import Observation
+from exact.runs.attempt.live import observations_before_steps, rebind
 from exact.runs.attempt.observations import waypoints
-from exact.runs.attempt.rebind import observations_before_steps, rebind
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import Blobs, RunFolder

@@ -16,7 +16,7 @@ from exact.evaluation.summary import SOLVED
 from exact.runs.journal.costs import CallCost, cost_by_group, total_cost
 from exact.runs.journal.file import is_being_written, read_journal
 from exact.runs.journal.store import ResultLine, RunFolder
-from exact.runs.storage_owner import is_written_elsewhere
+from exact.runs.storage import is_written_elsewhere
 from exact.task import Task
 
 

@@ -29,8 +29,8 @@ from exact.learning.records import CONVERSATIONS, Kind, Skipped, TrainingRecord,
 from exact.learning.states import StateTexts, with_pictures
 from exact.models.base import Image, Message, Text
 from exact.models.tokens import TURN, rough
-from exact.runs.concealed import known_secrets
 from exact.runs.journal.store import RunFolder, write_whole
+from exact.runs.secrets import known_secrets
 from exact.secrecy import NOTHING, Scrubber
 from exact.secrecy.shapes import shapes
 from exact.task import Task

@@ -12,8 +12,8 @@ from exact.report.model.model import PICTURES, TEXTS, report
 from exact.report.page import page, suite_page
 from exact.report.redact import redacted
 from exact.report.suite import suite
-from exact.runs.concealed import known_secrets
 from exact.runs.journal.store import RunFolder, scrubbed, write_whole
+from exact.runs.secrets import known_secrets
 from exact.secrecy import Scrubber
 from exact.task import Task
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exact.runs.strange import files_of
+from exact.runs.folder_check import files_of
 from exact.secrecy import Scrubber
 from exact.secrecy.shapes import shapes
 

@@ -30,14 +30,14 @@ from exact.runs.attempt.attempt import Attempt
 from exact.runs.attempt.ending import final_answer
 from exact.runs.attempt.memory import MemoryRounds, check_memory, open_run_memory
 from exact.runs.attempt.person import Ask
-from exact.runs.concealed import conceal, known_secrets
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal, read_journal
 from exact.runs.journal.ledger import Ledger
 from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import Manifest, ResultLine, RunFolder, log_error, write_whole
 from exact.runs.journal.versions import versions
-from exact.runs.sole import sole
+from exact.runs.lock import sole
+from exact.runs.secrets import conceal, known_secrets
 from exact.runs.telemetry import exporting, listeners
 from exact.search.inspect.export import to_json
 from exact.search.registry import algorithm

@@ -19,7 +19,7 @@ import exact
 from exact.cli import health
 from exact.cli.main import cli, main
 from exact.cli.terminal import echo
-from exact.runs.sole import LOCK, new_folder, sole
+from exact.runs.lock import LOCK, new_folder, sole
 from tests.evaluation.toys import toy_bench
 
 ENVIRON = {**os.environ, "PYTHONPATH": str(Path(exact.__file__).parents[1])}
@@ -90,7 +90,7 @@ def test_runs_that_begin_at_once_do_not_take_one_folder(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_running_is_not_resumed(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = "from exact.runs.sole import sole\nfrom pathlib import Path\nwith sole(Path('run')):\n    print('held', flush=True); input()"
+    code = "from exact.runs.lock import sole\nfrom pathlib import Path\nwith sole(Path('run')):\n    print('held', flush=True); input()"
     holder = subprocess.Popen([sys.executable, "-c", code], cwd=run.parent, env=ENVIRON, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
     try:
@@ -105,7 +105,7 @@ def test_a_run_that_is_running_is_not_resumed(run: Path, capsys: pytest.CaptureF
 HOLDER = """
 from contextlib import ExitStack
 from pathlib import Path
-from exact.runs.sole import LOCK, sole
+from exact.runs.lock import LOCK, sole
 with ExitStack() as stack:
     stack.enter_context(sole(Path("bench"), LOCK))
     for run in Path("bench").glob("agents/*"):

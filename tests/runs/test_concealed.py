@@ -11,7 +11,7 @@ import pytest
 from exact.config import BrowserConfig, Config, LoginConfig, ProxyConfig
 from exact.environments.sites.accounts import value_of
 from exact.errors import UsageError
-from exact.runs.concealed import conceal, known_secrets, read_secrets, require_secrets
+from exact.runs.secrets import conceal, known_secrets, read_secrets, require_secrets
 from exact.task import Task
 
 

@@ -3,7 +3,7 @@
 import json
 
 from exact.config import Config
-from exact.runs.named import named
+from exact.runs.references import named
 from exact.task import Task
 
 HARMLESS = [f"GET http://shop.test/{number}" for number in range(50)]

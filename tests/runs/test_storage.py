@@ -16,8 +16,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from exact.errors import JournalError, UsageError
-from exact.runs.storage import stored_folder
-from exact.runs.storage_owner import OWNER, STALE
+from exact.runs.storage import OWNER, STALE, stored_folder
 
 URL = "memory://bucket/run"
 

@@ -11,9 +11,9 @@ from PIL import Image, UnidentifiedImageError
 
 from exact.cli.main import main
 from exact.errors import JournalError
+from exact.runs.folder_check import files_of
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.store import Blobs, Manifest, read_lines
-from exact.runs.strange import files_of
 from exact.untrusted import open_picture
 
 COMMANDS = (

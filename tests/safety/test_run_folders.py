@@ -20,7 +20,7 @@ from exact.errors import UsageError
 from exact.interop.mcp.operations import Operations
 from exact.reflection.memory import open_memory
 from exact.runs.journal.store import Manifest, RunFolder
-from exact.runs.named import named
+from exact.runs.references import named
 from exact.task import Task
 
 

@@ -14,11 +14,11 @@ from exact.library.tasks import named, page_task, task_of
 from exact.origins import origin
 from exact.prompts.fence import fence, one_line
 from exact.runs.attempt.person import Ask
+from exact.runs.folder_check import memory_file
 from exact.runs.journal.events import AnyEvent
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import ResultLine, RunFolder
 from exact.runs.runner import check_models, create
-from exact.runs.strange import memory_file
 from exact.task import Task
 from exact.text import counted, inert
 

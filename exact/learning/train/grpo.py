@@ -28,7 +28,7 @@ from exact.learning.train.sampler import AnswerSampler, Sampler, VLLMSampler, la
 from exact.learning.train.sessions import ClientSessions, SessionClient
 from exact.learning.train.settings import GRPOSettings, Reduction
 from exact.learning.train.sft import TrainedModel, encoder, save, unused
-from exact.runs.sole import LOCK, sole
+from exact.runs.lock import LOCK, sole
 from exact.version import __version__
 
 

@@ -13,7 +13,7 @@ from exact.learning.masks import Encode, TokenizedConversation, tokenize
 from exact.learning.train.curves import PAGE, reported, training_page
 from exact.learning.train.model import LoadedModel, adapter, load_model
 from exact.learning.train.settings import SFTSettings
-from exact.runs.sole import LOCK, sole
+from exact.runs.lock import LOCK, sole
 from exact.untrusted import open_regular
 
 _LONGEST_LINE = 1 << 28

@@ -31,9 +31,9 @@ from exact.origins import host_of, is_loopback, is_own_origin
 from exact.report.build import index_page
 from exact.report.live.follow import Follower
 from exact.report.page import page, waiting
+from exact.runs.folder_check import check_folder
 from exact.runs.journal.commands import Name, send
 from exact.runs.journal.store import RunFolder
-from exact.runs.strange import check_folder
 
 EVERY = 0.15
 """Seconds between two looks at a journal that has viewers."""

@@ -2,11 +2,11 @@
 
 attempt.py            the loop
 ├─ workers.py         pieces of work in flight, viewers' commands, pauses
-├─ executor.py        what a selection needs -> results; order.py: the order in which they are told
+├─ executor.py        what a selection needs -> results, and the order in which they are told
 │  ├─ agent_calls.py  evaluations, proposals, comparisons
 │  ├─ rollout.py      the policy's own way from a state, and an evaluation of its end
-│  └─ simulate.py     steps in simulated environments; slots.py lends them, prefetch.py prepares them ahead
-├─ commit.py          decision -> committed action; live.py: the live environment; rebind.py: actions for another environment
+│  └─ simulate.py     steps in simulated environments; slots.py lends them and prepares them ahead
+├─ commit.py          decision -> committed action; live.py: the live environment, and actions rebound to it
 ├─ ending.py          when to stop, the agent's own evaluation, reflections; hindsight.py: expected against observed
-└─ context.py         what all of them share; observations.py: tree path -> agent context, waypoints; memory.py, deadline.py, signal.py
+└─ context.py         what all of them share; observations.py: tree path -> agent context, waypoints; memory.py, signal.py
 """

@@ -15,17 +15,14 @@ from dataclasses import dataclass, field
 from exact.errors import BudgetExceeded, ModelError
 from exact.runs.attempt.agent_calls import Answered
 from exact.runs.attempt.commit import ORDERED, Committer
-from exact.runs.attempt.context import AttemptContext
-from exact.runs.attempt.deadline import deadline, is_past_deadline
-from exact.runs.attempt.ending import STOPPED, Ending, final_answer, why_over
+from exact.runs.attempt.context import AttemptContext, deadline, is_past_deadline
+from exact.runs.attempt.ending import NEEDS_USER, STOPPED, Ending, final_answer, why_over
 from exact.runs.attempt.executor import Executor
 from exact.runs.attempt.live_snapshot import LiveSnapshots
-from exact.runs.attempt.needs_user import NEEDS_USER
-from exact.runs.attempt.prefetch import Prefetch
-from exact.runs.attempt.slots import open_slots
+from exact.runs.attempt.slots import Prefetch, open_slots
 from exact.runs.attempt.workers import Workers
 from exact.runs.journal import events as ev
-from exact.runs.journal.counts import evaluations_in
+from exact.runs.journal.budgets import evaluations_in
 from exact.runs.journal.ledger import SELECTION
 from exact.runs.journal.watch import watched
 from exact.search.base import Done, Selection, Wait

@@ -1,4 +1,7 @@
-"""The parts of one attempt that all of its modules share."""
+"""The parts of one attempt that all of its modules share.
+
+The caps on time of an attempt, by the journal's clock.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from exact.config import Config
 from exact.context import Context, Reflection
 from exact.environments.base import EnvironmentFactory, Snapshot
 from exact.environments.restore import Arrival
-from exact.errors import ActionError, AnswerError, ModelError
+from exact.errors import ActionError, AnswerError, BudgetExceeded, ModelError
 from exact.parts import calling, expect_all
 from exact.reflection.base import Kind, Memory
 from exact.reflection.record import marks
@@ -184,3 +187,20 @@ class AttemptContext:
             confidence=settings.confidence,
         )  # fmt: skip
         return found, self.memory.version
+
+
+def deadline(attempt: AttemptContext) -> BudgetExceeded | None:
+    """Return the error of the scope, task or search, whose time runs out first; None where neither is capped.
+
+    Its `remaining` is the number of seconds left, 0 where none are.
+    """
+    now, config = attempt.journal.now, attempt.config
+    scopes = (("task", config.limits.seconds, now), ("search", config.search.limits.seconds, now - attempt.state.search_began))
+    ends = [BudgetExceeded(scope, "seconds", limit, usage=used) for scope, limit, used in scopes if limit is not None]
+    return min(ends, key=lambda each: each.remaining, default=None)
+
+
+def is_past_deadline(attempt: AttemptContext) -> bool:
+    """Return True where the time of the task or of the search is used up."""
+    end = deadline(attempt)
+    return end is not None and end.remaining <= 0

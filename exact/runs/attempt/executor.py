@@ -2,6 +2,15 @@
 
 Each part looks at the journal first: what is journalled is not done again. Each result is journalled before the algorithm is told it. A
 failure of the infrastructure becomes a Failure, never a value. A state whose evaluation cannot be read counts as unjudged.
+
+States whose evaluation cannot be read: they count as unjudged, so that the search goes on.
+
+The order in which results are told: as they come, or in rounds, in the order in which they were asked for.
+
+In a round the search is asked for as many pieces of work as there are workers. All steps are taken, then told in order; then all
+evaluations and proposals are made, then told in order. Only then is it asked again. The outcome of a round depends on the results alone
+and not on which came first, so two runs agree, and a resumed run agrees with one that was not interrupted. The price is a wait for the
+slowest piece of a round. The phase is read from the search tree, so an interrupted round resumes where it was.
 """
 
 from __future__ import annotations
@@ -12,18 +21,19 @@ from contextlib import ExitStack
 from typing import Literal
 
 from exact.budget import Reservation
-from exact.errors import AnswerError, BudgetExceeded, EnvironmentFailure, ModelError
+from exact.context import Evaluation
+from exact.errors import AnswerError, BudgetExceeded, EnvironmentFailure, ModelError, PromptRefused
 from exact.runs.attempt.agent_calls import AgentCalls, Answered
 from exact.runs.attempt.context import AttemptContext
 from exact.runs.attempt.live_snapshot import LiveSnapshots
-from exact.runs.attempt.order import TellOrder
 from exact.runs.attempt.rollout import Rollouts
+from exact.runs.attempt.signal import Signal
 from exact.runs.attempt.simulate import Simulator
 from exact.runs.attempt.slots import Slots
-from exact.runs.attempt.unjudged import unjudged
 from exact.runs.attempt.workers import Workers
 from exact.runs.journal import events as ev
-from exact.search.base import Failure, Need, Result, Selection
+from exact.runs.journal.state import AttemptState
+from exact.search.base import Batched, Compared, Failure, Need, Result, Selection, Valued
 from exact.search.tree import Node, Open
 
 
@@ -158,3 +168,85 @@ class Executor:
                 return await self._agent.proposals(selection, node)
             case "sample":
                 return await self._agent.sample(selection, node)
+
+
+NEUTRAL = 0.5
+"""Value of an unjudged state before which no state was evaluated."""
+
+
+def unjudged(need: Need, selection: Selection, parent: Node, node: Node, error: AnswerError) -> Result | None:
+    """Return what counts as the result of a need for evaluations that cannot be read; None for another need.
+
+    An unjudged state has the value of the state before it, so that it neither gains nor loses by the judge's failure. A state whose prompt
+    a content filter refuses has the value 0: the policy could not go on from it either.
+
+    Args:
+        need: What was asked for.
+        selection: The work that asked.
+        parent: The node of the selection, whose children are the rivals.
+        node: The node that the need is about.
+        error: Why no answer can be read.
+    """
+    match need:
+        case "value":
+            return Valued(evaluation=_stand_in(node.parent, error))
+        case "batch":
+            return Batched(evaluations=tuple(_stand_in(parent, error) for _ in selection.rivals))
+        case "comparison":
+            return Compared(scores=tuple(1 / len(selection.rivals) for _ in selection.rivals), rationale=f"not judged: {error}")
+        case _:
+            return None
+
+
+def _stand_in(before: Node | None, error: AnswerError) -> Evaluation:
+    known = before.value if before is not None else None
+    value = 0.0 if isinstance(error, PromptRefused) else NEUTRAL if known is None else known
+    return Evaluation(value=value, rationale=f"not judged: {error}", unjudged=True)
+
+
+class TellOrder:
+    """Lets pieces of work begin and tell in turn. Outside of rounds, none waits."""
+
+    def __init__(self, state: AttemptState, changed: Signal, *, in_rounds: bool) -> None:
+        self._state, self._changed, self._in_rounds = state, changed, in_rounds
+        self._ready = set[int]()
+        """Selections that have their results."""
+
+    async def begin(self, selection: int) -> None:
+        """Wait until all work of earlier phases is told."""
+        while self._in_rounds and selection in self._state.tree.open and self._is_ahead(selection):
+            await self._changed.wait()
+
+    async def tell(self, selection: int) -> None:
+        """Wait until all work of this phase has its results, and the selections asked for before this one are told."""
+        if not self._in_rounds:
+            return
+        self._ready.add(selection)
+        self._changed.fire()
+        try:
+            while selection in self._state.tree.open and not self._is_next(selection):
+                await self._changed.wait()
+        finally:
+            self._ready.discard(selection)
+
+    def _is_ahead(self, selection: int) -> bool:
+        """Return True where other work is in an earlier phase."""
+        mine = phase(self._state.tree.open[selection])
+        return any(phase(work) < mine for work in self._state.tree.open.values())
+
+    def _is_next(self, selection: int) -> bool:
+        turns = {id: (phase(work), id) for id, work in self._state.tree.open.items()}
+        mine = turns[selection]
+        return all(turn >= mine and (turn[0] > mine[0] or id in self._ready) for id, turn in turns.items())
+
+
+def phase(work: Open) -> int:
+    """Return the phase of a piece of work in its round.
+
+    0: its step is still to be taken. Else 1, and one more for each result that has come, where they are asked for one by one.
+    """
+    if work.left[0] == "step":
+        return 0
+    selection = work.selection
+    told = len(selection.needs) - len(work.left) - (selection.needs[0] == "step")
+    return 1 if selection.together else 1 + told

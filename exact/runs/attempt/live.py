@@ -1,8 +1,11 @@
-"""The live environment of an attempt: the one in which actions are committed, and nothing else."""
+"""The live environment of an attempt: the one in which actions are committed, and nothing else.
+
+Committed actions, rebound to the elements of another environment.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -11,10 +14,9 @@ from exact.environments.base import Environment, EnvironmentFactory, SideEffect,
 from exact.environments.restore import Slot, SlotContent
 from exact.environments.restore.snapshots import StoredSnapshot
 from exact.errors import ActionError, EnvironmentFailure, UncertainCommit
-from exact.observation import Observation
+from exact.observation import Element, Observation
 from exact.runs.attempt.observations import observed_fields, waypoints, wrote
 from exact.runs.attempt.person import AttemptPerson
-from exact.runs.attempt.rebind import observations_before_steps, rebind
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import WAIT, AttemptState
 from exact.runs.journal.store import Blobs
@@ -207,3 +209,44 @@ class LiveEnvironment:
         self._record(ev.Rebuilt(transitions=len(steps), effects=tuple(effects)))
         if (observation.fingerprint if observation else "") != self._state.tree.root.fingerprint:
             raise EnvironmentFailure(f"{self._task.id}: the committed actions lead to another state than before: start a new run").final()
+
+
+def observations_before_steps(state: AttemptState, blobs: Blobs) -> Iterator[Observation]:
+    """Yield the observation before each step that was carried out, as the search saw it. Raises JournalError."""
+    nodes, node = [], state.tree.root.parent
+    while node is not None:
+        nodes.append(node)
+        node = node.parent
+    for node in reversed(nodes):
+        yield blobs.get_observation(node.observation)
+
+
+def rebind(actions: ActionSpace, text: str, then: Observation, now: Observation | None) -> Action:
+    """Return an action taken in one state for another environment, which may number its elements differently. Raises ActionError.
+
+    In an equal state an element is the one at the same position. In another state (a date was written, a notice appeared) it is the one
+    with the same role and name, the same of several where there are as many; where there is none, it is the one with the same id.
+    """
+    action = actions.parse(text)
+    if now is None:
+        return action
+    if now.fingerprint == then.fingerprint and len(now.elements) == len(then.elements):
+        return actions.renamed(action, {one.id: other.id for one, other in zip(then.elements, now.elements, strict=True)})
+    return actions.renamed(action, _same_name(then.elements, now.elements))
+
+
+def _same_name(then: Sequence[Element], now: Sequence[Element]) -> dict[str, str]:
+    """Return the new ids of elements that have the same role and name, by their old ids."""
+    before, after = _ids_by_name(then), _ids_by_name(now)
+    found = dict[str, str]()
+    for name, ids in before.items():
+        if len(ids) == len(after.get(name, ())):
+            found |= zip(ids, after[name], strict=True)
+    return found
+
+
+def _ids_by_name(elements: Sequence[Element]) -> dict[tuple[str, str], list[str]]:
+    found: dict[tuple[str, str], list[str]] = {}
+    for each in elements:
+        found.setdefault((each.role, each.name), []).append(each.id)
+    return found

@@ -18,9 +18,9 @@ from exact.machine import wait_for_lock
 from exact.plugins import is_attribute, is_registered, make_plugin
 from exact.reflection.base import Memory
 from exact.reflection.memory import StoredMemory, open_memory
+from exact.runs.folder_check import MOST
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import write_whole
-from exact.runs.strange import MOST
 from exact.task import Task
 from exact.untrusted import decoded, read_bounded
 

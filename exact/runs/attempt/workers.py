@@ -13,8 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from exact.errors import BudgetExceeded
-from exact.runs.attempt.context import AttemptContext
-from exact.runs.attempt.deadline import deadline
+from exact.runs.attempt.context import AttemptContext, deadline
 from exact.runs.journal import events as ev
 from exact.search.base import Done, Selection, Wait
 from exact.search.intervention import PRUNED
@@ -28,7 +27,7 @@ class Workers:
         self._attempt, self._state = attempt, attempt.state
         self._size = attempt.config.search.workers
         self.in_rounds = attempt.config.search.order == "selection"
-        """Whether work is asked for and told in rounds: see order.py."""
+        """Whether work is asked for and told in rounds: see executor.py."""
         self.exceeded: BudgetExceeded | None = None
         """The budget whose end ends this search."""
         self.stopping = False

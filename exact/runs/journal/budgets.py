@@ -1,9 +1,13 @@
-"""Budgets of an attempt: those of the task, of the present search, and of each piece of work."""
+"""Budgets of an attempt: those of the task, of the present search, and of each piece of work.
+
+Numbers of evaluations in the results of a search.
+"""
 
 from __future__ import annotations
 
 from exact.budget import Budget, Kind
 from exact.config import Config, Limits, ScopeLimits
+from exact.search.base import Batched, Compared, Result, Rolled, Valued
 from exact.search.rules.afford import affordable
 from exact.search.tree import Tree
 
@@ -80,3 +84,25 @@ def limits(caps: Limits | ScopeLimits) -> dict[Kind, float | None]:
     """Return the caps of a scope by kind. Time is not among them, since it passes by the journal's clock."""
     kinds: tuple[Kind, ...] = ("money", "calls", "tokens", "actions", "transitions", "evaluations", "iterations")
     return {kind: getattr(caps, kind, None) for kind in kinds}
+
+
+def evaluations_in(result: Result) -> int:
+    """Return the number of evaluations that the value function made for a result."""
+    match result:
+        case Valued() | Rolled():
+            return 1
+        case Compared():
+            return len(result.scores)
+        case Batched():
+            return len(result.evaluations)
+    return 0
+
+
+def benchmark_scores_in(result: Result) -> int:
+    """Return the number of evaluations in a result that hold the benchmark's own score."""
+    match result:
+        case Valued() | Rolled():
+            return int(result.evaluation.informed)
+        case Batched():
+            return sum(each.informed for each in result.evaluations)
+    return 0

@@ -14,10 +14,10 @@ import msgspec
 
 from exact.errors import JournalError
 from exact.machine import guard, try_lock
+from exact.runs.folder_check import MOST_LINE
 from exact.runs.journal.aliases import RENAMED, current
 from exact.runs.journal.events import OLDEST, SCHEMA, AnyEvent, Opened, Reset
 from exact.runs.journal.store import lines_of, scrubbed
-from exact.runs.strange import MOST_LINE
 from exact.secrecy import NOTHING, Scrubber
 
 Clock = Callable[[], float]

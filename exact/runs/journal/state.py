@@ -16,9 +16,8 @@ from exact.config import Config, SearchConfig
 from exact.environments.base import SideEffect
 from exact.errors import JournalError
 from exact.runs.journal import events as ev
-from exact.runs.journal.beyond import beyond
-from exact.runs.journal.budgets import AttemptBudgets
-from exact.runs.journal.counts import benchmark_scores_in, evaluations_in
+from exact.runs.journal.budgets import AttemptBudgets, benchmark_scores_in, evaluations_in
+from exact.runs.journal.digest import beyond
 from exact.search.base import Algorithm, Diverged, Done, Result, Selection, Stepped
 from exact.search.intervention import expand, prune
 from exact.search.registry import algorithm
@@ -99,7 +98,7 @@ class AttemptState:
         self.writing: set[str] = set()
         """Labels of actions that wrote, or would have if they had not been blocked."""
         self.gathering = True
-        """Whether no result of this round of selections has come, so that it may grow. For runs in rounds: see attempt/order.py."""
+        """Whether no result of this round of selections has come, so that it may grow. For runs in rounds: see attempt/executor.py."""
         self.commanded: dict[str, ev.Commanded] = {}
         """Viewers' commands, by id."""
         self.replies: dict[str, ev.Commanded] = {}

@@ -22,8 +22,8 @@ import msgspec
 
 from exact.errors import JournalError, UsageError
 from exact.observation import Observation
+from exact.runs.folder_check import MOST, MOST_BLOB, MOST_LINE, check_folder
 from exact.runs.journal.aliases import current
-from exact.runs.strange import MOST, MOST_BLOB, MOST_LINE, check_folder
 from exact.secrecy import NOTHING, Scrubber, Secret
 from exact.signature import sign
 from exact.task import Task

@@ -17,7 +17,7 @@ from exact.learning.builtin.rounds import BuiltinSettings
 from exact.learning.train import grpo, sft
 from exact.learning.train.episodes import Episode, EpisodeStart
 from exact.learning.train.settings import GRPOSettings, SFTSettings
-from exact.runs.sole import LOCK, sole
+from exact.runs.lock import LOCK, sole
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exact.observation import Element, Observation
-from exact.runs.attempt.needs_user import needs_user
+from exact.runs.attempt.ending import needs_user
 
 
 def page(*elements: tuple[str, str], value: str | None = None, states: tuple[str, ...] = ()) -> Observation:

@@ -17,7 +17,7 @@ from exact.environments.base import Capabilities, Snapshot, Transition
 from exact.errors import ActionError, EnvironmentFailure
 from exact.evaluation.replay import finished_state, replay
 from exact.observation import Element, Observation
-from exact.runs.attempt.rebind import rebind
+from exact.runs.attempt.live import rebind
 from exact.runs.runner import Runner, create
 from exact.task import Outcome, Score, Task
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exact.runs.attempt.needs_user import needs_user
+from exact.runs.attempt.ending import needs_user
 from tests.conftest import Visit
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -18,7 +18,7 @@ from exact.environments.base import Environment, EnvironmentFactory, Snapshot
 from exact.environments.browser import PageSetup
 from exact.environments.browser.fork.factory import ForkingFactory, forking
 from exact.environments.browser.served import open_served_site
-from exact.environments.sandbox import Service
+from exact.environments.sandbox.service import Service
 from exact.observation import Observation
 from exact.task import Task
 

@@ -32,7 +32,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import Environment, Snapshot
 from exact.environments.browser.fork.factory import ForkingFactory
 from exact.environments.restore.waypoint import MATCHES, compare_states, state_key
-from exact.environments.sandbox import find_runsc
+from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task

@@ -63,4 +63,4 @@ main(["run", "miniwob/click-test"])
     unused = {name for name in names if re.match(rf"exact\.({'|'.join(others)})(\.|$)", name)}
     assert unused == {"exact.environments.sandbox", "exact.environments.sandbox.service"}  # what a task declares
     assert not any(name.startswith("exact.report") for name in names)
-    assert len(names) < 332
+    assert len(names) < 275

@@ -21,7 +21,7 @@ def test_a_link_at_the_root_leads_into_the_package(name: str) -> None:
 def test_a_link_at_the_root_cannot_be_imported(name: str) -> None:
     done = run(f"import {name}")
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith(f"ImportError: import exact.{name}")
+    assert f"import exact.{name}" in done.stderr and done.stderr.splitlines()[-1].startswith("ImportError: ")
 
 
 @pytest.mark.parametrize("name", LINKS)

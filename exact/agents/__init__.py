@@ -1,2 +1,3 @@
-if not __name__.startswith("exact."):
-    raise ImportError("import exact.agents: the folder 'agents' at the root of the repository is only a link to it")
+"""Agents: policies, value functions, and what they share."""
+
+from ..version import __version__ as __version__  # the folder agents at the root of the repository is a link: import exact.agents

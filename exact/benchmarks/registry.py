@@ -29,7 +29,7 @@ BUILTIN = {
     "miniwob": "exact.benchmarks.miniwob:MiniWob",
     "webarena": "exact.benchmarks.webarena:WebArena",
     "webarena_verified": "exact.benchmarks.webarena_verified:WebArenaVerified",
-    "visualwebarena": "exact.benchmarks.visualwebarena:visualwebarena",
+    "visualwebarena": "exact.benchmarks.webarena.suite:visualwebarena",
     "trac": "exact.benchmarks.sites:trac",
     "wagtail": "exact.benchmarks.sites:wagtail",
     "desktop": "exact.benchmarks.desktop:DesktopSuite",

@@ -1,2 +1,3 @@
-if not __name__.startswith("exact."):
-    raise ImportError("import exact.reflection: the folder 'reflection' at the root of the repository is only a link to it")
+"""Reflections: what a run learned, and the memory that retrieves it."""
+
+from ..version import __version__ as __version__  # the folder reflection at the root of the repository is a link: import exact.reflection

@@ -6,7 +6,7 @@ import pytest
 
 from exact.cli.main import main
 from exact.environments.check import CHECKS
-from exact.environments.sandbox import find_runsc
+from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure
 
 LIGHTS = f"{Path(__file__).parents[2] / 'examples' / 'own_environment' / 'lights.py'}:Lights"

@@ -15,7 +15,8 @@ from exact.environments.browser import PageSetup
 from exact.environments.browser.fork.environment import ForkingEnvironment
 from exact.environments.browser.fork.factory import ForkingFactory, forking
 from exact.environments.check import check
-from exact.environments.sandbox import Service, find_runsc
+from exact.environments.sandbox.runsc import find_runsc
+from exact.environments.sandbox.service import Service
 from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 

@@ -12,7 +12,7 @@ from exact.agents.agent import Agent
 from exact.benchmarks.open import open_environments
 from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.sandbox import find_runsc
+from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.runs.journal import events as ev

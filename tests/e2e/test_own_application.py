@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from pytest_httpserver import HTTPServer
 
-from exact.environments.sandbox import find_runsc
+from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal

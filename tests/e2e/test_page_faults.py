@@ -18,7 +18,8 @@ from exact.environments.browser.fork.factory import forking
 from exact.environments.browser.page import timeouts
 from exact.environments.check.suite import held
 from exact.environments.restore import Costs
-from exact.environments.sandbox import Service, find_runsc
+from exact.environments.sandbox.runsc import find_runsc
+from exact.environments.sandbox.service import Service
 from exact.errors import EnvironmentFailure
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal

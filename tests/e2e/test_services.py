@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from exact.environments.restore.costs import UNMEASURED
-from exact.environments.sandbox import find_runsc
+from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure
 from tests.nobody import AS_NOBODY, nobody
 

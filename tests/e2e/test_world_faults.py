@@ -19,9 +19,12 @@ from exact.context import Context, Evaluation, Proposal
 from exact.environments.check.suite import held
 from exact.environments.process.worker import EnvironmentSpec
 from exact.environments.restore import Costs
-from exact.environments.sandbox import Sandbox, Sandboxes, find_runsc, sandboxes
+from exact.environments.sandbox import sandboxes
 from exact.environments.sandbox.factory import SandboxedFactory, sandboxed_factory
 from exact.environments.sandbox.images import SandboxImage
+from exact.environments.sandbox.runsc import find_runsc
+from exact.environments.sandbox.sandbox import Sandbox
+from exact.environments.sandbox.sandboxes import Sandboxes
 from exact.errors import EnvironmentFailure
 from exact.runs.journal.store import ResultLine
 from exact.runs.runner import Runner, create

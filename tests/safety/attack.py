@@ -16,7 +16,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser import BrowserFactory, PageSetup, launch
 from exact.environments.browser.fork.factory import forking
-from exact.environments.sandbox import find_runsc
+from exact.environments.sandbox.runsc import find_runsc
 from exact.environments.sites.site import Outside
 from exact.errors import ActionError, EnvironmentFailure
 from exact.task import Task

@@ -27,7 +27,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import EnvironmentFactory
 from exact.environments.desktop import Check, absent, desktop_factory
 from exact.environments.desktop.setup import declared
-from exact.environments.sandbox import find_runsc
+from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure, UsageError, unknown
 from exact.task import Task
 from exact.version import FIX, set_up

@@ -178,7 +178,9 @@ def _ids(tasks: Sequence[str]) -> tuple[str, ...]:
 
 
 def _service(folder: str) -> Service:
-    from exact.environments.sandbox import Service, find_interpreter, static
+    from exact.environments.sandbox import static
+    from exact.environments.sandbox.bundle import find_interpreter
+    from exact.environments.sandbox.service import Service
 
     return Service(
         command=(str(find_interpreter()), "-I", "-S", static.__file__, str(_PORT), folder),

@@ -24,8 +24,8 @@ from exact.environments.desktop import absent, desktop_factory
 from exact.environments.desktop.grammar import Space
 from exact.environments.desktop.vm.server import PORT
 from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, WorkerFactory
-from exact.environments.sandbox import find_runsc
 from exact.environments.sandbox.factory import SandboxedFactory
+from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure, UsageError, unknown
 from exact.task import Task
 from exact.version import environment_for, set_up

@@ -217,3 +217,11 @@ def _number(task: Task) -> str:
 def auth_folder() -> Path | None:
     """Return the folder of storage state files."""
     return Path(said) if (said := os.environ.get("EXACT_AUTH")) else None
+
+
+def visualwebarena(path: Path | None = None) -> WebArena:
+    """Return the suite `visualwebarena`: WebArena's form, with pictures in tasks and evaluations, and with separate rules (`Dialect`).
+
+    `path`: the task file; by default the wheel's.
+    """
+    return WebArena(VISUALWEBARENA, path=path)

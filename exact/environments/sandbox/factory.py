@@ -25,11 +25,12 @@ from exact.environments.base import Capabilities, Snapshot, Transition
 from exact.environments.process import guest
 from exact.environments.process.process import GuestProcess
 from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, Worker
-from exact.environments.sandbox import Sandbox, Sandboxes, SandboxLauncher, open_sandboxes
+from exact.environments.sandbox.application import SandboxApplication
 from exact.environments.sandbox.images import SandboxImage
+from exact.environments.sandbox.launcher import SandboxLauncher
 from exact.environments.sandbox.python import inspect_python
-from exact.environments.sandbox.sandboxes import LIMIT, IdleTimer
-from exact.environments.sandbox.service import SandboxApplication
+from exact.environments.sandbox.sandbox import Sandbox
+from exact.environments.sandbox.sandboxes import LIMIT, IdleTimer, Sandboxes, open_sandboxes
 from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task

@@ -13,16 +13,7 @@ The import registers the ids, as the packages of Gymnasium's environments do. It
 
 from __future__ import annotations
 
-from exact.errors import UsageError
-
-try:
-    import gymnasium as _gymnasium  # noqa: F401 - found before anything is made
-except ImportError as error:
-    raise UsageError(f"Gymnasium is not installed ({error}): run `pip install gymnasium`") from error
-
 from exact.interop.gymnasium.env import GymnasiumEnv
 from exact.interop.gymnasium.register import register
 
 __all__ = ["GymnasiumEnv", "register"]
-
-register()

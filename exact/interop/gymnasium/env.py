@@ -20,11 +20,8 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack, suppress
 from typing import Any, TypeVar
 
-import gymnasium
 import msgspec
 import numpy
-from gymnasium import spaces
-from gymnasium.error import ResetNeeded
 
 from exact.action import Action, ActionSpace
 from exact.benchmarks.ids import join, split
@@ -37,6 +34,13 @@ from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 from exact.untrusted import open_picture
+
+try:
+    import gymnasium
+    from gymnasium import spaces
+    from gymnasium.error import ResetNeeded
+except ImportError as missing:
+    raise UsageError(f"Gymnasium is not installed ({missing}): run `pip install gymnasium`") from missing
 
 LONGEST = 1_000_000
 """Characters of the longest observation. A longer one is cut."""

@@ -40,3 +40,6 @@ def _register(task: str) -> None:
     # into the table itself: `gymnasium.register` compares each id with all others, which takes seconds for thousands
     spec = EnvSpec(gymnasium_id(task), entry_point=ENTRY_POINT, kwargs={"task": task})
     gymnasium.registry[spec.id] = spec
+
+
+register()

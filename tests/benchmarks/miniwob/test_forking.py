@@ -10,7 +10,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import Environment
 from exact.environments.browser.fork.environment import ForkingEnvironment
 from exact.environments.browser.fork.factory import ForkingFactory
-from exact.environments.sandbox import find_runsc
+from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure
 from exact.task import Outcome
 

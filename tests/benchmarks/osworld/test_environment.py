@@ -16,8 +16,8 @@ from exact.benchmarks.osworld.format import parse
 from exact.environments.desktop import absent, desktop_factory
 from exact.environments.desktop.vm.server import PORT
 from exact.environments.process.worker import EnvironmentSpec, WorkerFactory
-from exact.environments.sandbox import find_runsc
 from exact.environments.sandbox.factory import SandboxedFactory
+from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure
 from tests.benchmarks.osworld.test_format import item
 

@@ -10,8 +10,8 @@ from exact.benchmarks import registry
 from exact.benchmarks.base import environments_for
 from exact.config import BrowserConfig
 from exact.environments.adapters.gym import browsergym_factory
-from exact.environments.sandbox import find_runsc
 from exact.environments.sandbox.factory import SandboxedFactory
+from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.task import Outcome
 

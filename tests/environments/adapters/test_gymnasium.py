@@ -16,7 +16,7 @@ from exact.context import Context, Proposal
 from exact.environments.adapters.gym import gymnasium_factory
 from exact.environments.check import check
 from exact.environments.reward import reward_of
-from exact.environments.sandbox import find_runsc
+from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.task import Outcome, Task
 

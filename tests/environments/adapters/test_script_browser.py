@@ -18,8 +18,8 @@ import pytest_asyncio
 from exact.environments.adapters.script_browser import ScriptBrowser, script_browser_factory, script_browsers, task_of
 from exact.environments.check import check
 from exact.environments.process.channel import RemoteError
-from exact.environments.sandbox import find_runsc
 from exact.environments.sandbox.factory import SandboxedFactory
+from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure, UsageError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -23,7 +23,8 @@ from exact.environments.browser import BrowserFactory, PageSetup
 from exact.environments.browser.fork.factory import ForkingFactory
 from exact.environments.browser.fork.init_process import unanswered
 from exact.environments.browser.served import _run_service, open_remote_site, open_served_site
-from exact.environments.sandbox import Service, find_runsc
+from exact.environments.sandbox.runsc import find_runsc
+from exact.environments.sandbox.service import Service
 from exact.environments.sites.site import Hook, Outside, Site
 from exact.errors import EnvironmentFailure
 from exact.task import Task
@@ -109,7 +110,7 @@ async def test_a_service_beside_the_browser_does_not_outlive_a_crash(executable:
         from exact.config import BrowserConfig
         from exact.environments.browser import PageSetup
         from exact.environments.browser.served import open_served_site
-        from exact.environments.sandbox import Service
+        from exact.environments.sandbox.service import Service
 
         async def main():
             async with open_served_site(BrowserConfig(sandbox="never"), PageSetup(), [msgspec.json.decode(sys.argv[1], type=Service)]):

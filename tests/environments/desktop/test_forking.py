@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from exact.environments.desktop import desktop_factory
-from exact.environments.sandbox import find_runsc
 from exact.environments.sandbox.factory import SandboxedFactory, SandboxedWorker
+from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure
 from exact.task import Outcome
 

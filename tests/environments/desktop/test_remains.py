@@ -18,7 +18,7 @@ import pytest
 
 from exact.environments.desktop import desktop_factory
 from exact.environments.process.worker import Worker
-from exact.environments.sandbox import find_runsc
+from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure
 from exact.machine import sweep
 

@@ -6,7 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from exact.environments.sandbox import GuestSpec, Sandbox, Sandboxes, find_interpreter, find_runsc, open_sandboxes
+from exact.environments.sandbox.bundle import GuestSpec, find_interpreter
+from exact.environments.sandbox.runsc import find_runsc
+from exact.environments.sandbox.sandbox import Sandbox
+from exact.environments.sandbox.sandboxes import Sandboxes, open_sandboxes
 from exact.errors import EnvironmentFailure
 
 COUNTER = """

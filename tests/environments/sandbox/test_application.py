@@ -11,10 +11,11 @@ from exact.environments.browser.fork.factory import forking
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.served import open_served_site
 from exact.environments.process.worker import EnvironmentSpec
-from exact.environments.sandbox import Sandboxes, Service
+from exact.environments.sandbox.application import SandboxApplication
 from exact.environments.sandbox.factory import sandboxed_factory
 from exact.environments.sandbox.root import make_mount_point
-from exact.environments.sandbox.service import SandboxApplication
+from exact.environments.sandbox.sandboxes import Sandboxes
+from exact.environments.sandbox.service import Service
 from exact.errors import EnvironmentFailure, UsageError
 from exact.task import Task
 

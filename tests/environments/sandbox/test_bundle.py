@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from exact.environments.sandbox import GuestSpec, bundle
-from exact.environments.sandbox.bundle import oci_configuration
+from exact.environments.sandbox import bundle
+from exact.environments.sandbox.bundle import GuestSpec, oci_configuration
 from exact.environments.sandbox.host import home_folders
 
 

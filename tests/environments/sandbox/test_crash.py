@@ -13,7 +13,8 @@ from exact.machine import ScratchFolder
 OWNER = '''
 import asyncio, sys
 from pathlib import Path
-from exact.environments.sandbox import GuestSpec, find_interpreter, open_sandboxes
+from exact.environments.sandbox.bundle import GuestSpec, find_interpreter
+from exact.environments.sandbox.sandboxes import open_sandboxes
 
 DEAF = """
 import subprocess, sys

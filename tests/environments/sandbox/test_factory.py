@@ -11,8 +11,8 @@ import pytest
 
 from exact.environments.check import CHECKS, check
 from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts
-from exact.environments.sandbox import find_runsc
 from exact.environments.sandbox.factory import SandboxedFactory, SandboxedWorker, sandboxed_factory
+from exact.environments.sandbox.runsc import find_runsc
 from exact.environments.toy.factory import toy_task
 from exact.errors import ActionError, EnvironmentFailure
 from exact.task import Outcome, Task

@@ -18,8 +18,10 @@ from exact.environments.browser.fork.factory import forking
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.desktop import absent, desktop_factory
 from exact.environments.process.worker import EnvironmentSpec
-from exact.environments.sandbox import GuestSpec, Sandboxes, Service
+from exact.environments.sandbox.bundle import GuestSpec
 from exact.environments.sandbox.factory import sandboxed_factory
+from exact.environments.sandbox.sandboxes import Sandboxes
+from exact.environments.sandbox.service import Service
 from exact.environments.sites.site import Outside
 from exact.errors import EnvironmentFailure, UsageError
 from exact.task import Task

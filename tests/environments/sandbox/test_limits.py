@@ -8,9 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from exact.environments.sandbox import GuestSpec, Sandboxes
+from exact.environments.sandbox.bundle import GuestSpec
 from exact.environments.sandbox.host import masked_folders, private_files
 from exact.environments.sandbox.limits import MemoryGauge, seconds_to_next_look
+from exact.environments.sandbox.sandboxes import Sandboxes
 
 from .conftest import ask
 

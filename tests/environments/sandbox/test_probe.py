@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.sandbox import Runsc
 from exact.environments.sandbox.probe import probe_forking, suggest_fix
+from exact.environments.sandbox.runsc import Runsc
 from exact.errors import EnvironmentFailure
 
 ROOT = Path(__file__).parents[3]

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.sandbox import find_runsc
-from exact.environments.sandbox.runsc import Runsc, _may_mount
+from exact.environments.sandbox.runsc import Runsc, _may_mount, find_runsc
 from exact.errors import EnvironmentFailure
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from exact.environments.process.process import GuestProcess
-from exact.environments.sandbox import GuestSpec, Sandboxes, SandboxLauncher, open_sandboxes
 from exact.environments.sandbox import sandboxes as module
-from exact.environments.sandbox.sandboxes import LIMIT
+from exact.environments.sandbox.bundle import GuestSpec
+from exact.environments.sandbox.launcher import SandboxLauncher
+from exact.environments.sandbox.sandboxes import LIMIT, Sandboxes, open_sandboxes
 from exact.errors import EnvironmentFailure
 from tests.processes import pipes
 

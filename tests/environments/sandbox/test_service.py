@@ -1,6 +1,6 @@
 import pytest
 
-from exact.environments.sandbox import Service, declared_services
+from exact.environments.sandbox.service import Service, declared_services
 from exact.errors import UsageError
 from exact.task import Task
 

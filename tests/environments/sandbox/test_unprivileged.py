@@ -14,7 +14,7 @@ import asyncio, sys
 from exact.config import BrowserConfig
 from exact.environments.browser import PageSetup
 from exact.environments.browser.fork.factory import forking
-from exact.environments.sandbox import Service
+from exact.environments.sandbox.service import Service
 from exact.task import Task
 
 async def main():

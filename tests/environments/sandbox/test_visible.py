@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.sandbox import Service
+from exact.environments.sandbox.service import Service
 from exact.environments.sandbox.visible import hidden_links, visible_files
 
 

@@ -22,7 +22,7 @@ from exact.environments.browser.page.cdp import Cdp, CdpSession
 from exact.environments.browser.page.clipboard import Clipboard
 from exact.environments.browser.page.downloads import DownloadedFile
 from exact.environments.browser.page.websocket import CdpState, WebSocketConnection
-from exact.environments.sandbox import Sandbox
+from exact.environments.sandbox.sandbox import Sandbox
 from exact.environments.sandbox.sandboxes import IdleTimer
 from exact.errors import EnvironmentFailure
 

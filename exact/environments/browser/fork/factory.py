@@ -17,9 +17,9 @@ from exact.environments.browser.launch.driver import start_driver
 from exact.environments.browser.network.recording import Recording
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.shared import SharedState
-from exact.environments.sandbox import Service, open_sandboxes
-from exact.environments.sandbox.sandboxes import LIMIT
-from exact.environments.sandbox.service import SandboxApplication
+from exact.environments.sandbox.application import SandboxApplication
+from exact.environments.sandbox.sandboxes import LIMIT, open_sandboxes
+from exact.environments.sandbox.service import Service
 from exact.environments.sites.accounts import AccountLease, Accounts
 from exact.environments.sites.site import Outside
 from exact.machine import scratch

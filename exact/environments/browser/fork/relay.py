@@ -26,7 +26,7 @@ from exact.environments.browser.network.dial import Destinations, Dialler
 from exact.environments.browser.network.interceptor import EVENTS
 from exact.environments.browser.network.tunnel import LoopbackPort
 from exact.environments.browser.page.websocket import CdpState, WebSocketConnection
-from exact.environments.sandbox import Sandbox
+from exact.environments.sandbox.sandbox import Sandbox
 from exact.errors import EnvironmentFailure
 
 _NUMBERS = count(1)

@@ -25,9 +25,12 @@ from exact.environments.browser.network.dial import Destinations, Dialler
 from exact.environments.browser.network.recording import Recording, recording_of
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.shared import Memo
-from exact.environments.sandbox import GuestSpec, Sandbox, Sandboxes, Service, find_interpreter
+from exact.environments.sandbox.application import SandboxApplication
+from exact.environments.sandbox.bundle import GuestSpec, find_interpreter
 from exact.environments.sandbox.host import masked_folders
-from exact.environments.sandbox.service import SandboxApplication
+from exact.environments.sandbox.sandbox import Sandbox
+from exact.environments.sandbox.sandboxes import Sandboxes
+from exact.environments.sandbox.service import Service
 from exact.environments.sandbox.visible import hidden_links, visible_files
 from exact.environments.sites.site import Outside
 from exact.environments.sites.states import SiteClient, SiteStates

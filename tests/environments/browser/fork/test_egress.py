@@ -21,7 +21,7 @@ from exact.environments.browser import PageSetup
 from exact.environments.browser.fork.environment import ForkingEnvironment
 from exact.environments.browser.fork.factory import ForkingFactory, forking
 from exact.environments.browser.network.recording import Recording
-from exact.environments.sandbox import find_runsc
+from exact.environments.sandbox.runsc import find_runsc
 from exact.environments.sites.site import Account, Outside
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation

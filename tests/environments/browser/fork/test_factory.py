@@ -21,7 +21,8 @@ from exact.environments.browser.fork.factory import ForkingFactory, forking
 from exact.environments.browser.fork.relay import Relay
 from exact.environments.browser.launch.trace import PlaywrightTrace
 from exact.environments.browser.page import timeouts
-from exact.environments.sandbox import Service, find_runsc
+from exact.environments.sandbox.runsc import find_runsc
+from exact.environments.sandbox.service import Service
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task

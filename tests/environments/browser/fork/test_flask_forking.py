@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from exact.environments.browser.fork.factory import forking
-from exact.environments.sandbox import Service, find_runsc
+from exact.environments.sandbox.runsc import find_runsc
+from exact.environments.sandbox.service import Service
 from exact.errors import EnvironmentFailure
 from tests.environments.browser.fork.test_factory import CONFIG, ROWS, SETUP, TASK, add, half_typed
 

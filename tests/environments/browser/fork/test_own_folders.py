@@ -13,7 +13,8 @@ import pytest
 from exact.benchmarks.open import open_environments
 from exact.benchmarks.own.files import SiteFile, TaskEntry, own_task
 from exact.config import BrowserConfig, Config
-from exact.environments.sandbox import Service, find_runsc
+from exact.environments.sandbox.runsc import find_runsc
+from exact.environments.sandbox.service import Service
 from exact.errors import EnvironmentFailure
 from exact.task import Task
 from tests.environments.browser.fork.test_factory import add

@@ -9,7 +9,7 @@ from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig
 from exact.environments.browser import BrowserEnvironment, PageSetup
 from exact.environments.restore.waypoint import compare_states, state_key
-from exact.environments.sandbox import find_runsc
+from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task

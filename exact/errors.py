@@ -27,7 +27,7 @@ class ExactError(Exception):
     missing = ""
     """The cause, if known, as in `ResultLine.missing`."""
     resumable = True
-    """Whether resuming the run may help once the cause is fixed. False where only a new run can."""
+    """Whether resuming the run may help once the cause is fixed. False if only a new run can."""
 
     def final(self) -> Self:
         """Mark this error as one that resuming cannot help, and return it."""

@@ -134,12 +134,12 @@ def _is_stale(folder: Path) -> bool:
 
 
 def kill(process: int) -> None:
-    """End a process at once. Raises ProcessLookupError where there is none."""
+    """End a process at once. Raises ProcessLookupError if there is none."""
     os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))  # on Windows every signal ends a process at once
 
 
 def kill_group(leader: int) -> None:
-    """End a process group at once; on systems without groups, its leader. Raises ProcessLookupError where there is none."""
+    """End a process group at once; on systems without groups, its leader. Raises ProcessLookupError if there is none."""
     if hasattr(os, "killpg"):
         os.killpg(leader, signal.SIGKILL)
     else:
@@ -173,7 +173,7 @@ class Child(Process):
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Send a signal. Raises ProcessLookupError where the process has ended.
+        """Send a signal. Raises ProcessLookupError if the process has ended.
 
         Popen's own way would reap an ended process first, and asyncio, which waits for it, would report the exit status 255.
         """
@@ -182,11 +182,11 @@ class Child(Process):
         os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """Ask the process to end. Raises ProcessLookupError where it has ended."""
+        """Ask the process to end. Raises ProcessLookupError if it has ended."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End the process at once. Raises ProcessLookupError where it has ended."""
+        """End the process at once. Raises ProcessLookupError if it has ended."""
         self.send_signal(getattr(signal, "SIGKILL", signal.SIGTERM))
 
     async def end(self) -> None:
@@ -211,7 +211,7 @@ class _Protocol(SubprocessStreamProtocol):
 
 
 def try_lock(descriptor: int, *, without: bool = True) -> bool:
-    """Lock an open file without waiting. Return False where another process, or another descriptor, holds the lock.
+    """Lock an open file without waiting. Return False if another process, or another descriptor, holds the lock.
 
     without: result where the system has no such locks, and nothing keeps two processes apart. Raises OSError.
     """

@@ -115,7 +115,7 @@ def fetch(
     Redirects are followed to http addresses alone; headers are not sent along to another origin. `method`: POST with a body and GET
     without one, by default.
 
-    Raises OSError where the answer is no such content: HTTPError for a status from 400 on; and http.client's HTTPException.
+    Raises OSError if the answer is no such content: HTTPError for a status from 400 on; and http.client's HTTPException.
     """
     end = time.monotonic() + seconds
     if not is_web(url):
@@ -148,7 +148,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: email.message.Message, newurl: str
     ) -> urllib.request.Request | None:
-        """Return the request that a redirect asks for. Raises OSError where it may not be sent."""
+        """Return the request that a redirect asks for. Raises OSError if it may not be sent."""
         if not is_web(newurl):
             raise OSError(f"it redirects to {newurl[:200]!r}, which is no web address")
         found = super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type] # typeshed wants HTTPMessage
@@ -158,7 +158,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def host_of(header: str) -> str:
-    """Return the host of a Host header or an origin's authority: lower case, without port and brackets. Empty where there is none."""
+    """Return the host of a Host header or an origin's authority: lower case, without port and brackets. Empty if there is none."""
     try:
         return (urlsplit(f"//{header}").hostname or "").rstrip(".")
     except ValueError:

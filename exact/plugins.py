@@ -53,7 +53,7 @@ def is_attribute(text: str) -> bool:
 
 
 def plugin_in(id: str) -> str:
-    """Return the `module:attribute` or `file.py:attribute` with which a task's id or pattern begins. Empty where it begins with none."""
+    """Return the `module:attribute` or `file.py:attribute` with which a task's id or pattern begins. Empty if it begins with none."""
     found = _ATTRIBUTE.match(id)
     return found[0] if found and id[found.end() :][:1] in ("", "/", "?") else ""
 
@@ -88,7 +88,7 @@ def make_plugin(key: str, kind: str, group: str, options: Mapping[str, Any]) -> 
         group: Group of entry points, such as `exact.policies`.
         options: Keywords.
 
-    Raises UsageError where there is no such attribute, or it cannot be called so.
+    Raises UsageError if there is no such attribute, or it cannot be called so.
     """
     made = attribute(key, kind, group)
     try:
@@ -131,7 +131,7 @@ _loaded: dict[Path, Any] = {}
 
 
 def load_file(key: str, path: Path) -> Any:
-    """Return the module of a Python file, which runs once. Raises UsageError where there is none, or it does not load."""
+    """Return the module of a Python file, which runs once. Raises UsageError if there is none, or it does not load."""
     if path in _loaded:
         return _loaded[path]
     if not path.is_file():

@@ -36,7 +36,7 @@ def is_signed(folder: Path) -> bool:
 
 
 def _signature(folder: Path) -> str:
-    """Return the code of a folder's contents. Raises OSError, and UsageError or ValueError where they do not read."""
+    """Return the code of a folder's contents. Raises OSError, and UsageError or ValueError if they do not read."""
     config = read_yaml(folder / "config.yaml", _MOST_BYTES) or {}
     if not isinstance(config, dict):
         raise ValueError("the configuration is no mapping")

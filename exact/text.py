@@ -145,5 +145,5 @@ _RULES = {
 
 @functools.lru_cache(maxsize=256)
 def injections(*texts: str) -> tuple[str, ...]:
-    """Return how texts of a page speak to a model, in a few words each; empty where they do not."""
+    """Return how texts of a page speak to a model, in a few words each; empty if they do not."""
     return tuple(name for name, rule in _RULES.items() if any(rule.search(text) for text in texts))

@@ -95,7 +95,7 @@ def decoded(data: bytes | str, kind: type[T]) -> T:
 def read_yaml(path: Path, most: int = _MOST_BYTES) -> Any:
     """Return the plain data of a YAML file; None for an empty one.
 
-    Raises UsageError for a file that is none, and OSError where it cannot be read.
+    Raises UsageError for a file that is none, and OSError if it cannot be read.
     """
     try:
         text = read_bounded(path, most).decode("utf-8")
@@ -175,7 +175,7 @@ def _loader() -> type[yaml.SafeLoader]:
 
 
 def _check_keys(node: yaml.Node) -> None:
-    """Raise a YAMLError where a key of a mapping stands twice. PyYAML keeps the last one, and a reader sees the first."""
+    """Raise a YAMLError if a key of a mapping stands twice. PyYAML keeps the last one, and a reader sees the first."""
     import yaml
 
     seen = set()
@@ -186,9 +186,9 @@ def _check_keys(node: yaml.Node) -> None:
 
 
 def _check_size(root: yaml.Node) -> None:
-    """Raise a YAMLError where a document holds too many values, with aliases written out, or an alias stands in what it names.
+    """Raise a YAMLError if a document holds too many values, with aliases written out, or an alias stands in what it names.
 
-    Raises RecursionError where it is too deep.
+    Raises RecursionError if it is too deep.
     """
     import yaml
 
@@ -302,7 +302,7 @@ class BoundedPattern:
         return otherwise if found is None else found
 
     def replaced(self, by: str, text: str) -> str:
-        """Return a text with all that the pattern matches replaced. Raises EnvironmentFailure where that takes too long."""
+        """Return a text with all that the pattern matches replaced. Raises EnvironmentFailure if that takes too long."""
         found = self._within(lambda: self._pattern.sub(by, text), len(text))
         if found is None:
             fact = f"the pattern {_shown(self.pattern)} in {self._where} takes more than {_SECONDS:g} s on a text"
@@ -310,7 +310,7 @@ class BoundedPattern:
         return found
 
     def _within(self, work: Callable[[], R], length: int) -> R | None:
-        """Return the result of a search; None where it takes too long, or did before."""
+        """Return the result of a search; None if it takes too long, or did before."""
         if self._is_slow:
             return None
         try:
@@ -327,7 +327,7 @@ class _TooSlow(BaseException):
 
 @functools.lru_cache(maxsize=256)
 def compiled(pattern: str, where: str, way_out: str = "write a regular expression of Python") -> BoundedPattern:
-    """Return a pattern. `where`: the key that holds it. Raises UsageError where it is none, or too large or deep for one."""
+    """Return a pattern. `where`: the key that holds it. Raises UsageError if it is none, or too large or deep for one."""
     try:
         if len(pattern) > _LONGEST:
             raise OverflowError(f"it has {len(pattern):,} characters, and may have {_LONGEST:,}")

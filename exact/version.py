@@ -18,7 +18,7 @@ FIX = "run `exact doctor --fix`"
 
 
 def clone() -> Path | None:
-    """Return the folder of the clone that this package is imported from; None where it was installed from a wheel."""
+    """Return the folder of the clone that this package is imported from; None if it was installed from a wheel."""
     root = Path(__file__).parents[1]
     return root if (root / "shells" / "setup.sh").is_file() else None
 

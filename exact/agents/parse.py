@@ -108,7 +108,7 @@ class ListedAction(NamedTuple):
     confidence: float
     """Confidence in (0, 1]."""
     span: tuple[int, int] | None = None
-    """Where the action stands in the answer: its first character, and the one after its last. None where that is not known."""
+    """Where the action stands in the answer: its first character, and the one after its last. None if that is not known."""
 
 
 def parse_actions(
@@ -171,7 +171,7 @@ def _shares(percents: Sequence[object]) -> list[float]:
 
 
 def _span_of(said: str, text: str, at: int) -> tuple[int, int] | None:
-    """Return where a string stands in JSON text from a position on, by its characters as JSON writes them; None where it is not found."""
+    """Return where a string stands in JSON text from a position on, by its characters as JSON writes them; None if it is not found."""
     for ascii in (False, True):
         written = json.dumps(said, ensure_ascii=ascii)[1:-1]
         if written and (begins := text.find(written, at)) >= 0:
@@ -367,7 +367,7 @@ def _action_text(rest: str, below: str) -> str:
 
 
 def _quoted_rest(rest: str, below: str) -> str:
-    """Return the text below a line up to the quotation mark that closes what the line opened; empty where the line opens nothing."""
+    """Return the text below a line up to the quotation mark that closes what the line opened; empty if the line opens nothing."""
     opened = _OPEN_QUOTE.search(_CLOSED_QUOTE.sub("", rest))
     if opened is None:
         return ""

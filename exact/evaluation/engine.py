@@ -23,7 +23,7 @@ class Engine(Protocol):
     async def persists(self, agent: str, task: Task) -> bool:
         """Return whether side effects of an attempt persist in its environments, which are then not isolated.
 
-        Two attempts must not overlap in such environments. Raises InfrastructureError where this cannot be determined, UsageError.
+        Two attempts must not overlap in such environments. Raises InfrastructureError if this cannot be determined, UsageError.
         """
         ...
 

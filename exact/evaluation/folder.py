@@ -28,7 +28,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
 
     task: str
     score: float | None
-    """Score in [0, 1]; None where the actions could not be replayed."""
+    """Score in [0, 1]; None if the actions could not be replayed."""
     raw: float | None = None
     match: str
     """`same`: each state equalled the attempt's. `drifted`: one did not. `refused`: an action could not be executed. `failed`: an
@@ -62,7 +62,7 @@ class Result(ResultLine, frozen=True, kw_only=True):
     live_score: float | None = None
     """Score of the live environment. It differs from `score` only where search had used the live environment."""
     replay: str = ""
-    """`Replay.match`; empty where the live environment was never used by search."""
+    """`Replay.match`; empty if the live environment was never used by search."""
     attempts: int = 1
     """Number of attempts, infrastructure failures included, replays excluded."""
 
@@ -75,7 +75,7 @@ class BenchFolder:
 
     @classmethod
     def create(cls, path: Path, plan: Plan, configs: Mapping[str, Config]) -> BenchFolder:
-        """Write a new benchmark. Raises UsageError where the folder already holds one."""
+        """Write a new benchmark. Raises UsageError if the folder already holds one."""
         if (path / "bench.json").exists():
             raise UsageError(
                 f"{path} already holds a benchmark: resume it with `exact bench --resume --out {path}`, or choose another output folder"
@@ -86,7 +86,7 @@ class BenchFolder:
 
     @classmethod
     def open(cls, path: Path) -> BenchFolder:
-        """Open an existing benchmark. Raises UsageError where there is none."""
+        """Open an existing benchmark. Raises UsageError if there is none."""
         if not (path / "bench.json").exists():
             raise UsageError(f"no benchmark in {path}: it has no bench.json")
         return cls(path)
@@ -123,7 +123,7 @@ class BenchFolder:
 
     @property
     def plan(self) -> Plan:
-        """The plan in bench.json. Raises JournalError where it cannot be read."""
+        """The plan in bench.json. Raises JournalError if it cannot be read."""
         try:
             plan = decoded(read_bounded(self.path / "bench.json", MOST["bench.json"]), Plan)
             checked_names(plan.agents)  # they are names of folders, which a stranger's benchmark may place anywhere

@@ -196,7 +196,7 @@ class _Opened:
 class PooledFactory:
     """An async context manager whose `at(task, tree)` gives one attempt its share of a pool.
 
-    Raises EnvironmentFailure where environments cannot be opened.
+    Raises EnvironmentFailure if environments cannot be opened.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ _ROUNDING = 1e-9
 
 
 def money_limit(config: Config) -> float:
-    """Return the limit on the money of one attempt, in US dollars. Raises UsageError where there is none."""
+    """Return the limit on the money of one attempt, in US dollars. Raises UsageError if there is none."""
     if config.limits.money is None:
         raise UsageError(f"--money needs a limit on each attempt, and agent {config.name} has none: add --budget money=0.5")
     return config.limits.money
@@ -28,7 +28,7 @@ class MoneyCap:
     """
 
     def __init__(self, folder: BenchFolder, cap: float) -> None:
-        """Read what was spent so far. `cap`: US dollars. Raises UsageError where an agent has no limit on the money of an attempt."""
+        """Read what was spent so far. `cap`: US dollars. Raises UsageError if an agent has no limit on the money of an attempt."""
         plan = folder.plan
         self.cap = cap
         self._folders = {agent: folder.agent(agent) for agent in plan.agents}

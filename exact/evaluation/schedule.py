@@ -46,7 +46,7 @@ class _Job:
     after: float = 0.0
     """Time of the event loop's clock before which it is not started."""
     persists: bool = False
-    """Whether side effects persist in its environments, or this is unknown. False where it was not asked."""
+    """Whether side effects persist in its environments, or this is unknown. False if it was not asked."""
 
 
 @dataclass(kw_only=True)
@@ -112,7 +112,7 @@ class Schedule:
         return [self._results[agent, task.id] for agent, task in self._plan.pairs if (agent, task.id) in self._results]
 
     def _seconds_until(self, waiting: deque[_Job]) -> float | None:
-        """Return the seconds until the first of the jobs that wait for their model may start; None where none does."""
+        """Return the seconds until the first of the jobs that wait for their model may start; None if none does."""
         now = asyncio.get_running_loop().time()
         return min((job.after - now for job in waiting if job.after > now), default=None)
 

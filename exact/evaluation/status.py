@@ -78,7 +78,7 @@ def money_an_hour(agents: Iterable[AgentStatus]) -> float:
 
 
 def seconds_left(agents: Iterable[AgentStatus]) -> float | None:
-    """Return the seconds until the last attempt ends; None where nothing runs, or none has ended to learn a duration from.
+    """Return the seconds until the last attempt ends; None if nothing runs, or none has ended to learn a duration from.
 
     It assumes that as many attempts run side by side as now, and that each takes the mean duration of its agent's ended ones.
     """

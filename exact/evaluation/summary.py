@@ -51,7 +51,7 @@ class AgentSummary(NamedTuple):
     partial: bool
     """Whether any score lies between 0 and 1, so that `score` differs from `success`."""
     live: Estimate | None
-    """Success in live environments that search had used; None where there were none."""
+    """Success in live environments that search had used; None if there were none."""
     rewards: dict[str, Estimate]
     """Rewards by name, over all scored attempts. An attempt without a raw figure counts 0."""
     costs: dict[str, float]

@@ -30,17 +30,17 @@ class JournaledAttempt:
     digest: str
     """Hex SHA-256 of the journal file."""
     line: ResultLine | None = None
-    """Line of results.jsonl; None where there is none."""
+    """Line of results.jsonl; None if there is none."""
     steps: list[tuple[ev.Acted, Node]] = field(default_factory=list)
     """Simulated steps in the order in which they were taken, each with the state that it was taken in."""
     damage: str = ""
-    """Reason why the journal was not read to its end; empty where it was."""
+    """Reason why the journal was not read to its end; empty if it was."""
     is_running: bool = False
     """Whether a process is writing the journal now."""
 
     @property
     def score(self) -> Score | None:
-        """The benchmark's score; None where the attempt has none."""
+        """The benchmark's score; None if the attempt has none."""
         if self.state.scored is not None:
             return self.state.scored.score
         line = self.line
@@ -50,7 +50,7 @@ class JournaledAttempt:
 
     @property
     def reward(self) -> float | None:
-        """The benchmark's score as a number in [0, 1]; None where the attempt has none."""
+        """The benchmark's score as a number in [0, 1]; None if the attempt has none."""
         score = self.score
         return None if score is None else score.value
 
@@ -83,8 +83,8 @@ def run_folders(paths: Sequence[Path]) -> list[RunFolder]:
 def attempts(folder: RunFolder, tasks: Sequence[Task]) -> Iterator[JournaledAttempt]:
     """Yield the attempts at the tasks of a run, one after another, so that one is in memory at a time.
 
-    A journal that is damaged gives what was read before the damage, with the reason. Raises UsageError, JournalError where the folder
-    itself does not read.
+    A journal that is damaged gives what was read before the damage, with the reason. Raises UsageError, JournalError if the folder itself
+    does not read.
     """
     config = load_recorded(folder.path)
     lines = {line.task: line for line in _results(folder)}

@@ -34,7 +34,7 @@ class Conversation(NamedTuple):
 
     turns: tuple[Turn, ...]
     end: str
-    """Fingerprint of the last state; empty where the last action ended the episode."""
+    """Fingerprint of the last state; empty if the last action ended the episode."""
     terminated: bool
     back: int
     """Answers that step back or start again."""
@@ -53,8 +53,8 @@ class _Move(NamedTuple):
 def imitation(texts: StateTexts) -> Conversation:
     """Return the committed path as a conversation, without refused actions.
 
-    An action that led back to a state in which the attempt had been before is context, and not learned. Raises JournalError where a part
-    of the path is missing.
+    An action that led back to a state in which the attempt had been before is context, and not learned. Raises JournalError if a part of
+    the path is missing.
     """
     state, path = texts.attempt.state, texts.attempt.path
     seen, moves, trained = set[str](), list[_Move](), list[bool]()
@@ -73,8 +73,8 @@ def exploratory(texts: StateTexts) -> Conversation:
     """Return the way of the search through the tree, up to the end of the committed path, as one conversation.
 
     Between two steps the explorer steps back to where both paths part, or starts again, and repeats what leads to the next one. Simulated
-    steps that ended the episode are left out, but for the last one: an explorer without a search ends there. Raises JournalError where a
-    part of it is missing.
+    steps that ended the episode are left out, but for the last one: an explorer without a search ends there. Raises JournalError if a part
+    of it is missing.
     """
     moves = list(_walk(texts.attempt))
     return _spoken(texts, moves, [True] * len(moves), explores=True)

@@ -122,7 +122,7 @@ def export(
     """Write the records of runs to a file, with `FILE.manifest.json` beside it, and return the manifest.
 
     One attempt is in memory at a time. The file appears when it is whole; on an error there is none, and an older one stays. Raises
-    UsageError where a folder holds no run, or where nothing is left to export; OSError where the file cannot be written.
+    UsageError if a folder holds no run, or where nothing is left to export; OSError if the file cannot be written.
     """
     folders = run_folders(runs)
     manifest = ExportManifest(
@@ -267,7 +267,7 @@ def _scrubbed(record: TrainingRecord, scrubber: Scrubber) -> TrainingRecord:
 
 
 def _told(record: TrainingRecord, clean: TrainingRecord) -> str:
-    """Return why a record tells a secret although it was scrubbed; empty where it tells none. `clean`: the scrubbed record."""
+    """Return why a record tells a secret although it was scrubbed; empty if it tells none. `clean`: the scrubbed record."""
     if clean is not record and "completion_ids" in record.columns:
         return "a secret in its token ids"
     return "the shape of a secret" if _has_secret_shape(clean) else ""
@@ -355,7 +355,7 @@ class ReplayedConversation(NamedTuple):
     """Where a conversation led."""
 
     end: str
-    """Fingerprint of the last state; empty where the last action ended the episode."""
+    """Fingerprint of the last state; empty if the last action ended the episode."""
     terminated: bool
     refused: int
     """Answers without an action, or with one that the environment refused."""

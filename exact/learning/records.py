@@ -46,7 +46,7 @@ class TrainingRecord(msgspec.Struct, frozen=True, kw_only=True):
     node: int = -1
     """State that the record is about; -1: the whole attempt."""
     end: str = ""
-    """Fingerprint of the last state of a conversation; empty where its last action ended the episode."""
+    """Fingerprint of the last state of a conversation; empty if its last action ended the episode."""
     terminated: bool = False
     """Whether the last action of a conversation ended the episode."""
 
@@ -229,8 +229,8 @@ def rollout_records(attempt: JournaledAttempt, number: int) -> Iterator[Training
     """Yield one record for each answer of one call of a policy, with its token ids, log-probabilities and reward.
 
     The reward is the benchmark's score where the answer's action was committed, else the search's value of the action. An answer whose
-    action was neither committed nor searched has none, and is left out. Raises JournalError where a token id or log-probability is
-    missing, ActionError where an answer holds no action.
+    action was neither committed nor searched has none, and is left out. Raises JournalError if a token id or log-probability is missing,
+    ActionError if an answer holds no action.
     """
     called = list(attempt.state.calls.values())[number]
     if called.role.partition(".")[0] != "policy":
@@ -277,7 +277,7 @@ def _prompt_ids(raw: str) -> list[int] | None:
 
 
 def _tokens(choice: Choice) -> tuple[list[int], list[float]]:
-    """Return the token ids and log-probabilities of an answer. Raises JournalError where they are not whole."""
+    """Return the token ids and log-probabilities of an answer. Raises JournalError if they are not whole."""
     ids, logprobs = choice.token_ids, choice.logprobs
     if ids is None or logprobs is None:
         missing = "token ids" if ids is None else "log-probabilities"
@@ -290,7 +290,7 @@ def _tokens(choice: Choice) -> tuple[list[int], list[float]]:
 
 
 def _reward(attempt: JournaledAttempt, called: ev.Called, choice: Choice) -> tuple[float | None, str]:
-    """Return the reward of an answer and its source; None where neither the score nor the search says one."""
+    """Return the reward of an answer and its source; None if neither the score nor the search says one."""
     node = attempt.state.tree.nodes[called.node]
     seen = attempt.blobs.get_observation(node.observation)
     action = _action(attempt, choice, seen)

@@ -48,7 +48,7 @@ class StateTexts:
             yield
 
     def context(self, node: Node) -> Context:
-        """Return what an agent is shown at a node. Raises JournalError where a part of it is missing."""
+        """Return what an agent is shown at a node. Raises JournalError if a part of it is missing."""
         state = self.attempt.state
         return agent_context(state, self.attempt.blobs, self.attempt.task, node, AskMoment(node.depth, None, ()))
 

@@ -161,7 +161,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_tokens: Count = 0
     """Output tokens of reasoning, where the server tells."""
     cost: Dollars | None = None
-    """US dollars; None where the price is unknown."""
+    """US dollars; None if the price is unknown."""
 
 
 class ChatAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,7 +207,7 @@ class ChatModel(Protocol):
 
     @property
     def price(self) -> Price | None:
-        """Price; None where it is unknown, so that a cap on money cannot be enforced."""
+        """Price; None if it is unknown, so that a cap on money cannot be enforced."""
         ...
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
@@ -231,7 +231,7 @@ class Tariff:
 
     @functools.cached_property
     def price(self) -> Price | None:
-        """US dollars for a million tokens; None where the price is unknown.
+        """US dollars for a million tokens; None if the price is unknown.
 
         Where the list has tiers (long prompts cost more), the most expensive tier, because a cap on money has to hold for it.
         """
@@ -258,7 +258,7 @@ class Tariff:
 
     @functools.cached_property
     def _listed(self) -> Any:
-        """Rates of the price list; None where it does not know the model at that provider."""
+        """Rates of the price list; None if it does not know the model at that provider."""
         import genai_prices
 
         provider = self._provider or serving(self._config)

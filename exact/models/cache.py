@@ -44,7 +44,7 @@ class AnswerCache:
     """SQLite file of answers. Threads and processes may share it; of two that store the same sample, the first wins."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file. Raises UsageError where it cannot be used as a cache."""
+        """Open or create the file. Raises UsageError if it cannot be used as a cache."""
         self.path = path
         self._lock = threading.Lock()
         try:
@@ -104,7 +104,7 @@ class CachedModel:
         return self._model.price
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
-        """Return an answer with `sampling.n` choices. Raises ModelError; Uncached where the mode is replay-only and a sample is missing."""
+        """Return an answer with `sampling.n` choices. Raises ModelError; Uncached if the mode is replay-only and a sample is missing."""
         question = digest(request, self.name, self._about)
         lock = self._asking.setdefault(question, asyncio.Lock())
         try:

@@ -68,13 +68,13 @@ LEAST_LOGPROB = -9999.0
 
 
 def logprobs(tokens: list[dict[str, Any]]) -> tuple[float, ...] | None:
-    """Return the log-probability of each token; None where there are none, or where one lacks."""
+    """Return the log-probability of each token; None if there are none, or where one lacks."""
     found = tuple(logprob for each in tokens if (logprob := _logprob(each.get("logprob"))) is not None)
     return found if tokens and len(found) == len(tokens) else None
 
 
 def ends(tokens: list[dict[str, Any]], text: str) -> tuple[int, ...] | None:
-    """Return the position in the text at which each token ends. None where the tokens do not make up the text."""
+    """Return the position in the text at which each token ends. None if the tokens do not make up the text."""
     decoder, found, written = codecs.getincrementaldecoder("utf-8")(errors="replace"), list[int](), ""
     for token in tokens:
         written += decoder.decode(_bytes(token))
@@ -84,7 +84,7 @@ def ends(tokens: list[dict[str, Any]], text: str) -> tuple[int, ...] | None:
 
 
 def top_logprobs(tokens: list[dict[str, Any]]) -> tuple[tuple[TokenChance, ...], ...] | None:
-    """Return the likeliest tokens at each position; None where the server lists none."""
+    """Return the likeliest tokens at each position; None if the server lists none."""
     found = tuple(tuple(_chances(token.get("top_logprobs"))) for token in tokens)
     return found if any(found) else None
 
@@ -103,7 +103,7 @@ def _bytes(token: Mapping[str, Any]) -> bytes:
 
 
 def _logprob(value: object) -> float | None:
-    """Return a log-probability, at least LEAST_LOGPROB; None where the value is none."""
+    """Return a log-probability, at least LEAST_LOGPROB; None if the value is none."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not value <= 1.0:
         return None
     return float(max(value, LEAST_LOGPROB))

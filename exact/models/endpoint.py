@@ -77,7 +77,7 @@ class ServedModel:
     def __init__(self, config: ModelConfig, provider: Provider, endpoint: Endpoint, tariff: Tariff, limiter: RateLimiter) -> None:
         """Open no connection yet.
 
-        Raises UsageError where the address is invalid or the key is missing. An endpoint on loopback needs no key.
+        Raises UsageError if the address is invalid or the key is missing. An endpoint on loopback needs no key.
         """
         self._config, self._tariff, self._limiter = config, tariff, limiter
         self.model = endpoint.model or config.model
@@ -164,7 +164,7 @@ class ServedModel:
         return True
 
     async def fetch(self, path: str, body: Mapping[str, Any] | None = None, *, root: bool = False) -> object:
-        """Return the JSON at a path of the server, to which `body` is posted; None where there is none.
+        """Return the JSON at a path of the server, to which `body` is posted; None if there is none.
 
         With `root` the path begins at the server's root, where the address of the API ends with a version such as `/v1`.
         """
@@ -294,7 +294,7 @@ class _Refused(Exception):
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server tells. A number is 0 where it does not."""
+    """What a server tells. A number is 0 if it does not."""
 
     software: str = ""
     """Name of the server's program, where it is known."""

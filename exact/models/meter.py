@@ -48,7 +48,7 @@ def note(exchange: Exchange) -> None:
 
 
 def total(usages: Iterator[Usage] | list[Usage]) -> Usage:
-    """Return the sum of usages; its cost is unknown where one of them is."""
+    """Return the sum of usages; its cost is unknown if one of them is."""
     found = list(usages)
     costs = [usage.cost for usage in found]
     known = [cost for cost in costs if cost is not None]

@@ -88,7 +88,7 @@ class Models:
         return model
 
     def embedding(self) -> EmbeddingModel:
-        """Return the embedding model. Raises UsageError where none is configured."""
+        """Return the embedding model. Raises UsageError if none is configured."""
         from exact.models.embedding import OpenAIEmbedding
 
         config = model_for(self._config, "embedding")

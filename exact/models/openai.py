@@ -43,7 +43,7 @@ class OpenAIModel:
     ) -> None:
         """Open no connection yet. `provider` is the one that the configuration names unless given; `sleep` waits between tries.
 
-        Raises UsageError where the base URL is invalid or the key is missing. An endpoint on loopback needs no key.
+        Raises UsageError if the base URL is invalid or the key is missing. An endpoint on loopback needs no key.
         """
         self._config, self._sleep = config, sleep
         self._provider = provider = provider or serving(config)
@@ -62,7 +62,7 @@ class OpenAIModel:
 
     @property
     def price(self) -> Price | None:
-        """US dollars for a million tokens; None where it is unknown."""
+        """US dollars for a million tokens; None if it is unknown."""
         return self._tariff.price
 
     @property

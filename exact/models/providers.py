@@ -123,7 +123,7 @@ class Provider(Strict, frozen=True, kw_only=True):
 
 
 def providers(path: str = "") -> dict[str, Provider]:
-    """Return the package's providers, overridden by those of a file. Raises UsageError where the file does not read."""
+    """Return the package's providers, overridden by those of a file. Raises UsageError if the file does not read."""
     found = dict(_packaged())
     if path:
         try:
@@ -152,7 +152,7 @@ def api_of(config: ModelConfig, provider: Provider) -> Literal["chat", "response
 def serving(config: ModelConfig, known: Mapping[str, Provider] | None = None) -> Provider:
     """Return the provider of a model, with the model's own address and key applied and environment variables filled in.
 
-    Raises UsageError where the provider is unknown or a variable is not set.
+    Raises UsageError if the provider is unknown or a variable is not set.
     """
     known = providers() if known is None else known
     name = provider_name(config)

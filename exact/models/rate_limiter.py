@@ -88,7 +88,7 @@ class RateLimiter:
     async def slot(self, tokens: float, within: float = float("inf")) -> AsyncIterator[float]:
         """Reserve a slot for one request of an estimated number of tokens, and give the time at which it may be sent.
 
-        A caller that is cancelled before that has used nothing of the rates. Raises RequestError where the wait would take longer than
+        A caller that is cancelled before that has used nothing of the rates. Raises RequestError if the wait would take longer than
         `within` seconds.
         """
         await self._enter()
@@ -212,7 +212,7 @@ class RateFile:
         self._path, self._clock = path, clock
 
     async def take(self, endpoint: str, limits: Limits, requests: float, tokens: float, blocked: float) -> float:
-        """Implement SharedRates. Raises UsageError where the file cannot be written or holds something else."""
+        """Implement SharedRates. Raises UsageError if the file cannot be written or holds something else."""
         return await asyncio.to_thread(self._take, endpoint, limits, requests, tokens, blocked)
 
     def _take(self, endpoint: str, limits: Limits, requests: float, tokens: float, blocked: float) -> float:
@@ -245,5 +245,5 @@ def use_shared_rates(rates: SharedRates | None) -> None:
 
 
 def shared_rates(path: str) -> SharedRates | None:
-    """Return the rates to count by: those of `use_shared_rates`, or of a file; None where there is neither."""
+    """Return the rates to count by: those of `use_shared_rates`, or of a file; None if there is neither."""
     return _used or (RateFile(Path(path)) if path else None)

@@ -57,7 +57,7 @@ def final_answer(text: str) -> str:
 
 
 def _final_channel(text: str) -> str:
-    """Return the last message of the `final` channel; of no other channel. Empty where the model did not come to it."""
+    """Return the last message of the `final` channel; of no other channel. Empty if the model did not come to it."""
     final = [each["text"] for each in _CHANNEL.finditer(text) if each["name"].lower() == "final"]
     return final[-1].strip() if final else ""
 

@@ -146,7 +146,7 @@ def pictures_refused(body: Mapping[str, Any], message: str) -> bool:
 
 
 def adjusted(known: Learned, body: Mapping[str, Any], param: str, message: str, required: frozenset[str] = REQUIRED) -> Learned | None:
-    """Return what to leave out after a request with this body was refused; None where nothing is left that could be.
+    """Return what to leave out after a request with this body was refused; None if nothing is left that could be.
 
     The fields that the refusal names are left out, in whatever words: in `param`, by their name, or by a synonym. If it names none, all
     optional fields are, with marks of what to cache and native items; then pictures, then the system turn. `required` fields stay. A

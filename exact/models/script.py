@@ -88,7 +88,7 @@ def question_of(request: ChatRequest, model: str) -> Question:
 
 
 def question(body: Mapping[str, Any]) -> Question:
-    """Return the question in the body of a Chat Completions request. Raises ValueError where the body is invalid."""
+    """Return the question in the body of a Chat Completions request. Raises ValueError if the body is invalid."""
     try:
         messages = [(str(m["role"]), *_content(m["content"])) for m in body["messages"]]
         return Question(
@@ -183,7 +183,7 @@ _PICTURES = ("image", "input_image")
 
 
 def native_question(body: Mapping[str, Any]) -> Question:
-    """Return the question in the body of a request of either API. Raises ValueError where the body is invalid."""
+    """Return the question in the body of a request of either API. Raises ValueError if the body is invalid."""
     try:
         turns = [{"role": "system", "content": body["system"]}] if "system" in body else []
         turns += [turn for turn in body["input" if "input" in body else "messages"] if "role" in turn]

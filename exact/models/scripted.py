@@ -170,7 +170,7 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     seed: int | None
     fault: str = ""
-    """Name of the fault's type; empty where it was answered as asked."""
+    """Name of the fault's type; empty if it was answered as asked."""
     input_tokens: int = 0
     output_tokens: int = 0
     whole: bool = False

@@ -68,7 +68,7 @@ class Transport:
 
         `header` is the one that carries the key, where the API has one of its own.
 
-        Raises UsageError where the provider's token source cannot be imported.
+        Raises UsageError if the provider's token source cannot be imported.
         """
         import openai
 
@@ -102,7 +102,7 @@ class Transport:
     async def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] = _NO_HEADERS) -> str:
         """Return the text of the answer to a JSON body, sent with further headers.
 
-        Raises StatusError, NoAnswer, and UnicodeError where the answer is not UTF-8.
+        Raises StatusError, NoAnswer, and UnicodeError if the answer is not UTF-8.
         """
         options: Any = {"headers": await self._credentials() | dict(headers)}
         deployment = "" if path in _NOT_DEPLOYED else self._deployment
@@ -193,7 +193,7 @@ _EITHER = 47
 
 
 def bounded_stream(stream: Any, encoding: str) -> Any:
-    """Return a stream of the HTTP client that ends with an OSError where its plain content has more than MOST_BYTES.
+    """Return a stream of the HTTP client that ends with an OSError if its plain content has more than MOST_BYTES.
 
     `encoding`: the answer's header. The result is of the stream's own base class, which the client asks for.
     """
@@ -215,7 +215,7 @@ def bounded_stream(stream: Any, encoding: str) -> Any:
 
 
 async def _plain(stream: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
-    """Yield the decompressed content in parts of at most MOST_BYTES + 1 bytes. Raises OSError where it does not read."""
+    """Yield the decompressed content in parts of at most MOST_BYTES + 1 bytes. Raises OSError if it does not read."""
     if encoding in ("", "identity"):
         async for part in stream:
             yield part
@@ -239,7 +239,7 @@ _AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 
 
 def parse_base_url(base_url: str) -> tuple[str, bool]:
-    """Return a base URL without any credentials in it, and whether it is on loopback. Raises UsageError where it is no HTTP address."""
+    """Return a base URL without any credentials in it, and whether it is on loopback. Raises UsageError if it is no HTTP address."""
     try:
         parts = urllib.parse.urlsplit(base_url)
         host, port = parts.hostname, parts.port
@@ -261,7 +261,7 @@ def _is_loopback(host: str) -> bool:
 def token_source(name: str) -> TokenSource:
     """Return the token source of a name: `azure` (DefaultAzureCredential), or `package.module:function`.
 
-    The function may be asynchronous. Raises UsageError where it cannot be imported.
+    The function may be asynchronous. Raises UsageError if it cannot be imported.
     """
     if name == "azure":
         try:

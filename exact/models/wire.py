@@ -197,7 +197,7 @@ def _choice(choice: Mapping[str, Any]) -> Choice:
 
 
 def _called(said: Mapping[str, Any]) -> str:
-    """Return the parameters with which the tool of an answer was called, as JSON; empty where it was not."""
+    """Return the parameters with which the tool of an answer was called, as JSON; empty if it was not."""
     functions = [as_object(call.get("function")) for call in objects(said.get("tool_calls"))]
     given = next((function.get("arguments") for function in functions if function.get("name") == TOOL), None)
     return given if isinstance(given, str) else msgspec.json.encode(given).decode() if isinstance(given, dict) else ""

@@ -58,7 +58,7 @@ async def read_choices(
     `parse` raises ActionError or AnswerError, whose text goes back to the model. A sample that the server withheld does not parse. Only
     when no sample parses is the question asked again; with `repair` also once for the samples that do not, with the first one's error.
     Each attempt's `sampling.seed` is drawn from (`seed`, role, node, attempt, draw). Raises AnswerError when the last attempt gives nothing
-    either, PromptRefused where the server's filter withheld all answers, and ModelError; that too where the model was not heard each time,
+    either, PromptRefused if the server's filter withheld all answers, and ModelError; that too where the model was not heard each time,
     because its server gave no answer.
     """
     asked, error, shown, found, wanted = request, "", _NOTHING, list[tuple[Choice, T]](), request.sampling.n

@@ -19,7 +19,7 @@ class Surprise(msgspec.Struct, frozen=True, kw_only=True):
     step: Taken
     """State and action of the step."""
     after: Observation | None
-    """Resulting observation; None where the episode ended."""
+    """Resulting observation; None if the episode ended."""
     expected: float
     """Expected value, in [0, 1]."""
     real: float
@@ -83,7 +83,7 @@ class Memory(Protocol):
         ...
 
     def used(self, attempt: str, ids: Iterable[str], success: bool | None) -> None:
-        """Record the end of an attempt that was shown reflections; `success` is None where it is unknown. Repeated calls count once."""
+        """Record the end of an attempt that was shown reflections; `success` is None if it is unknown. Repeated calls count once."""
         ...
 
     @property

@@ -56,7 +56,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     step: Taken
     after: Observation | None
-    """Resulting observation; None where the episode ended."""
+    """Resulting observation; None if the episode ended."""
     node: int
     before: float | None
     """V of the state in which it was taken, from before the step."""

@@ -121,7 +121,7 @@ class AsWritten:
         self.name, self.dimensions = name, int(tail) if tail.isdecimal() else 0
 
     def embed_all(self, texts: Sequence[str]) -> list[Vector]:
-        """Return nothing for no texts. Raises UsageError where there is a text."""
+        """Return nothing for no texts. Raises UsageError if there is a text."""
         if texts:
             raise UsageError(f"nothing here makes vectors of {self.name}: name the configuration that does with --config")
         return []

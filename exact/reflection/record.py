@@ -85,7 +85,7 @@ def marks(observation: Observation) -> tuple[str, ...]:
 
 
 def confidence(reflection: Reflection) -> float:
-    """Return the certainty of the outcome v behind a reflection, in [0, 1]: |2 v - 1| where the agent evaluated it, 0 where it did not.
+    """Return the certainty of the outcome v behind a reflection, in [0, 1]: |2 v - 1| where the agent evaluated it, 0 if it did not.
 
     A benchmark's outcome has certainty 1. So has a reflection with neither outcome nor source, such as one written by hand.
     """
@@ -123,7 +123,7 @@ def action_label(action: Action | str, observation: Observation) -> str:
 
 
 def site(context: Context) -> str:
-    """Return the host of the state, without port; empty where there is none."""
+    """Return the host of the state, without port; empty if there is none."""
     for url in (context.observation.url, context.task.start):
         try:
             if host := urllib.parse.urlsplit(url).hostname:

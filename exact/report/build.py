@@ -34,7 +34,7 @@ def build_report(
 
     A torn or unfinished journal gives a report of what it holds. most: megabytes that the file may take; pictures shrink first, then
     long texts are cut. share: leave out screenshots and raw answers, and redact; `words` are removed too (default: `shared.html`).
-    Raises JournalError where there is no journal, or no room for the page; UsageError where `most` is too small.
+    Raises JournalError if there is no journal, or no room for the page; UsageError if `most` is too small.
     """
     folder = run.task_folder(task)
     if not (folder / "journal.jsonl").exists():
@@ -56,7 +56,7 @@ def fitted(
 ) -> str:
     """Return a report's page that fits into `most` megabytes, if a limit is given.
 
-    Raises UsageError where even a page without pictures is larger.
+    Raises UsageError if even a page without pictures is larger.
     """
 
     def built(pictures: int, texts: int) -> str:
@@ -99,7 +99,7 @@ def build_suite(runs: Sequence[RunFolder], out: Path) -> Path:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a page as a whole. Raises JournalError where the file cannot be written."""
+    """Write a page as a whole. Raises JournalError if the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text.encode("utf-8", "replace"))

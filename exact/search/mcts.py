@@ -345,7 +345,7 @@ def likely_steps(tree: Tree, rule: SelectionRule, depth: int, backup: Backup, di
 
 
 def _next_step(tree: Tree, rule: SelectionRule, depth: int) -> Node | None:
-    """Return the state in which the rule takes a step as things are. None where it leads to an end."""
+    """Return the state in which the rule takes a step as things are. None if it leads to an end."""
     deepest, node = tree.root.depth + depth, tree.root
     while not (node.leaf or node.closed or node.depth >= deepest):
         index = rule(tree, node) if node.expansions and not node.pending else -1

@@ -8,7 +8,7 @@ _JPEG = b"\xff\xd8"
 
 
 def without_texts(data: bytes) -> bytes | None:
-    """Return a PNG or JPEG without its comments, EXIF and other texts; None where the data is neither."""
+    """Return a PNG or JPEG without its comments, EXIF and other texts; None if the data is neither."""
     if data.startswith(_PNG):
         return _png(data)
     if data.startswith(_JPEG):

@@ -98,7 +98,7 @@ def squeezed(text: str) -> str:
 
 
 def _made(view: TextView, escapes: Iterable[re.Match[str]]) -> TextView | None:
-    """Return a view in which escapes are replaced by their meaning; None where there are none."""
+    """Return a view in which escapes are replaced by their meaning; None if there are none."""
     parts, starts, origins, lengths, at, size = list[str](), list[int](), list[int](), list[int](), 0, 0
 
     def add(part: str, origin: int, length: int) -> None:

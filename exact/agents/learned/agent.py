@@ -48,7 +48,7 @@ class LearnedAgent:
         self._read = dict[tuple[object, ...], ReadState]()
 
     async def read(self, context: Context, space: ActionSpace | None, extra: Action | None = None) -> ReadState | None:
-        """Return a state that goes on, with its candidates and `extra`. None where there is no candidate.
+        """Return a state that goes on, with its candidates and `extra`. None if there is no candidate.
 
         `space`: the environment's actions. None: those of a page, for a value function, which knows no environment.
         """
@@ -182,7 +182,7 @@ def learned_value(options: Mapping[str, object]) -> LearnedValue:
 
 
 def check_weights(part: str, options: Mapping[str, object]) -> None:
-    """Raise UsageError where the weights that the options of `part` (policy or value) name do not load."""
+    """Raise UsageError if the weights that the options of `part` (policy or value) name do not load."""
     _loaded(_weights(part, options))
 
 

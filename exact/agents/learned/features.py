@@ -337,7 +337,7 @@ def numeric(label: str) -> float | None:
 
 
 def inversion(one: Item, other: Item) -> float:
-    """Return 1 where two numbers stand in falling order, -1 in rising order, and 0 where they are equal or no numbers."""
+    """Return 1 where two numbers stand in falling order, -1 in rising order, and 0 if they are equal or no numbers."""
     first, second = sorted((one, other), key=lambda item: item.index)
     a, b = numeric(first.label), numeric(second.label)
     return 0.0 if a is None or b is None else float(a > b) - float(a < b)

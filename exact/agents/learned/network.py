@@ -256,7 +256,7 @@ def read_arrays(data: bytes, names: Collection[str], most: int) -> Mapping[str, 
 
 
 def numbers(found: NDArray[Any], kind: type[Any], shape: Shape | None = None) -> NDArray[Any]:
-    """Return an array. Raises ValueError where its type or shape is not the expected one, or a number is not finite."""
+    """Return an array. Raises ValueError if its type or shape is not the expected one, or a number is not finite."""
     import numpy as np
 
     fits = shape is None or (found.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, found.shape, strict=True)))

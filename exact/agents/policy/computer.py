@@ -206,7 +206,7 @@ def _under(observation: Observation, point: Point) -> list[Element]:
 
 
 def _target(observation: Observation, point: Point) -> Element | None:
-    """Return the smallest element under a point. None where it is large, so that its middle may be far from the point."""
+    """Return the smallest element under a point. None if it is large, so that its middle may be far from the point."""
     under = _under(observation, point)
     return under[0] if under and _area(under[0]) <= _LARGE * max(map(_area, observation.elements)) else None
 
@@ -216,7 +216,7 @@ def _area(element: Element) -> float:
 
 
 def _control(observation: Observation, point: Point) -> Element | None:
-    """Return the control under a point. None where there is none, where two overlap, and where the point itself matters."""
+    """Return the control under a point. None if there is none, where two overlap, and where the point itself matters."""
     found = [each for each in _under(observation, point) if each.role in INTERACTIVE]
     if not found or found[0].role in _EXACT:
         return None

@@ -173,7 +173,7 @@ def prompt_family(config: PolicyConfig, context: Context, actions: ActionSpace) 
 
 
 def span_probability(choice: Choice, span: tuple[int, int] | None) -> float | None:
-    """Return the geometric mean of the probabilities of the tokens in a part of an answer. None where the server does not give them.
+    """Return the geometric mean of the probabilities of the tokens in a part of an answer. None if the server does not give them.
 
     A token that is partly outside counts.
     """

@@ -84,7 +84,7 @@ class RewardValue:
         """Total rewards that the environments recorded, by path."""
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """Return the value of the rewards on the way to a state. Raises ModelError where no environment recorded them."""
+        """Return the value of the rewards on the way to a state. Raises ModelError if no environment recorded them."""
         done = (context.task.id, *(taken.action.key for taken in context.history if not taken.error))
         if context.unseen:
             done = done[:-1]

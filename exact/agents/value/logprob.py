@@ -84,7 +84,7 @@ def _one_token(request: ChatRequest) -> ChatRequest:
 
 
 def _probability(choice: Choice) -> float | None:
-    """Return the probability of yes in an answer; None where the server lists no likeliest tokens. Raises AnswerError."""
+    """Return the probability of yes in an answer; None if the server lists no likeliest tokens. Raises AnswerError."""
     return yes_probability(choice.top_logprobs[0]) if choice.top_logprobs else None
 
 

@@ -94,7 +94,7 @@ class Incoming:
     """The journal, blobs and files of an attempt elsewhere, written here as they come. It holds the journal as its writer."""
 
     def __init__(self, run: RunFolder, task: Task) -> None:
-        """Open the journal. Raises JournalError where another process writes it."""
+        """Open the journal. Raises JournalError if another process writes it."""
         self._run, self._task, self._folder = run, task, run.task_folder(task)
         self._journal = Journal(self._folder / "journal.jsonl")
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
@@ -103,7 +103,7 @@ class Incoming:
     def take(self, items: Iterable[DeliveryItem]) -> None:
         """Write items in their order.
 
-        Raises InfrastructureError for what no attempt sends, and writes nothing of that item; JournalError where nothing can be written.
+        Raises InfrastructureError for what no attempt sends, and writes nothing of that item; JournalError if nothing can be written.
         """
         for item in items:
             self._bytes += len(item.data)
@@ -143,7 +143,7 @@ class Incoming:
                 pass
 
     def _check(self, lines: bytes) -> None:
-        """Raise InfrastructureError where lines are no events of an attempt at the task."""
+        """Raise InfrastructureError if lines are no events of an attempt at the task."""
         try:
             for event in events_of(lines):
                 if isinstance(event, Opened) and event.task.id != self._task.id:
@@ -153,7 +153,7 @@ class Incoming:
 
 
 def items_of(sent: object) -> list[DeliveryItem]:
-    """Return what was sent as items. Raises InfrastructureError where it is something else."""
+    """Return what was sent as items. Raises InfrastructureError if it is something else."""
     try:
         return msgspec.convert(sent, list[DeliveryItem], builtin_types=(bytes,))
     except msgspec.ValidationError as error:

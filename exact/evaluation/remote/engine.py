@@ -76,7 +76,7 @@ class _Delivery:
 
 
 class RayEngine:
-    """An async context manager that runs attempts as tasks of Ray. Raises UsageError where Ray is not installed."""
+    """An async context manager that runs attempts as tasks of Ray. Raises UsageError if Ray is not installed."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class RayEngine:
         return checked_replay(await self._call("replay", agent, task), task)
 
     async def _call(self, what: What, agent: str, task: Task) -> bytes:
-        """Make a call on a node. Raises Hung after ending it, InfrastructureError where it was lost, and the errors raised there."""
+        """Make a call on a node. Raises Hung after ending it, InfrastructureError if it was lost, and the errors raised there."""
         run, config = self._folder.agent(agent)
         if what == "attempt":
             await asyncio.to_thread(set_aside, run, config, task)
@@ -185,7 +185,7 @@ class RayEngine:
         return data
 
     async def _watched(self, answer: asyncio.Future[Any], delivery: _Delivery) -> None:
-        """Wait for an answer while the attempt is heard of. Raises Hung where it is silent, JournalError where nothing can be written."""
+        """Wait for an answer while the attempt is heard of. Raises Hung where it is silent, JournalError if nothing can be written."""
         loop = asyncio.get_running_loop()
         while not (await asyncio.wait({answer}, timeout=LOOK))[0]:
             self._raise_failed(delivery)
@@ -193,7 +193,7 @@ class RayEngine:
                 raise Hung(self._hang)
 
     async def _arrived(self, delivery: _Delivery, batches: int) -> None:
-        """Wait until all that was sent is written. Raises InfrastructureError where it does not come."""
+        """Wait until all that was sent is written. Raises InfrastructureError if it does not come."""
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):
                 while delivery.batches < batches:
@@ -210,7 +210,7 @@ class RayEngine:
             delivery.came.set()
 
     def _raise_failed(self, delivery: _Delivery) -> None:
-        """Raise what failed of an attempt, and JournalError where nothing is received any more."""
+        """Raise what failed of an attempt, and JournalError if nothing is received any more."""
         if delivery.failed is not None:
             raise delivery.failed
         if self._receiving is not None and self._receiving.done():
@@ -234,7 +234,7 @@ class RayEngine:
 
 
 def _outcome(answer: object, delivery: _Delivery) -> Outcome:
-    """Return the outcome that a process answered. Raises InfrastructureError where it is none."""
+    """Return the outcome that a process answered. Raises InfrastructureError if it is none."""
     with suppress(msgspec.ValidationError):
         found: Outcome = msgspec.convert(answer, Outcome, builtin_types=(bytes,))
         if len(found[1]) <= MOST_OUTCOME:

@@ -93,7 +93,7 @@ class MachineCommand(NamedTuple):
         return shlex.join(self.words if self.host == LOCAL else ("ssh", "-o", "BatchMode=yes", self.host, "--", shlex.join(self.words)))
 
     def run(self) -> str:
-        """Run it, and return the fault in one line, with the machine's name; empty where there is none."""
+        """Run it, and return the fault in one line, with the machine's name; empty if there is none."""
         ssh = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", self.host, "--", shlex.join(self.words))
         try:
             done = subprocess.run(

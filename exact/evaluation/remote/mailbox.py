@@ -39,7 +39,7 @@ class AttemptMailbox:
         self._waiting: asyncio.Queue[Batch] = asyncio.Queue(ROOM)
 
     async def put(self, token: str, number: int, items: Sequence[DeliveryItem]) -> None:
-        """Add a batch of the items of one attempt, once there is room. Raises ValueError where it is too large."""
+        """Add a batch of the items of one attempt, once there is room. Raises ValueError if it is too large."""
         if (size := sum(len(part) for item in _listed(items) for part in _listed(item) if isinstance(part, bytes | str))) > _most():
             raise ValueError(f"a batch of {size:,} bytes is too large")
         await self._waiting.put((token, number, items))
@@ -101,7 +101,7 @@ _MATCHES = {"same", "drifted", "refused", "failed"}
 
 
 def decoded(data: bytes, type: type[T]) -> T:
-    """Return what JSON says. Raises InfrastructureError where it says something else."""
+    """Return what JSON says. Raises InfrastructureError if it says something else."""
     try:
         return msgspec.json.decode(data, type=type)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -109,7 +109,7 @@ def decoded(data: bytes, type: type[T]) -> T:
 
 
 def checked_line(data: bytes, task: Task) -> ResultLine:
-    """Return the result of an attempt at a task. Raises InfrastructureError where it is none."""
+    """Return the result of an attempt at a task. Raises InfrastructureError if it is none."""
     line = decoded(data, ResultLine)
     counts = [value for name, value in msgspec.structs.asdict(line).items() if name not in _SIGNED and isinstance(value, int | float)]
     if (
@@ -124,7 +124,7 @@ def checked_line(data: bytes, task: Task) -> ResultLine:
 
 
 def checked_replay(data: bytes, task: Task) -> Replay:
-    """Return the replay of an attempt at a task. Raises InfrastructureError where it is none."""
+    """Return the replay of an attempt at a task. Raises InfrastructureError if it is none."""
     replay = decoded(data, Replay)
     if replay.task != task.id or replay.match not in _MATCHES or not _is_score(replay.score):
         raise _other(task)

@@ -74,7 +74,7 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     blobs: dict[str, bytes] = {}
     """Contents that the journal refers to, by name."""
     memory: bytes = b""
-    """SQLite file of the agent's reflections; empty where none travels."""
+    """SQLite file of the agent's reflections; empty if none travels."""
     rounds: bytes = b""
     """Content of the run's rounds.json."""
 
@@ -164,7 +164,7 @@ class Shipped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def collect(configs: Iterable[Config], tasks: Iterable[Task]) -> Shipped:
-    """Return what configurations and tasks name of this machine's files. Raises UsageError where they are too large."""
+    """Return what configurations and tasks name of this machine's files. Raises UsageError if they are too large."""
     files, code, paths = dict[str, bytes](), dict[str, str](), dict[str, str]()
     configs, tasks = list(configs), list(tasks)
     for kind in dict.fromkeys([*(part for config in configs for part in config.own_parts if is_plugin(part)), *_named_by(tasks)]):

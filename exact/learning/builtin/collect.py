@@ -38,7 +38,7 @@ def collect(
     processes: int,
     progress: Callable[[str], None],
 ) -> None:
-    """Explore the tasks of which the folder has no file yet. Raises UsageError where one is no training task."""
+    """Explore the tasks of which the folder has no file yet. Raises UsageError if one is no training task."""
     split = load_split()
     for task in tasks:
         split.check_training(task)
@@ -97,7 +97,7 @@ async def _work(explorer: Explorer, environments: PracticeFactory, left: list[st
 async def _explored(
     explorer: Explorer, environment: PracticeEnvironment, task: str, longest: float, *, by_path: bool
 ) -> ExploredTask | None:
-    """Return what was found; None where the environment failed."""
+    """Return what was found; None if the environment failed."""
     try:
         async with asyncio.timeout(longest):
             return await explorer.explore(environment, MiniWob().task(task), by_path=by_path)

@@ -95,7 +95,7 @@ class StateNode:
     best: float = 0.0
 
     def choose(self, c: float) -> int | None:
-        """Return the action to follow. None where all are left."""
+        """Return the action to follow. None if all are left."""
         parent = (self.total / self.visits + self.best) / 2 if self.visits else 0.5
         root, found, highest = math.sqrt(self.visits + 1), None, -math.inf
         for at in range(len(self.read.actions)):
@@ -150,7 +150,7 @@ class Explorer:
     async def explore(self, environment: Environment, task: Task, *, by_path: bool = False) -> ExploredTask:
         """Search one task from its start. `by_path`: states that look alike are different nodes if different ways lead there.
 
-        Raises UsageError unless it is a training task, EnvironmentFailure where the environment broke.
+        Raises UsageError unless it is a training task, EnvironmentFailure if the environment broke.
         """
         import numpy as np
 
@@ -206,7 +206,7 @@ class Explorer:
         self, task: Task, instruction: str, observation: Observation, history: list[Taken], nodes: StateNodes,
         random: np.random.Generator | None,
     ) -> StateNode | None:  # fmt: skip
-        """Return the node of a state. None where nothing can be done."""
+        """Return the node of a state. None if nothing can be done."""
         key = nodes.key(observation, history)
         found = nodes.nodes.get(key)
         if found is not None:
@@ -248,7 +248,7 @@ class Explorer:
 
 
 def solution(node: StateNode) -> dict[int, float]:
-    """Return the share of visits of each action that led to the best return found at a node. Empty where nothing succeeded."""
+    """Return the share of visits of each action that led to the best return found at a node. Empty if nothing succeeded."""
     if node.best <= 0:
         return {}
     kept = {at: edge.visits for at, edge in node.edges.items() if edge.visits and edge.best >= node.best - 1e-9}

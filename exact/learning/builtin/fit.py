@@ -63,7 +63,7 @@ class Losses(NamedTuple):
 
 
 def fit(start: Network, examples: Examples, settings: FitSettings, *, seed: int, about: About, progress: Callable[[str], None]) -> Network:
-    """Return a model trained on all examples, each state once an epoch. Raises UsageError where threadpoolctl is not installed."""
+    """Return a model trained on all examples, each state once an epoch. Raises UsageError if threadpoolctl is not installed."""
     with one_thread():
         return _fit(start, examples, settings, seed=seed, about=about, progress=progress)
 

@@ -44,9 +44,9 @@ def _runs_common(machine: str, processor: Path) -> bool:
 
 
 def used_kernels() -> str:
-    """Return the name of the kernels that this process uses; `unknown` where its library does not tell.
+    """Return the name of the kernels that this process uses; `unknown` if its library does not tell.
 
-    Raises UsageError where threadpoolctl is not installed.
+    Raises UsageError if threadpoolctl is not installed.
     """
     import_module("numpy")  # it loads the library
     found = [str(each.get("architecture", "")) for each in _threadpoolctl().threadpool_info() if each.get("user_api") == "blas"]
@@ -56,7 +56,7 @@ def used_kernels() -> str:
 def one_thread() -> AbstractContextManager[object]:
     """Compute products by one thread. On several, sums are rounded otherwise, and products as small as the model's take longer.
 
-    Raises UsageError where threadpoolctl is not installed.
+    Raises UsageError if threadpoolctl is not installed.
     """
     limits: AbstractContextManager[object] = _threadpoolctl().threadpool_limits(1)
     return limits
@@ -80,7 +80,7 @@ _SECONDS = 30.0
 async def drawn_fonts() -> dict[str, str]:
     """Return the name of the font in which this machine's browser draws each of the families.
 
-    Raises EnvironmentFailure where there is no browser, or it does not answer.
+    Raises EnvironmentFailure if there is no browser, or it does not answer.
     """
     from playwright.async_api import Error
 

@@ -54,7 +54,7 @@ class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     contradicted: bool
     returns: tuple[float, ...]
-    """Returns of the episodes; empty where the environment failed."""
+    """Returns of the episodes; empty if the environment failed."""
     steps: int
     states: int
 
@@ -88,7 +88,7 @@ def train(settings: BuiltinSettings, progress: Callable[[str], None]) -> list[Ro
     """Train for all rounds. Return what each came to.
 
     Raises UsageError for tasks or seeds that are not of the training split, and for a folder of other settings or fonts, and
-    EnvironmentFailure where there is no browser.
+    EnvironmentFailure if there is no browser.
     """
     rounds = tasks_of_rounds(settings)
     with sole(Path(settings.out), LOCK):
@@ -112,7 +112,7 @@ def _trained(rounds: Sequence[Sequence[str]], settings: BuiltinSettings, progres
 
 
 def tasks_of_rounds(settings: BuiltinSettings) -> list[list[str]]:
-    """Return the tasks, with their seeds, that each round searches. Raises UsageError where one is no training task."""
+    """Return the tasks, with their seeds, that each round searches. Raises UsageError if one is no training task."""
     split = load_split()
     names = settings.tasks or [name for name in split.training if name not in NOT_REPEATED]
     rounds = [
@@ -125,7 +125,7 @@ def tasks_of_rounds(settings: BuiltinSettings) -> list[list[str]]:
 
 
 def fitted(folder: Path, settings: BuiltinSettings, rounds: Sequence[Sequence[str]], progress: Callable[[str], None]) -> Network:
-    """Return the model fitted to the examples of all rounds so far, from the untrained one. Raises UsageError where there are none."""
+    """Return the model fitted to the examples of all rounds so far, from the untrained one. Raises UsageError if there are none."""
     found = read_examples(folder, rounds)
     episodes = sum(summarise(folder / f"data-{round}", round, tasks).episodes for round, tasks in enumerate(rounds))
     training = digest(tuple(sorted(found.tasks)))
@@ -136,7 +136,7 @@ def fitted(folder: Path, settings: BuiltinSettings, rounds: Sequence[Sequence[st
 
 
 def read_examples(folder: Path, rounds: Sequence[Sequence[str]]) -> Examples:
-    """Return the examples of rounds. Raises UsageError where there are none."""
+    """Return the examples of rounds. Raises UsageError if there are none."""
     files = [examples_of(folder / f"data-{round}", task) for round, tasks in enumerate(rounds) for task in tasks]
     parts = [examples.read(file) for file in files if file.exists()]
     if not parts:
@@ -196,7 +196,7 @@ def _opened(settings: BuiltinSettings, progress: Callable[[str], None]) -> Path:
 
 
 def like_machine(folder: Path, progress: Callable[[str], None]) -> dict[str, Any]:
-    """Return the fonts and kernels of this machine, and say them. Raises UsageError where the run in the folder was begun with others."""
+    """Return the fonts and kernels of this machine, and say them. Raises UsageError if the run in the folder was begun with others."""
     made = _kept(folder) if (folder / "run.json").exists() else _Kept({})
     fonts, kernels = drawn_fonts_now(), used_kernels()
     progress(f"the browser draws {told(fonts)}; OpenBLAS has the kernels of {kernels}")

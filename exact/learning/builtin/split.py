@@ -26,7 +26,7 @@ class Seeds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.first <= seed < self.first + self.count
 
     def take(self, count: int, skip: int = 0) -> range:
-        """Return `count` seeds after the first `skip`. Raises UsageError where there are not so many."""
+        """Return `count` seeds after the first `skip`. Raises UsageError if there are not so many."""
         if skip + count > self.count:
             raise UsageError(f"{skip + count} seeds are more than the split has ({self.count}): ask for fewer rounds or seeds")
         return range(self.first + skip, self.first + skip + count)

@@ -93,7 +93,7 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
 
 
 def last_checkpoint(folder: Path) -> str | None:
-    """Return the newest checkpoint that is whole; None where there is none. Its state is the file that is written last."""
+    """Return the newest checkpoint that is whole; None if there is none. Its state is the file that is written last."""
     whole = [path for path in folder.glob("checkpoint-*") if (path / "trainer_state.json").exists()]
     return str(max(whole, key=lambda path: int(path.name.rpartition("-")[2]))) if whole else None
 
@@ -199,7 +199,7 @@ def used() -> dict[str, Any]:
 
 
 def rows(episodes: Sequence[Episode]) -> dict[str, list[Any]]:
-    """Return episodes as TRL's `rollout_func` returns them. Raises UsageError where a row is empty or its lengths differ."""
+    """Return episodes as TRL's `rollout_func` returns them. Raises UsageError if a row is empty or its lengths differ."""
     for each in episodes:
         lengths = {len(each.completion_ids), len(each.env_mask), len(each.logprobs)}
         if len(lengths) != 1 or not each.completion_ids or not any(each.env_mask):

@@ -185,5 +185,5 @@ class VLLMSampler(AnswerSampler):
         _, ids, found, _ = self._generation.generate(prompts=prompts, images=images, num_generations=1)
         if found is None:
             raise UsageError("vLLM returned no log-probabilities: start `vllm serve` with --logprobs-mode processed_logprobs")
-        # The first of a token's list is its own, and None where vLLM had no number: TRL makes no correction there.
+        # The first of a token's list is its own, and None if vLLM had no number: TRL makes no correction there.
         return [list(each) for each in ids], [[math.nan if token[0] is None else token[0] for token in row] for row in found]

@@ -46,7 +46,7 @@ class Row(NamedTuple):
     hurt: int
     revision: int
     vector: bytes = b""
-    """Little-endian float32; empty where the database compares vectors."""
+    """Little-endian float32; empty if the database compares vectors."""
 
 
 class Hit(NamedTuple):

@@ -234,7 +234,7 @@ class PgVector:
 
 
 def found(execute: Execute, alone: Callable[[], AbstractContextManager[object]]) -> PgVector | None:
-    """Return the comparison; None where the server lacks the extension, or this user may not use it.
+    """Return the comparison; None if the server lacks the extension, or this user may not use it.
 
     `alone` opens a transaction in which no other process creates tables.
     """

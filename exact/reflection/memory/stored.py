@@ -103,7 +103,7 @@ class StoredMemory:
         return tuple(known[seq] for seq in best if seq in known)
 
     def used(self, attempt: str, ids: Iterable[str], success: bool | None) -> None:
-        """Record the end of an attempt that was shown reflections; `success` is None where it is unknown. Each attempt counts once."""
+        """Record the end of an attempt that was shown reflections; `success` is None if it is unknown. Each attempt counts once."""
         with self._writing() as revision:
             for id in sorted(set(ids)):
                 self._table.count_use(attempt, id, success, revision)

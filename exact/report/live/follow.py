@@ -121,7 +121,7 @@ class Follower:
         }
 
     def picture(self, name: str) -> tuple[bytes, str] | None:
-        """Return a screenshot of this attempt as a page shows it, with its media type; None where no screenshot has that name."""
+        """Return a screenshot of this attempt as a page shows it, with its media type; None if no screenshot has that name."""
         if name not in self._pictures:
             return None
         try:

@@ -239,7 +239,7 @@ async def _body(request: Request) -> bytes:
 
 
 def _written(file: Path) -> float:
-    """Return when a file was written; 0 where it is gone."""
+    """Return when a file was written; 0 if it is gone."""
     try:
         return file.stat().st_mtime
     except OSError:
@@ -321,7 +321,7 @@ COOKIE = "exact_view"
 
 
 def refusal(method: str, headers: Mapping[str, str], hosts: Collection[str], *, page: bool) -> str:
-    """Return why a request is refused; empty where it is accepted. Header names are in lower case.
+    """Return why a request is refused; empty if it is accepted. Header names are in lower case.
 
     hosts: names of the view besides loopback. page: whether the request is for a page, to which a link on another site may lead.
     """

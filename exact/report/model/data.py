@@ -88,7 +88,7 @@ class Head(ReportPart, frozen=True, kw_only=True):
     brief: str = ""
     """Actions, model calls, money and time in one line."""
     answer: str | None = None
-    """Answer of the attempt; None where it gave none."""
+    """Answer of the attempt; None if it gave none."""
     reason: str = ""
     """Reason that the evaluator gave."""
     stopped: str = ""
@@ -316,7 +316,7 @@ class CommittedStep(ReportPart, frozen=True, kw_only=True):
     node: int
     """TreeState in which it was taken."""
     child: int | None
-    """TreeState that it led to; None where it was refused or its result is not journalled."""
+    """TreeState that it led to; None if it was refused or its result is not journalled."""
     words: str
     reason: str
     stopped: str
@@ -361,7 +361,7 @@ class PersonPart(ReportPart, frozen=True, kw_only=True):
     seconds: float
     """Seconds since the attempt began."""
     by: str
-    """Who it was, in a few words; empty where nobody answered."""
+    """Who it was, in a few words; empty if nobody answered."""
     words: str
     outcome: str
     """The answer, or why it was refused; empty for a command that was done."""

@@ -96,7 +96,7 @@ def _blocked(reading: Reading) -> Iterator[data.Write]:
 
 
 def wrong(reading: Reading, steps: tuple[data.CommittedStep, ...], ending: data.Ending) -> data.WrongStep | None:
-    """Return the step at which the attempt went wrong; None where there is none.
+    """Return the step at which the attempt went wrong; None if there is none.
 
     It is the first step that the live environment refused or answered differently, else the one with the largest drop.
     """

@@ -42,7 +42,7 @@ class Travel(msgspec.Struct, frozen=True, kw_only=True):
     snapshots: int = 0
     snapshot_seconds: float = 0.0
     snapshot_bytes: int = 0
-    """Maximum bytes of retained snapshots at once; 0 where they were not counted."""
+    """Maximum bytes of retained snapshots at once; 0 if they were not counted."""
     severed: tuple[tuple[str, int], ...] = ()
     """Connections that returns to snapshots found cut off, with the number of snapshots: those counted as `page`."""
     prepared: int = 0

@@ -29,7 +29,7 @@ _BUSY_SECONDS = 30.0
 
 
 class Uncached(ModelError):
-    """Raised when a question has no recorded answer and only recorded ones may be given."""
+    """Raised when a question has no recorded answer and the mode is replay-only."""
 
 
 class CachedSample(msgspec.Struct, frozen=True):
@@ -91,7 +91,7 @@ class CachedModel:
     """
 
     def __init__(self, model: ChatModel, cache: AnswerCache, mode: Mode, *, about: str = "") -> None:
-        """Wrap `model`. `about` names what else answers depend on, such as further fields of the request."""
+        """Wrap `model`. `about` names other things that answers depend on, such as further fields of the request."""
         self._model, self._cache, self._mode, self._about = model, cache, mode, about
         self._asking: dict[bytes, asyncio.Lock] = {}
 
@@ -141,7 +141,7 @@ class CachedModel:
 
 
 def digest(request: ChatRequest, model: str, about: str = "") -> bytes:
-    """Return the digest of what an answer depends on: model, text, pictures and sampling.
+    """Return the digest of the inputs of an answer: model, text, pictures and sampling.
 
     It does not depend on the number of samples or on the role: samples 0 to 3 of four are samples 0 to 3 of eight. Nor does it depend on
     the marks of fences, which differ between attempts.

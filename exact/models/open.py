@@ -126,7 +126,7 @@ def _key(config: ModelConfig) -> bytes:
 
 
 GENERAL = ("policy", "value", "reflection", "embedding", "detector")
-"""Roles with a configuration key of their own. Parts of them have dotted names, such as `value.judge`."""
+"""Roles with a separate configuration key. Parts of them have dotted names, such as `value.judge`."""
 
 
 def model_for(models: ModelsConfig, role: str) -> ModelConfig:

@@ -92,7 +92,8 @@ def _wait(tried: int, after: float | None) -> float:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. None: it asks for none.
 
-    Without these headers, it is the time until all of its exhausted limits are full again, where it tells them. It is an hour at most.
+    Without these headers, it is the time until all of its exhausted limits are full again, if the server reports them. It is an hour at
+    most.
     """
     asked = _asked(headers)
     return None if asked is None else min(asked, LONGEST_ASKED)

@@ -52,7 +52,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     logprobs: tuple[float, ...] | None = None
     token_ids: tuple[int, ...] | None = None
     tokens: tuple[str | bytes, ...] | None = None
-    """Tokens of the text, with one log-probability each; bytes where a token is a part of a character."""
+    """Tokens of the text, with one log-probability each; bytes if a token is a part of a character."""
     top_logprobs: tuple[tuple[TokenChance, ...], ...] | None = None
     """Likeliest tokens at each position."""
     calls: tuple[ToolCall, ...] = ()

@@ -39,7 +39,7 @@ _STORES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 class StatusError(Exception):
-    """Raised when the server answered with an error status. The message is in the server's own words where it gives any."""
+    """Raised when the server answered with an error status. The message is the server's, if it gives one."""
 
     def __init__(self, status: int, message: str, *, code: str, param: str, headers: Mapping[str, str]) -> None:
         super().__init__(message)
@@ -66,7 +66,7 @@ class Transport:
     ) -> None:
         """Open no connection yet. `timeout` is in seconds; with `local`, proxies named by the environment are not used.
 
-        `header` is the one that carries the key, where the API has one of its own.
+        `header` is the one that carries the key, if the API uses a separate header.
 
         Raises UsageError if the provider's token source cannot be imported.
         """
@@ -91,7 +91,7 @@ class Transport:
                 timeout=timeout,
                 trust_env=not local,
                 verify=tls_settings(not local),
-                follow_redirects=False,  # a redirect would take prompts, and keys in headers of their own, to another server
+                follow_redirects=False,  # a redirect would take prompts, and keys in separate headers, to another server
                 headers={"Accept-Encoding": "gzip, deflate"},
                 event_hooks={"response": [_bound]},
             ),
@@ -195,7 +195,7 @@ _EITHER = 47
 def bounded_stream(stream: Any, encoding: str) -> Any:
     """Return a stream of the HTTP client that ends with an OSError if its plain content has more than MOST_BYTES.
 
-    `encoding`: the answer's header. The result is of the stream's own base class, which the client asks for.
+    `encoding`: the answer's header. The result has the stream's base class, which the client requires.
     """
     base = next(each for each in type(stream).__mro__ if each.__name__ == "AsyncByteStream")
 
@@ -239,7 +239,7 @@ _AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 
 
 def parse_base_url(base_url: str) -> tuple[str, bool]:
-    """Return a base URL without any credentials in it, and whether it is on loopback. Raises UsageError if it is no HTTP address."""
+    """Return a base URL without any credentials in it, and whether it is on loopback. Raises UsageError if it is not an HTTP address."""
     try:
         parts = urllib.parse.urlsplit(base_url)
         host, port = parts.hostname, parts.port

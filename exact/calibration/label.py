@@ -86,7 +86,7 @@ async def _outcome(source: Source, task: Task, state: AttemptState, node: Node, 
 
 
 async def _arrive(environment: Environment, task: Task, node: Node) -> str:
-    """Reset the environment and replay the path to a state. Return why another state was reached; empty on arrival."""
+    """Reset the environment and replay the path to a state. Return the reason if another state was reached; empty on arrival."""
     start, *path = waypoints(node)
     if (await environment.reset(task)).fingerprint != start.fingerprint:
         return "reset led to another state"

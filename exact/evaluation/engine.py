@@ -1,4 +1,4 @@
-"""The interface of what runs attempts: in this process, or in others."""
+"""The interface of engines, which run attempts in this process or in others."""
 
 from __future__ import annotations
 

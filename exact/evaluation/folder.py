@@ -60,7 +60,7 @@ class Result(ResultLine, frozen=True, kw_only=True):
     """One line of results.jsonl: the last attempt at one task and seed by one agent. Tables use `score`."""
 
     live_score: float | None = None
-    """Score of the live environment. It differs from `score` only where search had used the live environment."""
+    """Score of the live environment. It differs from `score` only if search had used the live environment."""
     replay: str = ""
     """`Replay.match`; empty if the live environment was never used by search."""
     attempts: int = 1
@@ -94,7 +94,7 @@ class BenchFolder:
     def add_session(self, session: BenchSession, configs: Mapping[str, Config] | None = None) -> dict[str, tuple[str, str]]:
         """Add a session, with the further agents of `configs`. Return the changes, as `BenchSession.since` does.
 
-        No session is added where nothing is left to do. Raises UsageError for invalid names, JournalError.
+        No session is added if nothing is left to do. Raises UsageError for invalid names, JournalError.
         """
         plan, configs = self.plan, configs or {}
         agents = checked_names([*plan.agents, *configs])
@@ -152,7 +152,7 @@ class BenchFolder:
         return list(read_lines(self.path / "results.jsonl", Result))
 
     def numbers(self) -> dict[tuple[str, str], int]:
-        """Return the number of the next attempt, by agent and task, where an infrastructure failure ended the last one."""
+        """Return the number of the next attempt, by agent and task, for each whose last one ended with an infrastructure failure."""
         return {pair: number + 1 for pair, number in self._last(failed=True).items()}
 
     def _last(self, *, failed: bool) -> dict[tuple[str, str], int]:
@@ -189,7 +189,7 @@ class BenchFolder:
 
 
 def result_of(line: ResultLine, replay: Replay | None, attempts: int) -> Result:
-    """Return the result of an attempt: with the score of its replay where there is one, otherwise of the live environment."""
+    """Return the result of an attempt: with the score of its replay if there is one, otherwise of the live environment."""
     fields = {name: getattr(line, name) for name in line.__struct_fields__ if name in Result.__struct_fields__}
     if replay is not None and replay.match == "failed":
         fields |= {"status": "failed", "score": None, "raw": None, "reason": replay.reason, "missing": replay.missing}

@@ -39,7 +39,7 @@ class BenchSession(msgspec.Struct, frozen=True, kw_only=True):
     """Agents that the session added."""
 
     def since(self, before: BenchSession) -> dict[str, tuple[str, str]]:
-        """Return the changes since an earlier session, by name: the old and the new value, `none` where a session does not record it.
+        """Return the changes since an earlier session, by name: the old and the new value, `none` if a session does not record it.
 
         Code with uncommitted changes always counts as changed, because the commit does not identify them.
         """
@@ -114,7 +114,7 @@ def budget_of(words: Iterable[str]) -> dict[str, float]:
 
 
 def at_equal_budgets(configs: Sequence[Config], budget: Mapping[str, float], *, own: bool = False) -> tuple[list[Config], dict[str, float]]:
-    """Apply the limits to all agents. Return the agents and their common limits, or no limits where `own`.
+    """Apply the limits to all agents. Return the agents and their common limits, or no limits if `own`.
 
     Raises UsageError if the limits differ and `own` is not set.
     """

@@ -55,7 +55,7 @@ class AgentSummary(NamedTuple):
     rewards: dict[str, Estimate]
     """Rewards by name, over all scored attempts. An attempt without a raw figure counts 0."""
     costs: dict[str, float]
-    """Mean costs of the scored attempts, by kind; NaN where the cost of one is unknown."""
+    """Mean costs of the scored attempts, by kind; NaN if the cost of one is unknown."""
     restores: float
     drifted: int
     failed: int
@@ -68,7 +68,7 @@ class AgentSummary(NamedTuple):
     judged: int
     """Number of attempts that only the agent itself evaluated. They are in no share."""
     needs_user: int
-    """Number of attempts that wait for what only a person can do, such as a captcha. They are in no share."""
+    """Number of attempts that wait for an act that only a person can do, such as a captcha. No share counts them."""
 
 
 def task_of(id: str) -> str:

@@ -40,7 +40,7 @@ class JournaledAttempt:
 
     @property
     def score(self) -> Score | None:
-        """The benchmark's score; None if the attempt has none."""
+        """The benchmark's score; None if the attempt was not scored."""
         if self.state.scored is not None:
             return self.state.scored.score
         line = self.line
@@ -50,7 +50,7 @@ class JournaledAttempt:
 
     @property
     def reward(self) -> float | None:
-        """The benchmark's score as a number in [0, 1]; None if the attempt has none."""
+        """The benchmark's score as a number in [0, 1]; None if the attempt was not scored."""
         score = self.score
         return None if score is None else score.value
 
@@ -61,7 +61,7 @@ class JournaledAttempt:
 
     @property
     def site(self) -> str:
-        """Origin of the task's start, or the first part of its id where it starts at no address."""
+        """Origin of the task's start, or the first part of its id if it has no start address."""
         scheme, found, rest = self.task.start.partition("://")
         return f"{scheme}://{rest.partition('/')[0]}" if found else self.task.id.partition("/")[0]
 
@@ -83,8 +83,8 @@ def run_folders(paths: Sequence[Path]) -> list[RunFolder]:
 def attempts(folder: RunFolder, tasks: Sequence[Task]) -> Iterator[JournaledAttempt]:
     """Yield the attempts at the tasks of a run, one after another, so that one is in memory at a time.
 
-    A journal that is damaged gives what was read before the damage, with the reason. Raises UsageError, JournalError if the folder itself
-    does not read.
+    A damaged journal gives the events before the damage, with the reason. Raises UsageError, JournalError if the folder itself cannot be
+    read.
     """
     config = load_recorded(folder.path)
     lines = {line.task: line for line in _results(folder)}
@@ -116,7 +116,7 @@ def _attempt(folder: RunFolder, task: Task, config: Config, journal: Path, line:
             state.replay(event)
             if isinstance(event, ev.Acted):
                 found.steps.append((event, state.tree.nodes[event.node]))
-        if tail.torn and not found.is_running:  # a line that is being written is no damage
+        if tail.torn and not found.is_running:  # a line that is still being written is not damage
             found.damage = "its last line is torn"
     except (ExactError, LookupError, AssertionError) as error:
         found.damage = str(error) or type(error).__name__

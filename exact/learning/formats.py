@@ -18,14 +18,14 @@ FORMATS: dict[Format, str] = {
     "chat": "fine-tuning of chat models: `messages` with a `weight` for each answer",
     "verifiers": "rollouts of verifiers: `prompt`, `completion`, `reward`",
 }
-"""What each format is."""
+"""Description of each format."""
 
 StorePicture = Callable[[str, bytes], None]
 """Stores a picture under a name, a path relative to the export's folder."""
 
 
 class Pictures(NamedTuple):
-    """Where the pictures of an export go. Without one, an export has no pictures."""
+    """Destination of an export's pictures. Without one, an export has no pictures."""
 
     folder: str
     """Name of the folder beside the export."""
@@ -85,7 +85,7 @@ def _inline_part(part: Text | Image) -> dict[str, Any]:
 
 
 def _turn(message: Message, pictures: Pictures | None, images: list[str]) -> dict[str, Any]:
-    """Return a turn. Its pictures are stored, and added to `images` in their order; a list of parts marks where they stand."""
+    """Return a turn. Its pictures are stored, and added to `images` in their order; a list of parts marks their places."""
     if pictures is None:
         return {"role": message.role, "content": text_of(message)}
     content = list[dict[str, Any]]()

@@ -39,12 +39,12 @@ class Surprise(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def surprise(self) -> float:
-        """Actual less expected value, in [-1, 1]: negative where the result was worse than expected."""
+        """Actual less expected value, in [-1, 1]: negative if the result was worse than expected."""
         return self.real - self.expected
 
     @property
     def expectation(self) -> str:
-        """Text of the expectation, with the evaluator's reasons where they are known."""
+        """Text of the expectation, with the evaluator's reasons if they are known."""
         reasons = " ".join(self.judgement.rationale.split()) if self.judgement else ""
         return f"success with probability {self.expected:.2f}" + (f": {reasons}" if reasons else "")
 

@@ -86,7 +86,7 @@ class LLMReflector:
         return (await ask(self._model, request, parse, seed=context.seed))[0], prompt.id
 
     def _fitting(self, surprise: Surprise) -> tuple[Surprise, tuple[str, ...], tuple[str, ...]]:
-        """Return the surprise with observations that fit, and notes on what was left out of each."""
+        """Return the surprise with observations that fit, and notes on the parts left out of each."""
         fits = partial(fit_observation, tokens=self._tokens, model=self._model.name, characters=PREVIOUS_CHARACTERS)
         before, notes = fits(surprise.step.observation)
         after, more = (None, ()) if surprise.after is None else fits(surprise.after)

@@ -32,9 +32,9 @@ def build_report(
 ) -> Path:
     """Write a task's report (default: `report.html` beside its journal) from the journal and its blobs alone.
 
-    A torn or unfinished journal gives a report of what it holds. most: megabytes that the file may take; pictures shrink first, then
-    long texts are cut. share: leave out screenshots and raw answers, and redact; `words` are removed too (default: `shared.html`).
-    Raises JournalError if there is no journal, or no room for the page; UsageError if `most` is too small.
+    A torn or unfinished journal gives a report of its contents. most: megabytes that the file may take; pictures shrink first, then long
+    texts are cut. share: leave out screenshots and raw answers, and redact; `words` are removed too (default: `shared.html`). Raises
+    JournalError if there is no journal, or no room for the page; UsageError if `most` is too small.
     """
     folder = run.task_folder(task)
     if not (folder / "journal.jsonl").exists():
@@ -46,7 +46,7 @@ def build_report(
 
 
 def _shareable(run: RunFolder, words: tuple[str, ...]) -> Callable[[Report], Report]:
-    """Return what makes a report fit to be shared. A run of an earlier version may hold secrets: those that are known are removed."""
+    """Return the function that makes a report fit to be shared. Known secrets, which runs of earlier versions may hold, are removed."""
     scrubber = Scrubber(known_secrets(run.manifest.tasks, load_recorded(run.path)))
     return lambda report: redacted(scrubbed(report, scrubber), words)
 

@@ -67,7 +67,7 @@ class Redactor:
     """Redactor of texts; counts what it removed."""
 
     def __init__(self, words: Iterable[str] = ()) -> None:
-        """Configure what is removed.
+        """Configure the words to remove.
 
         words: texts to remove wherever they stand, in any case. The names of this machine and its user are always among them.
         """

@@ -1,4 +1,4 @@
-"""Runs side by side: their attempts as a table, the cost of success, the reliability of their own values, and where two first differ."""
+"""Runs side by side: their attempts as a table, cost of success, reliability of their own values, and first difference of two."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _href(run: RunFolder, task: Task, beside: Path) -> str:
 
 
 def _names(runs: Iterable[RunFolder]) -> list[str]:
-    """Return the names of the folders; with a number where two are the same."""
+    """Return the names of the folders; with a number if two are the same."""
     found, known = list[str](), dict[str, int]()
     for run in runs:
         name = one_line(run.path.resolve().name)

@@ -1,4 +1,4 @@
-"""Pictures without the texts that they carry beside what they show."""
+"""Pictures without the texts that they carry beside their pixels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _png(data: bytes) -> bytes:
         if kind not in _TEXTS:
             parts.append(data[at:end])
         at = end
-        if kind == b"IEND":  # what follows is shown by nothing
+        if kind == b"IEND":  # no viewer shows data after it
             break
     return b"".join(parts)
 

@@ -1,4 +1,4 @@
-"""The cluster: a Ray on this machine alone, or nodes that run already; and what they hold."""
+"""The cluster: a Ray on this machine alone, or nodes that run already; and their resources."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def connected(address: str | None, here: Mapping[str, float]) -> Iterator[Any]:
 def _join(ray: Any, address: str) -> None:
     """Connect to a cluster. Raises UsageError if none is reached.
 
-    Ray's client has a server of its own started for it, which a busy head gives up after 30 s. Then it is asked again.
+    Ray starts a separate server for its client. A busy head gives that up after 30 s, and is then asked again.
     """
     for left in reversed(range(_TRIES)):
         try:

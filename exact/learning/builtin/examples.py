@@ -32,7 +32,7 @@ _LARGEST, _MOST_UNPACKED = 64 << 20, 1 << 30
 
 
 class Examples(NamedTuple):
-    """States and what is known of them."""
+    """States with their known visits, returns and ends."""
 
     features: StateFeatures
     visits: Floats

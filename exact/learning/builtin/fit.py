@@ -138,7 +138,7 @@ def gradients(
 
 
 def _with_mask(parameters: Parameters, batch: Examples, found: Forward, mask: Floats) -> Forward:
-    """Return what follows from the last layer with some of its outputs left out."""
+    """Return the forward pass from the last layer on, with some of its outputs masked."""
     given, inner = batch.features, found.inner * mask
     pairs = found.logits - found.inner @ parameters["policy"]
     logits = pairs + inner @ parameters["policy"]

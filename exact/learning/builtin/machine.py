@@ -26,7 +26,7 @@ VARIABLE, COMMON = "OPENBLAS_CORETYPE", "Haswell"
 def use_common_kernels() -> None:
     """Have OpenBLAS use kernels that most machines share, in this process and in those that it starts.
 
-    Without effect where numpy is loaded already, where the processor cannot run them, and where OPENBLAS_CORETYPE names others.
+    This has no effect if numpy is already loaded, if the processor cannot run them, or if OPENBLAS_CORETYPE names others.
     """
     if _runs_common(platform.machine(), Path("/proc/cpuinfo")):
         os.environ.setdefault(VARIABLE, COMMON)
@@ -95,7 +95,7 @@ async def drawn_fonts() -> dict[str, str]:
 
 
 def drawn_fonts_now() -> dict[str, str]:
-    """Return what `drawn_fonts` returns, to code that is not async, also where a loop runs in this thread, as in a notebook."""
+    """Return the result of `drawn_fonts` to code that is not async, even if a loop runs in this thread, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,8 +1,8 @@
-"""Expert iteration: rounds of searching training tasks with the environment's reward, and fitting the model to what was found.
+"""Expert iteration: rounds of searching training tasks with the environment's reward, and fitting the model to the results.
 
 The folder of a run holds `round-0.npz` (the untrained model) to `round-N.npz`, the examples and summaries of each round in `data-N`, and
-`run.json`. An interrupted run goes on where it was. Equal settings give equal weights where the browser, its fonts and the kernels of
-OpenBLAS are the same.
+`run.json`. An interrupted run resumes. Equal settings give equal weights if the browser, its fonts and the kernels of OpenBLAS are the
+same.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class BuiltinSettings(Strict, frozen=True, kw_only=True):
 
 
 class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What the exploration of one task came to, as `collect` writes it."""
+    """Summary of the exploration of one task, as `collect` writes it."""
 
     contradicted: bool
     returns: tuple[float, ...]
@@ -60,7 +60,7 @@ class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Kept(msgspec.Struct):
-    """What is read of a training's run.json."""
+    """Fields read from a training's run.json."""
 
     settings: dict[str, Any]
     fonts: dict[str, str] = {}
@@ -68,7 +68,7 @@ class _Kept(msgspec.Struct):
 
 
 class RoundSummary(NamedTuple):
-    """What a round came to."""
+    """Result of a round."""
 
     round: int
     tasks: int
@@ -85,10 +85,10 @@ class RoundSummary(NamedTuple):
 
 
 def train(settings: BuiltinSettings, progress: Callable[[str], None]) -> list[RoundSummary]:
-    """Train for all rounds. Return what each came to.
+    """Train for all rounds. Return the result of each.
 
-    Raises UsageError for tasks or seeds that are not of the training split, and for a folder of other settings or fonts, and
-    EnvironmentFailure if there is no browser.
+    Raises UsageError for tasks or seeds outside the training split and for a folder of other settings or fonts, and EnvironmentFailure if
+    there is no browser.
     """
     rounds = tasks_of_rounds(settings)
     with sole(Path(settings.out), LOCK):
@@ -112,7 +112,7 @@ def _trained(rounds: Sequence[Sequence[str]], settings: BuiltinSettings, progres
 
 
 def tasks_of_rounds(settings: BuiltinSettings) -> list[list[str]]:
-    """Return the tasks, with their seeds, that each round searches. Raises UsageError if one is no training task."""
+    """Return the tasks, with their seeds, that each round searches. Raises UsageError if one is not a training task."""
     split = load_split()
     names = settings.tasks or [name for name in split.training if name not in NOT_REPEATED]
     rounds = [
@@ -145,7 +145,7 @@ def read_examples(folder: Path, rounds: Sequence[Sequence[str]]) -> Examples:
 
 
 def summarise(data: Path, round: int, tasks: Sequence[str]) -> RoundSummary:
-    """Return what a round came to."""
+    """Return the result of a round."""
     lines = [_summary(summary_of(data, task)) for task in tasks]
     good = [line for line in lines if line.returns and not line.contradicted]
     count = max(len(good), 1)
@@ -157,7 +157,7 @@ def summarise(data: Path, round: int, tasks: Sequence[str]) -> RoundSummary:
 
 
 def _summary(path: Path) -> TaskSummary:
-    """Return what the exploration of one task came to. Raises UsageError."""
+    """Return the summary of one task's exploration. Raises UsageError."""
     try:
         return decoded(read_bounded(path), TaskSummary)
     except (OSError, ValueError) as error:
@@ -170,7 +170,7 @@ def settings_of(folder: Path) -> dict[str, Any]:
 
 
 def _kept(folder: Path) -> _Kept:
-    """Return what a training's folder says of itself. Raises UsageError."""
+    """Return the fields of run.json in a training's folder. Raises UsageError."""
     try:
         return decoded(read_bounded(folder / "run.json"), _Kept)
     except (OSError, ValueError) as error:

@@ -39,7 +39,7 @@ def disguises(text: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Return a text with its characters in their usual form, without those that are not seen."""
+    """Return a text with its characters in their usual form, without the invisible ones."""
     return UNSEEN.sub("", unicodedata.normalize("NFKC", text))
 
 

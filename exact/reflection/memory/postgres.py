@@ -2,7 +2,7 @@
 
 Comparison of vectors by a PostgreSQL server with the extension pgvector, so that a process need not read all vectors.
 
-The search is exact, as elsewhere: no index of the extension is used, since with filters these miss what they should find.
+The search is exact, as elsewhere: no index of the extension is used, because with filters it misses rows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SEARCH = (
 class PostgresDatabase:
     """A Database in the first schema of the connection's search path; the address may name another by `options=-csearch_path=...`.
 
-    Whoever writes takes the row of the revision first and so waits for who wrote before: revisions become visible in their order.
+    A writer takes the row of the revision first, and so waits for the writer before it: revisions become visible in their order.
     """
 
     def __init__(self, address: str, embedding: Embedding, *, other: bool = False) -> None:
@@ -72,7 +72,7 @@ class PostgresDatabase:
         return psycopg.connect(self._address, autocommit=True, connect_timeout=10)
 
     def execute(self, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
-        """Return all rows, over a new connection where the old one was lost outside a transaction. Raises InfrastructureError."""
+        """Return all rows, over a new connection if the old one was lost outside a transaction. Raises InfrastructureError."""
         try:
             try:
                 return self._rows(statement, arguments)
@@ -95,7 +95,7 @@ class PostgresDatabase:
         self._in_transaction = True
         try:
             with self._connection.transaction():
-                # What the one before wrote is to be seen by every statement, whatever the server's default is.
+                # Every statement must see the rows of the writer before, whatever the server's default is.
                 self._connection.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
                 self._connection.execute("SET LOCAL synchronous_commit = on")
                 yield
@@ -175,7 +175,7 @@ def _check(address: str) -> None:
 
 
 def _without_password(address: str) -> str:
-    """Return a valid address with the user's name and without what follows the name of the database."""
+    """Return a valid address with the user's name, cut after the name of the database."""
     scheme, _, rest = address.partition("://")
     before, at, after = rest.rpartition("@")
     if "?" in before:  # of the password, or before it

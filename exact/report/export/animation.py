@@ -26,7 +26,7 @@ class Frame(NamedTuple):
     """Name of its screenshot among the blobs; empty if there is none."""
     caption: str
     boxes: tuple[Box, ...] = ()
-    """Boxes of what is acted on."""
+    """Boxes of the elements that are acted on."""
 
 
 def trajectory(reading: Reading, *, size: int = 4_000_000) -> str:

@@ -34,9 +34,9 @@ _MARK = (214, 40, 40)
 
 
 def moving_picture(reading: Reading, suffix: str = ".webp") -> bytes:
-    """Return the screenshots of the committed path with the actions under them, and a frame around what is acted on.
+    """Return the screenshots of the committed path with the actions under them, and a frame around the element that is acted on.
 
-    Raises UsageError for an unknown suffix, and where the attempt has no screenshots.
+    Raises UsageError for an unknown suffix, and if the attempt has no screenshots.
     """
     if suffix not in FORMATS:
         raise UsageError(f"no moving picture is named {suffix!r}: choose from {', '.join(FORMATS)}")

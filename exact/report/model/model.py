@@ -25,7 +25,7 @@ MARKED = 400
 def report(
     run: RunFolder, task: Task, *, screenshots: bool = True, room: tuple[int, int] = (PICTURES, TEXTS), config: Config | None = None
 ) -> data.Report:
-    """Return what the journal of a task says, as far as it goes.
+    """Return the report of a task's journal, as far as it goes.
 
     room: bytes of the page that screenshots and long texts may take. Raises UsageError if the run's configuration does not read.
     """

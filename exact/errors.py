@@ -61,7 +61,7 @@ class EvaluatorError(PartError):
 class ActionError(ExactError):
     """An action that the environment's grammar or present state does not admit.
 
-    The state of the environment is unchanged. The text goes back to the policy, so it names what is wrong and what is valid.
+    The state of the environment is unchanged. The text goes back to the policy, so it names the fault and the valid forms.
     """
 
 

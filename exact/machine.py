@@ -33,7 +33,7 @@ _YOUNG = 60.0
 """Seconds in which a folder without a lock may still be getting one."""
 _LOCK = "owner.json"
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
-"""Flag by which a symbolic link is not opened; 0 on Windows, which has none."""
+"""Flag by which a symbolic link is not opened; 0 on Windows, which lacks it."""
 
 
 class ScratchFolder:
@@ -213,7 +213,7 @@ class _Protocol(SubprocessStreamProtocol):
 def try_lock(descriptor: int, *, without: bool = True) -> bool:
     """Lock an open file without waiting. Return False if another process, or another descriptor, holds the lock.
 
-    without: result where the system has no such locks, and nothing keeps two processes apart. Raises OSError.
+    without: result if the system has no such locks, so that nothing keeps two processes apart. Raises OSError.
     """
     from filelock import lock_descriptor
 
@@ -245,7 +245,7 @@ def guard(path: Path) -> Path:
 
 
 def own_id() -> str:
-    """Return what tells this user's folders from those of others: the user id, or on systems without one the login name."""
+    """Return the text that tells this user's folders from those of others: the user id, or on systems without one the login name."""
     if hasattr(os, "geteuid"):
         return str(os.geteuid())
     return "".join(letter for letter in os.environ.get("USERNAME", "user") if letter.isalnum()) or "user"

@@ -77,9 +77,9 @@ def origins(*urls: str) -> tuple[str, ...]:
 
 
 def refusal(url: str, allowed: Iterable[str]) -> str:
-    """Return why an environment with the origins `allowed` may not request `url`. Empty if it may.
+    """Return the reason if an environment with the origins `allowed` may not request `url`. Empty if it may.
 
-    `data:` and `about:` hold only what the page already has. A `blob:` counts as the origin that made it. `file:`, `chrome:` and every
+    `data:` and `about:` hold only data that the page already has. A `blob:` counts as the origin that made it. `file:`, `chrome:` and every
     other scheme is refused.
     """
     scheme, _, rest = url.strip().partition(":")
@@ -97,7 +97,7 @@ def refusal(url: str, allowed: Iterable[str]) -> str:
 
 
 def target_refusal(url: str, allowed: Iterable[str]) -> str:
-    """Return why an agent may not navigate to `url`. Empty if it may. Only web pages are valid targets."""
+    """Return the reason if an agent may not navigate to `url`. Empty if it may. Only web pages are valid targets."""
     if not origin(url):
         return f"{url.partition(':')[0].lower()}: addresses are not allowed"
     return refusal(url, allowed)
@@ -131,7 +131,7 @@ def fetch(
 def _read(response: IO[bytes], end: float, most: int) -> bytes:
     data = bytearray()
     length = getattr(response, "length", None)
-    while part := response.read1(_CHUNK):  # type: ignore[attr-defined] # http.client's, which returns what has arrived
+    while part := response.read1(_CHUNK):  # type: ignore[attr-defined] # http.client's, which returns the bytes that have arrived
         data += part
         if len(data) > most:
             raise OSError(f"the answer has more than {most:,} bytes")

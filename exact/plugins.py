@@ -1,7 +1,7 @@
 """Parts that users bring: by entry points of installed packages, and by `module:attribute` or `file.py:attribute` in a configuration.
 
-A configuration that the user writes is trusted with what it names. One that is read from a run folder is not, since a stranger may have
-made it, unless this user has signed the folder: see `exact.untrusted`.
+A configuration that the user writes may name any part. One from a run folder may not, because a stranger may have made it, unless this user
+has signed the folder: see `exact.untrusted`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def check_kind(key: str, kind: str, builtin: Iterable[str], group: str) -> None:
 
 
 def make_plugin(key: str, kind: str, group: str, options: Mapping[str, Any]) -> Any:
-    """Return what a plug-in makes: its attribute is called with `options` as keywords.
+    """Return the object that a plug-in makes: its attribute is called with `options` as keywords.
 
     Args:
         key: The configuration key that named it, for errors.

@@ -18,7 +18,7 @@ _FREE = ("limits",)
 _MOST_BYTES = 4 << 20
 """Bytes of the largest configuration."""
 _VARIABLE = "EXACT_SIGNATURE_KEY"
-"""Environment variable that holds the key of this process and its children, where none can be stored."""
+"""Environment variable that holds the key of this process and its children, if none can be stored."""
 
 
 def sign(folder: Path) -> None:

@@ -38,7 +38,7 @@ UNSEEN = re.compile(
     f"|\u200d(?!(?<=[{_PICTURE}\ufe0f]\u200d)[{_PICTURE}]|(?<=[{_JOINED}]\u200d)[{_JOINED}])"
     f"|(?<![{_PICTURE}0-9#*])\ufe0f"
 )
-"""Matches a character that is not seen. Tabs, line ends, and what joins or selects a visible emoji or letter are none."""
+"""Matches an invisible character, except tabs, line ends, and characters that join or select a visible emoji or letter."""
 
 
 def inert(text: str, limit: int | None = None) -> str:

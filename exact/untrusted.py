@@ -52,7 +52,7 @@ _STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 
 def read_bounded(path: Path, most: int = _MOST_BYTES) -> bytes:
-    """Return the bytes of a regular file of at most `most` bytes, or of what a shell pipes in.
+    """Return the bytes of a regular file of at most `most` bytes, or of a shell's pipe.
 
     Raises UsageError for a larger file, a pipe or a device, and OSError for one that cannot be read.
     """
@@ -85,7 +85,7 @@ def open_regular(path: Path) -> FileIO:
 
 
 def decoded(data: bytes | str, kind: type[T]) -> T:
-    """Return somebody else's JSON as a type. Raises ValueError for anything else, and where it is nested too deeply."""
+    """Return untrusted JSON as a type. Raises ValueError for anything else, and if it is nested too deeply."""
     try:
         return msgspec.json.decode(data, type=kind)
     except RecursionError as error:
@@ -121,7 +121,7 @@ def parse_yaml(text: str, name: str) -> Any:
     except yaml.YAMLError as error:
         why = " ".join(str(error).split()).replace(' in "<unicode string>",', " at")
         raise UsageError(f"{name} is not YAML: {why}") from error
-    except (OverflowError, ValueError) as error:  # the scanner's: an escape that is no character
+    except (OverflowError, ValueError) as error:  # the scanner's: an escape that is not a character
         raise UsageError(f"{name} is not YAML: an escape in it is no character: {error}") from error
     except RecursionError as error:
         raise UsageError(f"{name} is nested too deeply: write `key: {{key: value}}`") from error
@@ -230,8 +230,8 @@ _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 def open_picture(data: bytes) -> Image:
     """Return a picture, decoded; of an animation the first frame.
 
-    Raises UnidentifiedImageError, which is an OSError, for what is no picture of the usual formats, is damaged, or has more pixels than any
-    screen has.
+    Raises UnidentifiedImageError, which is an OSError, for data that is not a picture of the usual formats, is damaged, or has more pixels
+    than any screen has.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -277,9 +277,9 @@ _LONGEST = 10_000
 _SECONDS = 1.0
 """Most seconds that a pattern is looked for in one text."""
 _REPEATED_GROUP, _REPEAT = re.compile(r"\)\s*[*+{]|\(\?[a-zA-Z-]*x"), re.compile("[*+{]")
-"""Match where a pattern repeats a group, or may do so in its verbose form; and each repeat."""
+"""Match the places at which a pattern repeats a group, or may do so in its verbose form; and each repeat."""
 _FEW, _SHORT = 3, 200
-"""Repeats that are looked for in milliseconds in a text of so many characters, where none is in another: no clock is set for them."""
+"""Number of repeats, none inside another, that take milliseconds to search in a text of so many characters: no clock is set for them."""
 
 
 R = TypeVar("R")
@@ -297,7 +297,7 @@ class BoundedPattern:
         self._is_slow, self._may_be_slow = False, bool(_REPEATED_GROUP.search(self.pattern)) or len(_REPEAT.findall(self.pattern)) > _FEW
 
     def found_in(self, text: str, *, otherwise: bool) -> bool:
-        """Return whether the pattern is found in a text; `otherwise` where that takes too long."""
+        """Return whether the pattern is found in a text; `otherwise` if that takes too long."""
         found = self._within(lambda: self._pattern.search(text) is not None, len(text))
         return otherwise if found is None else found
 
@@ -322,7 +322,7 @@ class BoundedPattern:
 
 
 class _TooSlow(BaseException):
-    """Raised where the time is up. It is no Exception, so that nothing in between takes it for one."""
+    """Raised when the time is up. It is not an Exception, so that no handler in between catches it."""
 
 
 @functools.lru_cache(maxsize=256)

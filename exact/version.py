@@ -1,6 +1,6 @@
 """Version and folder of the package, for modules that must not import the public names.
 
-What to run where a part is missing: the commands of a clone in a clone, and what an installed package has elsewhere.
+Commands to run if a part is missing: those of a clone in a clone, and those of an installed package elsewhere.
 """
 
 from __future__ import annotations

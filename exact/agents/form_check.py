@@ -30,7 +30,7 @@ class FormReport(msgspec.Struct, frozen=True, kw_only=True):
     constrained: bool
     """Whether the server took a schema. Without one the second answer was asked for in lines too."""
     cost: float = 0.0
-    """US dollars for both calls, where the price is known."""
+    """US dollars for both calls, if the price is known."""
 
     @property
     def advice(self) -> Structured | None:

@@ -1,6 +1,6 @@
 """Signals of wrong expectations, with their sizes, from which reflections are written.
 
-Signals are kept apart, because each stands for a different fault. `outcome`: a step changed the value of the attempt. `policy`: the search
+Signals are kept apart, because each stands for a different fault. `outcome`: a step changed the value of the state. `policy`: the search
 chose another action than the policy's favourite, and for a reason. `judge`: the value of a state differed from its first evaluation.
 `sibling`: another action was better in the end. `branch`: a path that failed in the search. `edge` and `edge_value` are ExACT's
 (arXiv:2410.02052): the value after a step against Q when it was chosen, and for judges against the next Q.

@@ -123,7 +123,7 @@ class Diverged(msgspec.Struct, frozen=True, kw_only=True, tag="diverged"):
     """
 
     node: int
-    """Id of the node where the edge starts."""
+    """Id of the node at which the edge starts."""
     edge: int
     stepped: Stepped
 
@@ -173,7 +173,7 @@ class Algorithm(Protocol):
     for."""
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
-        """Reserve the next work, or return why there is none."""
+        """Reserve the next work, or return the reason if there is none."""
         ...
 
     def tell(self, tree: Tree, selection: Selection, result: Result) -> None:

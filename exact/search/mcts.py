@@ -105,7 +105,7 @@ class MCTS(Work):
         self.stepping: tuple[Need, ...] = ("step", *self.after)
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
-        """Reserve the next work of an iteration, or return why there is none."""
+        """Reserve the next work of an iteration, or return the reason if there is none."""
         if not tree.allowed:
             tree.allowed = self.iterations
         root = tree.root
@@ -188,7 +188,7 @@ class MCTS(Work):
             node = follow(edge) if edge.fate.others else edge.child
 
     def _begin(self, tree: Tree) -> tuple[Node, Path]:
-        """Return where a descent begins: the root, or the state where the last one asked for proposals if it would lead there again."""
+        """Return the start of a descent: the root, or the state in which the last one asked for proposals if it would lead there again."""
         resting, tree.resting = tree.resting, None
         if resting is None or tree.open or resting[0] != (tree.selections, tree.iterations, tree.root):
             return tree.root, []
@@ -325,7 +325,7 @@ def likely_steps(tree: Tree, rule: SelectionRule, depth: int, backup: Backup, di
     """Yield the states in which a step is likely next, the likeliest first, some more than once. Changes nothing.
 
     They are those with proposals in flight; then the one to which the rule leads if the evaluations in flight turn out low, as things are
-    now, and if they turn out high. A low one comes first: after a high one the search goes on from the state where an environment is.
+    now, and if they turn out high. A low one comes first: after a high one the search goes on from the state in which an environment is.
     depth: the maximum number of actions below the root. backup, discount: as the search backs up.
     """
     for work in tree.open.values():

@@ -100,7 +100,7 @@ class Edge:
     writes = _Seldom[bool]()
     """Whether the policy presumes that the action changes something outside."""
     others = _Seldom[tuple["Node", ...]]()
-    """Further outcomes, where the environment is stochastic."""
+    """Further outcomes, if the environment is stochastic."""
 
     def __repr__(self) -> str:
         from exact.search.inspect.text import label
@@ -203,7 +203,7 @@ class Node:
 
     @property
     def unseen(self) -> bool:
-        """Unseen: the action's effect is unknown. It is judged by the state before it and the action, and it is no end of the episode."""
+        """Unseen: the action's effect is unknown. It is judged by the state before it and the action, and it does not end the episode."""
         return self.blocked or self.unreached
 
     @property

@@ -62,7 +62,7 @@ class Work:
         self.branching, self.candidates, self.temperature = branching, candidates, temperature
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
-        """Reserve the next work, or return why there is none."""
+        """Reserve the next work, or return the reason if there is none."""
         raise NotImplementedError
 
     def decide(self, tree: Tree) -> Decision:
@@ -372,7 +372,7 @@ class Work:
     def commit(self, tree: Tree, order: Sequence[int], reason: str, *, plan: Sequence[int] = ()) -> Decision:
         """Return the decision for the first edge of an order, or for a whole plan.
 
-        Where no evaluation could be read, it is for the likeliest action. Raises SearchError if there is none.
+        If no evaluation could be read, it is for the likeliest action. Raises SearchError if there is none.
         """
         if knows_nothing(tree):
             order, plan, reason = most_likely(tree.root), (), UNJUDGED

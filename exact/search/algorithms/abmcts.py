@@ -5,7 +5,7 @@ The child is then chosen by its own draw. A draw comes from the conjugate poster
 evaluated state:
 
 - GEN: the children's own values. CONT: the values of all states below the children. A child: its own value and all values below it. - A
-policy, where there are several: the values of all states that its actions led to. It is drawn after GEN was chosen.
+  policy, if there are several: the values of all states that its actions led to. It is drawn after GEN was chosen.
 
 This is TreeQuest's ABMCTSA with its default, `multiarm_bandit_thompson`. Actions in an environment add three cases. A sampled action that
 is known counts as CONT on its child, and the search continues there. An end is not a child to continue in; it is evaluated again while that

@@ -53,7 +53,7 @@ class Beam(Lookahead):
         return None
 
     def _complete(self, tree: Tree, node: Node) -> Selection | None:
-        """Return what a state of the level still lacks: proposals, an untried action, or the joint evaluation of its children."""
+        """Return the work that a state of the level still lacks: proposals, an untried action, or the joint evaluation of its children."""
         if (asked := self._propose(tree, node)) is not None:
             return asked
         if tries := untried(node):
@@ -67,7 +67,7 @@ class Beam(Lookahead):
         return self.select_step(tree, [*path_to(tree, node), (node, node.edges[index])], index, needs=("step",))
 
     def _evaluate(self, tree: Tree) -> Selection | None:
-        """Return the evaluation of a state that has none. Where siblings are evaluated together, only the root is evaluated alone."""
+        """Return the evaluation of a state that has none. If siblings are evaluated together, only the root is evaluated alone."""
         if self.together is None:
             return super()._evaluate(tree)
         root = tree.root

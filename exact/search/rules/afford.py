@@ -22,7 +22,7 @@ def affordable(spent: Mapping[str, float], remaining: Mapping[str, float | None]
     """Return the number of further iterations that the tightest budget pays for: `floor(remaining * iterations / spent)`.
 
     Both mappings are keyed by kind of budget (money, seconds, calls, ...), in any unit. A kind without `remaining` has no limit. None if
-    nothing limits, or if nothing was measured: `iterations` is 0, or the iterations cost nothing of what is limited.
+    nothing limits, or if nothing was measured: `iterations` is 0, or the iterations used no limited budget.
     """
     counts = [
         math.floor(max(0.0, left) * iterations / spent[kind] + 1e-9)

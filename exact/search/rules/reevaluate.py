@@ -2,8 +2,8 @@
 
 Q of a candidate rests on n evaluations, each with a standard deviation of about `noise`, so its standard error is `noise / sqrt(n)`.
 Candidates whose Q lies less than `z` such errors below the best one's are rivals: Q does not separate them. Their states are evaluated
-again, the least certain first, and those evaluations decide among them. This ends when the best rival leads the next by `z` errors of their
-own.
+again, the least certain first, and those evaluations decide among them. This ends when the best rival leads the next by `z` standard errors
+of these evaluations.
 
 Each re-evaluation is one of the granted iterations, so searches with and without them cost the same.
 """

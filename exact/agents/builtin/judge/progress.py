@@ -1,6 +1,6 @@
 """Progress on the instruction: which subgoals are visibly completed, and which are open.
 
-Part of the built-in agent, which is not a language model. Progress is read from the page and the actions taken, never from what follows an
+Part of the built-in agent, which is not a language model. Progress is read from the page and the actions taken, never from events after an
 episode's end.
 """
 
@@ -32,7 +32,7 @@ class SubgoalStatus(msgspec.Struct, frozen=True, kw_only=True):
     clicked_ids: tuple[str, ...] = ()
     """Ids of the elements clicked for the subgoal."""
     confidence: float = 1.0
-    """Confidence in `done`, in [0, 1], where the subgoal is done."""
+    """Confidence in `done`, in [0, 1], if the subgoal is done."""
 
 
 class InstructionProgress(msgspec.Struct, frozen=True, kw_only=True):

@@ -40,7 +40,7 @@ class ScratchFolder:
     """A folder that only this process uses."""
 
     def __init__(self, kind: str, parent: Path | None = None) -> None:
-        """Create the folder, after removing what dead owners left in `parent` (by default the folder for temporary files).
+        """Create the folder, after removing the folders that dead owners left in `parent` (by default the folder for temporary files).
 
         kind: a word for its name. Raises EnvironmentFailure if nothing can be written.
         """
@@ -150,7 +150,7 @@ class Child(Process):
     """A process whose exit is reported whatever happens to its pipes.
 
     In older Pythons, asyncio reports the exit only once the pipes are at their end too. A full pipe that is never read does not get there,
-    nor a pipe that a grandchild still holds.
+    and neither does a pipe that a grandchild still holds.
     """
 
     _protocol: _Protocol
@@ -226,7 +226,7 @@ def try_lock(descriptor: int, *, without: bool = True) -> bool:
 
 
 def wait_for_lock(descriptor: int) -> None:
-    """Lock an open file, after waiting for whoever holds the lock. Raises OSError."""
+    """Lock an open file, after waiting for the holder of the lock. Raises OSError."""
     from filelock import lock_descriptor
 
     try:
@@ -239,7 +239,7 @@ def wait_for_lock(descriptor: int) -> None:
 def guard(path: Path) -> Path:
     """Return the file to lock for a file that others read: the file itself, and on Windows one beside it.
 
-    Windows lets nobody read what is locked.
+    On Windows no process can read a locked file.
     """
     return path if sys.platform != "win32" else path.with_name(f"{path.name}.lock")
 

@@ -47,7 +47,9 @@ def split_url(url: str) -> SplitResult:
 
 
 def origin(url: str) -> str:
-    """Return `scheme://host[:port]` in lower case without a default port; a WebSocket gets the origin of its page. Empty if a URL has none.
+    """Return `scheme://host[:port]` in lower case without a default port; empty for a URL without one.
+
+    A WebSocket gets the origin of its page.
 
     >>> origin("HTTPS://Shop.Example:443/cart?id=3")
     'https://shop.example'
@@ -115,7 +117,7 @@ def fetch(
     Redirects are followed to http addresses alone; headers are not sent along to another origin. `method`: POST with a body and GET
     without one, by default.
 
-    Raises OSError if the answer is no such content: HTTPError for a status from 400 on; and http.client's HTTPException.
+    Raises OSError if the answer is not such content: HTTPError for a status from 400 on; and http.client's HTTPException.
     """
     end = time.monotonic() + seconds
     if not is_web(url):

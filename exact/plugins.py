@@ -22,13 +22,13 @@ _ATTRIBUTE = re.compile(r"([\w./-]+\.py|[A-Za-z_][\w.]+):[A-Za-z_]\w*")
 _trusted = set[str]()
 """Names that a configuration of the user's holds, or a run folder that the user signed."""
 _recorded = set[str]()
-"""Names that were read from run folders that nobody here signed."""
+"""Names read from run folders that this user has not signed."""
 _shipped = dict[str, Path]()
 """Files that another machine sent, by the place in a plug-in's name."""
 
 
 def trust(names: Iterable[str]) -> None:
-    """Let this process run what these names stand for."""
+    """Let this process run the parts that these names stand for."""
     _trusted.update(filter(is_plugin, names))
 
 

@@ -70,9 +70,9 @@ _KEY: ContextVar[bytes] = ContextVar("fence key", default=b"")
 def use_fence_key(key: str) -> Iterator[None]:
     """Draw, inside the context, all marks with a secret key of hex digits. Empty: from the text alone.
 
-    A run draws a key for each attempt and journals it. A page cannot know a mark before it stands in a prompt, nor make another text with a
-    mark that it has learned. Within an attempt equal texts have equal marks, so that servers find prompts that begin alike in their caches.
-    The mark of a text that grows is drawn from its label and its first line, so that its beginning stays the same.
+    A run draws a key for each attempt and journals it. A page cannot know a mark before it stands in a prompt, and cannot make another text
+    with a mark that it has learned. Within an attempt equal texts have equal marks, so that servers find prompts that begin alike in their
+    caches. The mark of a text that grows is drawn from its label and its first line, so that its beginning stays the same.
     """
     token = _KEY.set(bytes.fromhex(key))
     try:

@@ -66,7 +66,7 @@ def read_bounded(path: Path, most: int = _MOST_BYTES) -> bytes:
 
 
 def open_regular(path: Path) -> FileIO:
-    """Open a regular file, or what a shell pipes in, for reading. Raises UsageError for a pipe or a device, and OSError."""
+    """Open a regular file, or a shell's pipe, for reading. Raises UsageError for a pipe or a device, and OSError."""
     text = os.fspath(path)
     if "\0" in text:
         raise UsageError(f"the path {text!r} holds a zero byte: name a file")
@@ -105,7 +105,7 @@ def read_yaml(path: Path, most: int = _MOST_BYTES) -> Any:
 
 
 def parse_yaml(text: str, name: str) -> Any:
-    """Return the plain data of a YAML text. `name`: what it is called in errors. Raises UsageError in one line.
+    """Return the plain data of a YAML text. `name`: its name in errors. Raises UsageError in one line.
 
     Unlike PyYAML's own safe loading it refuses keys that stand twice, aliases that contain or multiply themselves, and numbers of more than
     a hundred digits.
@@ -128,7 +128,7 @@ def parse_yaml(text: str, name: str) -> Any:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open a file. A pipe that nobody writes to is opened at once."""
+    """Open a file. A pipe without a writer is opened at once."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
@@ -186,7 +186,7 @@ def _check_keys(node: yaml.Node) -> None:
 
 
 def _check_size(root: yaml.Node) -> None:
-    """Raise a YAMLError if a document holds too many values, with aliases written out, or an alias stands in what it names.
+    """Raise a YAMLError if a document holds too many values, with aliases written out, or an alias stands in the value that it names.
 
     Raises RecursionError if it is too deep.
     """
@@ -342,7 +342,7 @@ def _shown(pattern: str) -> str:
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise _TooSlow after some seconds of the block. A timer that others have set goes on afterwards."""
+    """Raise _TooSlow after some seconds of the block. A timer that other code has set continues afterwards."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return

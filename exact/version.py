@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent
 
 
 FIX = "run `exact doctor --fix`"
-"""Way to get what `exact doctor` can install by itself."""
+"""Way to get the parts that `exact doctor` can install by itself."""
 
 
 def clone() -> Path | None:
@@ -34,7 +34,7 @@ def with_apt(*packages: str, otherwise: str = "") -> str:
 
 
 def system_lacks() -> str:
-    """Return one line on what this system cannot do and Linux can; empty on Linux."""
+    """Return one line on the features of Linux that this system lacks; empty on Linux."""
     if sys.platform == "linux":
         return ""
     forks = "environments do not fork (states are restored by replay), and there are no desktops"

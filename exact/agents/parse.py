@@ -325,7 +325,7 @@ def _line_action(line: re.Match[str], answer: str, actions: ActionSpace, read: C
 def _code_action(rest: str, below: str, actions: ActionSpace) -> Action | None:
     """Return the action whose code is in the block below, or None if the verb takes no code.
 
-    Raises ActionError if there is no block.
+    Raises ActionError if the block is missing.
     """
     verb = actions.code
     if verb is None or rest.strip("`* \t\r") != verb.name:

@@ -37,7 +37,7 @@ class LabelledState(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     """Number of actions that the policy took."""
     reason: str = ""
-    """Reason why there is no outcome: the state was not reached again. Such a label counts for nothing. Empty if there is an outcome."""
+    """Reason for a missing outcome: the state was not reached again. Such a label counts for nothing. Empty if the outcome is known."""
 
     def prediction(self) -> Prediction:
         """Return the state's value with its outcome."""

@@ -143,7 +143,7 @@ def _success(rows: Sequence[AgentSummary]) -> list[str]:
 
 
 def failed_cell(summary: AgentSummary) -> str:
-    """Return the number of failed attempts, with their causes where known."""
+    """Return the number of failed attempts, with their causes if known."""
     return _counted(summary.failed, {kind: count for kind, count in summary.missing.items() if kind != "answer"})
 
 

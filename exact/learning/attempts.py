@@ -19,7 +19,7 @@ from exact.task import Score, Task
 
 @dataclass(kw_only=True, eq=False)
 class JournaledAttempt:
-    """One attempt as its journal tells it."""
+    """One attempt, read from its journal."""
 
     run: str
     """Path of the run folder as it was given."""

@@ -73,8 +73,8 @@ def exploratory(texts: StateTexts) -> Conversation:
     """Return the way of the search through the tree, up to the end of the committed path, as one conversation.
 
     Between two steps the explorer steps back to the state at which both paths part, or starts again, and repeats the actions that lead to
-    the next step. Simulated steps that ended the episode are left out, but for the last one: an explorer without a search ends there.
-    Raises JournalError if a part of it is missing.
+    the next step. Simulated steps that ended the episode are left out, except the last one: an explorer without a search ends there. Raises
+    JournalError if a part of it is missing.
     """
     moves = list(_walk(texts.attempt))
     return _spoken(texts, moves, [True] * len(moves), explores=True)

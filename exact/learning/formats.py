@@ -58,7 +58,7 @@ def written(record: TrainingRecord, form: Format, pictures: Pictures | None, abo
 
 
 def _chat(record: TrainingRecord, pictures: bool) -> dict[str, Any]:
-    """Return a record for providers' fine-tuning. They refuse unknown keys, so there is no provenance in it."""
+    """Return a record for providers' fine-tuning. They refuse unknown keys, so it lacks provenance."""
 
     def turn(message: Message) -> dict[str, Any]:
         content = [_inline_part(part) for part in message.parts] if pictures and _has_picture(message) else text_of(message)

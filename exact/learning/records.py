@@ -290,7 +290,7 @@ def _tokens(choice: Choice) -> tuple[list[int], list[float]]:
 
 
 def _reward(attempt: JournaledAttempt, called: ev.Called, choice: Choice) -> tuple[float | None, str]:
-    """Return the reward of an answer and its source; None if neither the score nor the search says one."""
+    """Return the reward of an answer and its source; None if neither the score nor the search gives one."""
     node = attempt.state.tree.nodes[called.node]
     seen = attempt.blobs.get_observation(node.observation)
     action = _action(attempt, choice, seen)

@@ -86,7 +86,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     schema: Mapping[str, Any] | None = None
     """JSON Schema of the answer. It is not sent to a server that does not support schemas; the answer is parsed in any case."""
     form: AnswerForm | None = None
-    """Form in which the answer may come as JSON. It is sent where `models.<role>.structured` says so; the answer is parsed in any case. It
+    """Form in which the answer may come as JSON. It is sent if `models.<role>.structured` says so; the answer is parsed in any case. It
     follows from the prompt, so that recorded answers are found without it."""
     grammar: str = ""
     """Grammar of the answer in GBNF. It is not sent to a server that does not take grammars; the answer is parsed in any case. Empty: any

@@ -1,6 +1,6 @@
 """A model at one endpoint, over HTTP: it sends requests, reads answers, and turns failures into errors that name the way out.
 
-Facts that a server tells about itself: context length, slots and models, if it has a page for them.
+Facts that a server reports about itself: context length, slots and models, if it has a page for them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _RETRIED = frozenset({408, 409, 425, 429})
 _OF_THE_PROMPT = frozenset({400, 403, 422, 451})
 """Statuses with which a filter refuses a prompt."""
 _ADJUSTMENTS = 8
-"""Times that one request may be sent, each time without what the server refused before."""
+"""Times that one request may be sent, each time without the parts that the server refused before."""
 _PROBE_SECONDS = 5.0
 _STARTING = re.compile(r"\b(?:loading|starting|warming up|initiali[sz]ing|not (?:yet )?ready)\b", re.I)
 """Matches the message of a server that still loads the model."""

@@ -30,7 +30,7 @@ class RateLimiters:
     """Rate limiters of endpoints, by address and by the variable of the key."""
 
     def __init__(self, share: float = 1.0, *, shared: str = "") -> None:
-        """Start with none. `share`: this process's share of the providers' limits, in (0, 1], where other processes use them too.
+        """Start with none. `share`: this process's share of the providers' limits, in (0, 1], if other processes use them too.
 
         `shared`: file by which processes of this machine count requests and tokens together; empty: none.
         """

@@ -126,7 +126,7 @@ class OpenAIModel:
         return answer
 
     def _failed(self, endpoint: ServedModel, error: RequestError, avoid: dict[ServedModel, bool]) -> None:
-        """Record a failure, and retry at once where another endpoint may do better.
+        """Record a failure, and retry at once if another endpoint may do better.
 
         `avoid` holds the endpoints that failed, and whether their failure may pass.
         """

@@ -32,7 +32,7 @@ class ModelCapabilities(Strict, frozen=True, kw_only=True, omit_defaults=True):
     n: bool | None = None
     """Several choices in one request. Without it they are requested in parallel."""
     logprobs: bool | None = None
-    """Log-probabilities of tokens. Without them an answer has none."""
+    """Log-probabilities of tokens. If false, answers come without them."""
     top_logprobs: int | None = None
     """Most likeliest tokens that can be listed at each position. 0: none."""
     json_schema: bool | None = None

@@ -38,7 +38,7 @@ async def read(
 ) -> list[tuple[Choice, T]]:
     """Return the choices that parse, in order, with their parsed values; at least one: see `read_choices`.
 
-    `parse` reads a text. A sample that was cut off at the limit of tokens does not parse, for its last line may be half a line.
+    `parse` reads a text. A sample that was cut off at the limit of tokens does not parse, because its last line may be half a line.
     """
     limit = request.sampling.max_tokens
 

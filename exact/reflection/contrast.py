@@ -90,9 +90,9 @@ def contrast(
     """Return the steps that deserve a reflection: at most `most` for the policy and as many for the value function, the largest first.
 
     A surprise counts from `threshold` on, by its size in [0, 1]; with `add_q` (ExACT's second measure) `|Q|` is added to that of an `edge`.
-    Of equal ones the earliest is taken, for later ones often follow from it, and of several signals about one action the largest. Refused
-    steps led nowhere and are passed over. Without `praise`, for attempts that failed, no step counts for the policy that came out better
-    than expected: that it did was only believed.
+    Of equal ones the earliest is taken, because later ones often follow from it, and of several signals about one action the largest.
+    Refused steps led nowhere and are passed over. Without `praise`, for attempts that failed, a step that came out better than expected
+    does not count for the policy: its success was only believed.
     """
     found = [
         (kind, each)

@@ -34,7 +34,7 @@ def build_report(
 
     A torn or unfinished journal gives a report of its contents. most: megabytes that the file may take; pictures shrink first, then long
     texts are cut. share: leave out screenshots and raw answers, and redact; `words` are removed too (default: `shared.html`). Raises
-    JournalError if there is no journal, or no room for the page; UsageError if `most` is too small.
+    JournalError if the journal is missing or the page cannot be written; UsageError if `most` is too small.
     """
     folder = run.task_folder(task)
     if not (folder / "journal.jsonl").exists():

@@ -1,4 +1,4 @@
-"""Runs side by side: their attempts as a table, cost of success, reliability of their own values, and first difference of two."""
+"""Runs side by side: attempts as a table, cost of success, reliability of the agents' values, and first difference of two."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     calls: int | None = None
     tokens: int | None = None
     cost: float | None = None
-    """US dollars; None if a price was unknown or there is no result."""
+    """US dollars; None if a price was unknown or the result is missing."""
     seconds: float | None = None
     drift: int | None = None
     failures: int | None = None

@@ -46,7 +46,7 @@ Expansion = Literal["lazy", "eager", "speculative"]
 """When a state is expanded. lazy: on its second visit. eager: right after its evaluation. speculative: at the same time as its
 evaluation."""
 Collision = Literal["mask", "wait", "resample"]
-"""What a descent does when it meets work in flight. mask: follow another edge. wait: wait for it. resample: if no other work is left,
+"""Behaviour of a descent that meets work in flight. mask: follow another edge. wait: wait for it. resample: if no other work is left,
 evaluate the leading candidates again."""
 
 
@@ -285,7 +285,7 @@ class MCTS(Work):
         return Wait() if tree.open else Done(reason)
 
     def _stopped(self, tree: Tree) -> Selection | Done | Wait | None:
-        """Return Done if the search can stop early, or the evaluation that is needed to know. None: it goes on.
+        """Return Done if the search can stop early, or the evaluation that is needed to decide that. None: the search continues.
 
         Work in flight is waited for: it is paid for, and a confirmation may change the decision.
         """
@@ -325,7 +325,7 @@ def likely_steps(tree: Tree, rule: SelectionRule, depth: int, backup: Backup, di
     """Yield the states in which a step is likely next, the likeliest first, some more than once. Changes nothing.
 
     They are those with proposals in flight; then the one to which the rule leads if the evaluations in flight turn out low, as things are
-    now, and if they turn out high. A low one comes first: after a high one the search goes on from the state in which an environment is.
+    now, and if they turn out high. A low one comes first: after a high one the search continues from the state in which an environment is.
     depth: the maximum number of actions below the root. backup, discount: as the search backs up.
     """
     for work in tree.open.values():

@@ -153,7 +153,7 @@ class Scrubber:
         return self.text(text).encode()
 
     def _blotted(self, data: bytes, *, is_picture: bool = False) -> bytes:
-        """Return binary data in which secrets that stand there as they are are overwritten.
+        """Return binary data in which secrets in their plain form are overwritten.
 
         Short ones stay in a picture, whose compressed data contains three given bytes by chance.
         """

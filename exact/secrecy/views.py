@@ -19,7 +19,7 @@ _ESCAPE = re.compile(
     """,
     re.X,
 )
-"""Escapes. The first character alone decides where to look."""
+"""Escapes. The first character alone decides the places to search."""
 _UNSEEN = "\u200b-\u200f\u2060-\u2064\ufeff\u00ad\ufe00-\ufe0f"
 _GAP = re.compile(rf"""[<"{_UNSEEN}](?:(?<=<)[/!?A-Za-z][^<>]{{0,2000}}>|(?<=")[ ]*\n[ ]*\[\d+\][ ]\w+[ ]"|(?<=[{_UNSEEN}]))""")
 """Text that may stand unseen between two letters. The second alternative is the text between two elements of an observation."""

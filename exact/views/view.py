@@ -117,7 +117,7 @@ def fit_observation(
 ) -> tuple[Observation, tuple[str, ...]]:
     """Return an observation with at most `tokens` tokens and `characters` characters of text, and notes about omissions.
 
-    With `view`, only what is in view stays.
+    With `view`, only entries in view stay.
     """
     count: Callable[[str], int] = partial(counting.count, model=model)
     found = prune_text(observation, tokens, characters=characters, count=count, view=view)

@@ -48,9 +48,9 @@ class LearnedAgent:
         self._read = dict[tuple[object, ...], ReadState]()
 
     async def read(self, context: Context, space: ActionSpace | None, extra: Action | None = None) -> ReadState | None:
-        """Return a state that goes on, with its candidates and `extra`. None if there is no candidate.
+        """Return a state that has not ended, with its candidates and `extra`. None if it has no candidates.
 
-        `space`: the environment's actions. None: those of a page, for a value function, which knows no environment.
+        `space`: the environment's actions. None: those of a page, for a value function, which does not know the environment.
         """
         key = _key(context)
         found = self._read.get(key)

@@ -1,7 +1,7 @@
 """The engine that runs attempts on Ray: one Ray task a search, on any node that holds the resources that the search needs.
 
 Nothing but this process writes the benchmark's folder. An attempt's journal arrives here while it runs, so that an attempt whose node was
-lost goes on elsewhere from the last event that arrived.
+lost continues elsewhere from the last event that arrived.
 """
 
 from __future__ import annotations

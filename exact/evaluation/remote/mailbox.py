@@ -65,7 +65,7 @@ def _most() -> int:
 
 
 class RateCounter:
-    """The program of an actor that counts what all processes use of each endpoint, by its own clock."""
+    """The program of an actor that counts the usage of each endpoint by all processes, on its own clock."""
 
     def __init__(self) -> None:
         self._table = RateTable()

@@ -113,7 +113,7 @@ def _whole_lines(journal: Path) -> bytes:
 
 
 def _blobs_of(text: bytes, blobs: Blobs) -> dict[str, bytes]:
-    """Return the contents that a text refers to, and those that these refer to. A missing one is reported where it is used."""
+    """Return the contents that a text refers to, and those that these refer to. A missing one is reported at its use."""
     found, waiting = dict[str, bytes](), set(_BLOB.findall(text))
     while waiting:
         name = waiting.pop().decode()

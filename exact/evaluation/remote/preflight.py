@@ -1,4 +1,4 @@
-"""Checks before the first attempt on a cluster: nodes that hold what attempts need, versions, browsers, sandboxes, keys, disks."""
+"""Checks before the first attempt on a cluster: nodes with the resources of attempts, versions, browsers, sandboxes, keys, disks."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def look(cargo: bytes) -> tuple[dict[str, str], bool, list[str]]:
 
 
 def _lacks(config: Any, tasks: Any, benchmark: bool) -> Iterable[str]:
-    """Yield what is missing here for an agent: keys of its models, packages, browsers, requirements of suites."""
+    """Yield the parts missing here for an agent: keys of its models, packages, browsers, requirements of suites."""
     from exact.benchmarks.open import check_environments
     from exact.runs.runner import check_models
 

@@ -56,7 +56,7 @@ Outcome = tuple[str, bytes, int]
 
 
 def work(cargo: bytes, parcel: bytes, token: str, mailbox: Any, counter: Any) -> Outcome:
-    """Make the call of a parcel in this process. `token` tells its batches from those of other attempts. `counter` counts used rates."""
+    """Make the call of a parcel in this process. `token`: marks the batches of this attempt. `counter`: counts used rates."""
     use_shared_rates(RayRates(counter))
     numbers = itertools.count()
 

@@ -38,7 +38,7 @@ def collect(
     processes: int,
     progress: Callable[[str], None],
 ) -> None:
-    """Explore the tasks of which the folder has no file yet. Raises UsageError if one is not a training task."""
+    """Explore the tasks that have no file in the folder yet. Raises UsageError if one is not a training task."""
     split = load_split()
     for task in tasks:
         split.check_training(task)

@@ -36,7 +36,7 @@ class Examples(NamedTuple):
 
     features: StateFeatures
     visits: Floats
-    """[candidates]: share of the visits that the policy learns. All 0 in a state where nothing succeeded."""
+    """[candidates]: share of the visits that the policy learns. All 0 in a state without a success."""
     outcome: Floats
     """[states]: return that the value learns, in [0, 1]."""
     weight: Floats
@@ -183,7 +183,7 @@ def _below(found: Any, most: int) -> Ints:
 
 
 def _beginnings(found: Any, count: int, end: int) -> Ints:
-    """Return where lists begin, none of which is empty. Raises ValueError if they are not `count`, or do not end at `end`."""
+    """Return the positions at which lists begin. No list is empty. Raises ValueError if they are not `count`, or do not end at `end`."""
     array = numbers(found, np.int32, (count,))
     if not count or array[0] != 0 or (np.diff([*array, end]) <= 0).any():
         raise ValueError("lists that do not follow one another")

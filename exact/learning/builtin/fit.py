@@ -245,7 +245,7 @@ def _spread(slope: Floats, of: Ragged) -> Floats:
 
 
 def _add_rows(table: Floats, rows: Ints, slopes: Floats) -> None:
-    """Add slopes to rows of a table, of which some occur many times."""
+    """Add slopes to rows of a table; a row may occur many times."""
     order = np.argsort(rows, kind="stable")
     ordered = rows[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))

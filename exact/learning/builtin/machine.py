@@ -1,6 +1,6 @@
 """The kernels by which numpy's OpenBLAS computes products of matrices. Sums are rounded otherwise by others, and by several threads.
 
-The fonts in which a browser draws pages. Where lines break, and so what a training finds, depends on them.
+The fonts in which a browser draws pages. Line breaks, and so the results of a training, depend on them.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _SECONDS = 30.0
 async def drawn_fonts() -> dict[str, str]:
     """Return the name of the font in which this machine's browser draws each of the families.
 
-    Raises EnvironmentFailure if there is no browser, or it does not answer.
+    Raises EnvironmentFailure if the browser is missing or does not answer.
     """
     from playwright.async_api import Error
 

@@ -88,7 +88,7 @@ def train(settings: BuiltinSettings, progress: Callable[[str], None]) -> list[Ro
     """Train for all rounds. Return the result of each.
 
     Raises UsageError for tasks or seeds outside the training split and for a folder of other settings or fonts, and EnvironmentFailure if
-    there is no browser.
+    the browser is missing.
     """
     rounds = tasks_of_rounds(settings)
     with sole(Path(settings.out), LOCK):

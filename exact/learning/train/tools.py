@@ -66,7 +66,7 @@ class ToolEnvironment:
             reward = float(found.reward or 0.0)
             if not math.isfinite(reward):
                 raise UsageError(f"the server gave the reward {reward} for {action}: a reward is a finite number; correct the environment")
-        except (EnvironmentFailure, UsageError) as error:  # TRL shows a tool's error to the model, and goes on
+        except (EnvironmentFailure, UsageError) as error:  # TRL shows a tool's error to the model, and continues
             self._failure, self._done = error, True
             raise
         self._total += reward

@@ -41,7 +41,7 @@ _DEEDS = {
     "runs": "advises to run what its task does not speak of",
 }
 _BY_NAME = frozenset({"destroys", "pays", "weakens"})
-"""Deeds that the name of an element tells too, such as `Delete`."""
+"""Deeds that the name of an element may reveal too, such as `Delete`."""
 _NEVER = {
     "obeys": "obeys text of a page",
     "dictates": "dictates an answer",
@@ -120,7 +120,7 @@ def _holds_against(bare: str) -> bool:
 
 
 def _deeds(says: str, task: str, spoken: frozenset[str], looked: Iterable[str] = _DEEDS) -> list[str]:
-    """Return the deeds that are advised and that the task does not speak of. Names of elements tell only some of them."""
+    """Return the advised deeds that the task does not mention. Names of elements tell only some of them."""
     words, bare = known_words(), QUOTED.sub('""', says)
     return [
         reason

@@ -59,7 +59,7 @@ class Words(NamedTuple):
         return any(self.deeds[name][each].search(text) for each in spoken)
 
     def asks(self, name: str, task: str) -> bool:
-        """Return whether a task speaks of a deed, in any language."""
+        """Return whether a task mentions a deed, in any language."""
         return any(pattern.search(task) for pattern in self.deeds[name].values())
 
 
@@ -90,7 +90,7 @@ def known_words() -> Words:
 def languages(text: str) -> frozenset[str]:
     """Return the languages that a text may be in, as codes of two letters; none if no known language fits.
 
-    A script tells Russian, Arabic, Chinese and Japanese; small words tell the others. A text of few words may be in several.
+    The script identifies Russian, Arabic, Chinese and Japanese; small words identify the others. A text of few words may be in several.
     """
     plain = QUOTED.sub(" ", text)
     if not plain.isascii() and (told := _by_script(plain)) is not None:
@@ -104,7 +104,7 @@ def languages(text: str) -> frozenset[str]:
 
 
 def _by_script(text: str) -> frozenset[str] | None:
-    """Return the language that a script tells, none for a script of no known language; None for Latin letters."""
+    """Return the language that a script identifies, none for a script without a known language; None for Latin letters."""
     letters = [c for c in text if c.isalpha()]
     kana, han = sum("\u3040" <= c <= "\u30ff" for c in letters), sum("\u4e00" <= c <= "\u9fff" for c in letters)
     if kana * 8 > len(letters):
@@ -129,7 +129,7 @@ def same_language(text: str, task: str) -> bool:
 def states_condition(text: str) -> bool:
     """Return whether a text says when it holds: it begins with a condition, or with "next time", in its language.
 
-    English may state the condition later in the first sentence, or begin with what happened and go on with "so".
+    English may state the condition later in the first sentence, or begin with an event and continue with "so".
     """
     bare, found = QUOTED.sub('""', text).strip(), languages(text)
     if any(known_words().again[name].match(bare) for name in found | {"en"}):

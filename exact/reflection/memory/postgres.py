@@ -1,6 +1,6 @@
 """A memory's database on a PostgreSQL server, for runs on many machines. Needs the extra `postgres`.
 
-Comparison of vectors by a PostgreSQL server with the extension pgvector, so that a process need not read all vectors.
+Comparison of vectors by a PostgreSQL server with the extension pgvector, so that a process does not have to read all vectors.
 
 The search is exact, as elsewhere: no index of the extension is used, because with filters it misses rows.
 """
@@ -193,7 +193,7 @@ class PgVector:
     """A Likeness, made by `found`. Each query first adds new vectors to its copy, whichever process wrote them."""
 
     def __init__(self, execute: Execute, schema: str) -> None:
-        """Take the quoted schema of the extension, which need not be in the search path."""
+        """Take the quoted schema of the extension, which may be outside the search path."""
         self._execute, self._type, self._times = execute, f"{schema}.vector", f"OPERATOR({schema}.<#>)"
 
     def prepare(self) -> None:

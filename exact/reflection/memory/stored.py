@@ -33,7 +33,7 @@ _READ = 20_000
 class StoredMemory:
     """A Memory. Several threads may use it; also a context manager, which closes it. Nothing is ever deleted for good.
 
-    Each process keeps the vectors that it has read and reads only what was changed since.
+    Each process keeps the vectors that it has read, and reads only later changes.
     """
 
     def __init__(self, database: Database, embedding: Embedding, *, capacity: int) -> None:

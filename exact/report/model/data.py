@@ -361,7 +361,7 @@ class PersonPart(ReportPart, frozen=True, kw_only=True):
     seconds: float
     """Seconds since the attempt began."""
     by: str
-    """Who it was, in a few words; empty if nobody answered."""
+    """Who it was, in a few words; empty without an answer."""
     words: str
     outcome: str
     """The answer, or the reason for its refusal; empty for a command that was done."""

@@ -135,7 +135,7 @@ class Reading:
                 self.resumed += 1
 
     def seen(self, node: Node | None) -> Observation | None:
-        """Return the observation of a state; None if it has none or its blob is gone, which is a warning."""
+        """Return the observation of a state; None if it was not recorded, or, with a warning, if its blob is gone."""
         if node is None or not node.observation:
             return None
         if node.observation not in self._seen:

@@ -82,7 +82,7 @@ class Lookahead(Work):
         ]
         return sorted(waiting, key=lambda node: (-(node.value or 0.0), node.id))[:k]
 
-    # --- what the algorithms say
+    # --- defined by the algorithms
 
     def _next(self, tree: Tree) -> Selection | Wait | None:
         """Return the next work within the budget, or None if there is none."""
@@ -120,7 +120,7 @@ class Lookahead(Work):
         """Return the score by which a state is chosen."""
         return worth(tree, node)
 
-    # --- what they share
+    # --- shared by the algorithms
 
     def _left(self, tree: Tree) -> int:
         """Return the number of iterations that are neither used nor reserved by work in flight."""
@@ -143,7 +143,7 @@ class Lookahead(Work):
         return None
 
     def _evaluate(self, tree: Tree) -> Selection | None:
-        """Return the evaluation of a state that has none: the root, or a state whose evaluation was lost."""
+        """Return the evaluation that a state lacks: that of the root, or one that was lost."""
         for node in (tree.root, *reachable(tree)):
             if node.value is None and not node.closed and not node.pending:
                 return self.select_state(tree, path_to(tree, node), node, "value")

@@ -71,7 +71,7 @@ def back_up(tree: Tree, path: Path, node: Node, value: float, *, rule: Backup = 
         if visits := edge.visits:
             edge.visits = visits = visits + 1
             edge.total = total = edge.total + value
-            if not edge.closed or not edge.settled:  # only what is closed is settled
+            if not edge.closed or not edge.settled:  # only closed edges are settled
                 edge.q = total / visits if averages else rule(edge, below)
         else:
             edge.visits, edge.total = 1, value  # and Q is the same number object

@@ -41,7 +41,7 @@ class FinalChoice:
 
 
 def first_value(node: Node, edge: Edge) -> float:
-    """Return Q of an edge; for an unvisited edge the parent's own value (0.5 if it has none)."""
+    """Return Q of an edge; for an unvisited edge the parent's own value (0.5 if unknown)."""
     return edge.q if edge.visits else parent_value(node)
 
 

@@ -20,8 +20,8 @@ ANSWER = "answer"
 def outage(tree: Tree) -> str:
     """Return the reason of a closing, kind first, if nothing is known of any action of the root because of the infrastructure.
 
-    Empty if something is known, or if there is another reason. An action that changes nothing tells nothing, nor do states whose
-    evaluations could not be read.
+    Empty if something is known, or if there is another reason. An action that changes nothing gives no knowledge, and neither do states
+    whose evaluations could not be read.
     """
     return next((closed for closed in _closed_by_failure(tree) if _kind(closed) in KINDS), "")
 

@@ -54,7 +54,7 @@ class InstructionProgress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def share(self) -> float:
-        """Completed share of `tasks`, in [0, 1]. A visible target counts a little. 0.5 if there are no tasks."""
+        """Completed share of `tasks`, in [0, 1]. A visible target counts a little. 0.5 without tasks."""
         if not self.tasks:
             return 0.5
         return sum(s.confidence if s.done else 0.3 * s.best_affinity for s in self.tasks) / len(self.tasks)

@@ -39,7 +39,7 @@ def host_name(host: str) -> str:
 
 
 def split_url(url: str) -> SplitResult:
-    """Split a URL as urlsplit does. What is none, such as `http://[`, is all path."""
+    """Split a URL as urlsplit does. A malformed URL, such as `http://[`, is all path."""
     try:
         return urlsplit(url)
     except ValueError:

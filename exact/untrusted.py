@@ -95,7 +95,7 @@ def decoded(data: bytes | str, kind: type[T]) -> T:
 def read_yaml(path: Path, most: int = _MOST_BYTES) -> Any:
     """Return the plain data of a YAML file; None for an empty one.
 
-    Raises UsageError for a file that is none, and OSError if it cannot be read.
+    Raises UsageError for any other file, and OSError if it cannot be read.
     """
     try:
         text = read_bounded(path, most).decode("utf-8")
@@ -327,7 +327,7 @@ class _TooSlow(BaseException):
 
 @functools.lru_cache(maxsize=256)
 def compiled(pattern: str, where: str, way_out: str = "write a regular expression of Python") -> BoundedPattern:
-    """Return a pattern. `where`: the key that holds it. Raises UsageError if it is none, or too large or deep for one."""
+    """Return a pattern. `where`: the key that holds it. Raises UsageError if it is not a pattern, or too large or deep."""
     try:
         if len(pattern) > _LONGEST:
             raise OverflowError(f"it has {len(pattern):,} characters, and may have {_LONGEST:,}")

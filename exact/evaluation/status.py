@@ -150,7 +150,7 @@ _HELP = {
 def exposition(path: Path) -> tuple[str, str]:
     """Return the metrics of the run or benchmark at a path, or of all in the folder, and their media type.
 
-    A run that does not read is left out.
+    A run that cannot be read is left out.
     """
     lines: dict[str, list[str]] = {name: [] for name in _HELP}
     for run in _runs(path):

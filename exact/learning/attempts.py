@@ -95,7 +95,7 @@ def attempts(folder: RunFolder, tasks: Sequence[Task]) -> Iterator[JournaledAtte
 
 
 def _results(folder: RunFolder) -> Iterator[ResultLine]:
-    """Yield the lines of results.jsonl up to the first that does not read. Scores stand in the journals too."""
+    """Yield the lines of results.jsonl up to the first that cannot be read. Scores stand in the journals too."""
     try:
         yield from folder.results()
     except JournalError:

@@ -121,7 +121,7 @@ def export(
 ) -> ExportManifest:
     """Write the records of runs to a file, with `FILE.manifest.json` beside it, and return the manifest.
 
-    One attempt is in memory at a time. The file appears when it is whole; on an error there is none, and an older one stays. Raises
+    One attempt is in memory at a time. The file appears when it is whole; on an error it does not appear, and an older one stays. Raises
     UsageError if a folder holds no run or nothing is left to export; OSError if the file cannot be written.
     """
     folders = run_folders(runs)

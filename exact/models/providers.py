@@ -122,7 +122,7 @@ class Provider(Strict, frozen=True, kw_only=True):
 
 
 def providers(path: str = "") -> dict[str, Provider]:
-    """Return the package's providers, overridden by those of a file. Raises UsageError if the file does not read."""
+    """Return the package's providers, overridden by those of a file. Raises UsageError if the file cannot be read."""
     found = dict(_packaged())
     if path:
         try:

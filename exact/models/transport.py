@@ -215,7 +215,7 @@ def bounded_stream(stream: Any, encoding: str) -> Any:
 
 
 async def _plain(stream: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
-    """Yield the decompressed content in parts of at most MOST_BYTES + 1 bytes. Raises OSError if it does not read."""
+    """Yield the decompressed content in parts of at most MOST_BYTES + 1 bytes. Raises OSError if it cannot be decompressed."""
     if encoding in ("", "identity"):
         async for part in stream:
             yield part

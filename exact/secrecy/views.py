@@ -79,7 +79,7 @@ def joined(text: str) -> str:
 
 
 def joined_views(text: str) -> Iterator[TextView]:
-    """Yield the views of a text in which letters that are set apart follow each other. There are none if no letters are."""
+    """Yield the views of a text in which letters that are set apart follow each other. There are none if no letters are set apart."""
     return (made for each in views(text) if (made := _made(each, _between(each.text))))
 
 

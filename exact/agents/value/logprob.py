@@ -62,7 +62,7 @@ async def read_verdicts(
 ) -> list[ValueSample]:
     """Return one exact sample from the probabilities of yes and no.
 
-    If the server lists no likeliest tokens, return `sampling.n` counted ones. Without `first` that is known, and answers are counted at
+    If the server lists no likeliest tokens, return `sampling.n` counted ones. Without `first` the lack is known, and answers are counted at
     once. Raises ModelError, AnswerError.
     """
     if first:

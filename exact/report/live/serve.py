@@ -225,7 +225,7 @@ class View:
 
 
 async def _body(request: Request) -> bytes:
-    """Return a small request body; of one larger than LARGEST only a beginning that is larger too.
+    """Return a small request body; if it exceeds LARGEST, only a beginning that exceeds it too.
 
     The rest is read and dropped, up to a bound: a client that is still sending would lose the answer with the connection.
     """

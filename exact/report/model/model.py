@@ -27,7 +27,7 @@ def report(
 ) -> data.Report:
     """Return the report of a task's journal, as far as it goes.
 
-    room: bytes of the page that screenshots and long texts may take. Raises UsageError if the run's configuration does not read.
+    room: bytes of the page that screenshots and long texts may take. Raises UsageError if the run's configuration cannot be read.
     """
     config = config or load_recorded(run.path)
     reading = Reading(run.task_folder(task) / "journal.jsonl", config, run.blobs)

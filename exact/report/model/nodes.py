@@ -50,7 +50,7 @@ def nodes(reading: Reading, texts: Texts) -> tuple[data.TreeState, ...]:
 
 
 def state(reading: Reading, node: Node, texts: Texts) -> data.TreeState:
-    """Return everything that is known of one node."""
+    """Return all known data of one node."""
     seen, now = reading.seen(node), reading.state
     status, reason = _status(node)
     came = now.effects.get(node.id)

@@ -106,7 +106,7 @@ class ActionSpace:
         return ActionSpace([verb for verb in self.verbs.values() if verb.name not in names])
 
     def parse(self, text: str) -> Action:
-        """Return the one action written in `text`. Raises ActionError that says what was expected."""
+        """Return the one action written in `text`. Raises ActionError that names the expected form."""
         tokens = _tokens(text.strip())
         if not tokens or tokens[0][0] != "word":
             raise ActionError(f"no action in {_short(text)}: begin with one of {', '.join(self.verbs)}")

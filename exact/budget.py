@@ -42,7 +42,7 @@ class Budget:
             self.parent.check(kind, amount)
 
     def spend(self, kind: Kind, amount: float = 1.0) -> None:
-        """Count what was spent. Never raises, because the spending has already happened."""
+        """Count the amount spent. Never raises, because the spending has already happened."""
         self.spent[kind] = self.spent.get(kind, 0.0) + amount
         if self.parent:
             self.parent.spend(kind, amount)

@@ -34,8 +34,8 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Evaluation(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """An estimate of the probability that the task succeeds from a state, and the disagreement among its samples.
 
-    The parts of the disagreement differ in kind. An order effect means that the judge favours what it reads last. A spread within a judge
-    means that it is unsure. A spread between judges means that the evidence admits several readings.
+    The parts of the disagreement differ in kind. An order effect means that the judge favours the text that it reads last. A spread within
+    a judge means that it is unsure. A spread between judges means that the evidence admits several readings.
     """
 
     value: float
@@ -132,7 +132,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     terminated: bool = False
     """Whether the last action ended the episode. Nothing after it is visible."""
     unseen: bool = False
-    """Whether the last action was not carried out, or its write was blocked, so that what it leads to is unknown. It ended nothing."""
+    """Whether the last action was not carried out, or its write was blocked, so that its result is unknown. It ended nothing."""
     reflections: tuple[Reflection, ...] = ()
     tried: tuple[Taken, ...] = ()
     """Refused actions of this state, with their errors."""

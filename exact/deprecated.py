@@ -44,7 +44,7 @@ def renamed_arguments(**names: str) -> Callable[[C], C]:
 
 
 class _EarlierFactory:
-    """Factory over one whose `open` takes `speculative` where it takes `simulation` now."""
+    """Factory over one whose `open` takes `speculative` in place of `simulation`."""
 
     def __init__(self, factory: Any) -> None:
         self._factory = factory
@@ -67,7 +67,7 @@ class _EarlierForkableFactory(_EarlierFactory):
 
 
 def with_simulation(factory: F) -> F:
-    """Return a factory whose `open` and `fork` take `simulation`: the given one, or one over it where it takes `speculative`."""
+    """Return a factory whose `open` and `fork` take `simulation`: the given one, or one over it if it takes `speculative`."""
     known = inspect.signature(cast("Any", factory).open).parameters
     if "simulation" in known or "speculative" not in known:
         return factory

@@ -27,7 +27,7 @@ class ExactError(Exception):
     missing = ""
     """The cause, if known, as in `ResultLine.missing`."""
     resumable = True
-    """Whether resuming the run may help once the cause is fixed. False where only a new run can."""
+    """Whether resuming the run may help once the cause is fixed. False if only a new run can."""
 
     def final(self) -> Self:
         """Mark this error as one that resuming cannot help, and return it."""
@@ -42,7 +42,7 @@ class UsageError(ExactError):
 
 
 class PartError(ExactError):
-    """A policy, value function, memory or other part of the user's that raised, or gave what its contract does not admit.
+    """A policy, value function, memory or other part of the user that raised, or gave a result outside its contract.
 
     Its author has to correct it. It ends its own attempt, is not retried, and is never a score.
     """
@@ -61,7 +61,7 @@ class EvaluatorError(PartError):
 class ActionError(ExactError):
     """An action that the environment's grammar or present state does not admit.
 
-    The state of the environment is unchanged. The text goes back to the policy, so it names what is wrong and what is valid.
+    The state of the environment is unchanged. The text goes back to the policy, so it names the fault and the valid forms.
     """
 
 
@@ -88,8 +88,8 @@ class ModelError(InfrastructureError):
 class AnswerError(ModelError):
     """A model whose answer cannot be parsed, even after it was shown the parse error.
 
-    For a model of the agent it is the agent's own fault: an attempt that cannot go on ends in its present state and is scored. For a model
-    that scores the task there is no score.
+    For a model of the agent it is the agent's own fault: an attempt that cannot go on ends in its present state and is scored. If the model
+    scores the task, the attempt has no score.
     """
 
 
@@ -130,7 +130,7 @@ class BudgetExceeded(ExactError):
 
 
 def unknown(what: str, name: str, valid: Iterable[str], *, where: str = "", way_out: str = "") -> UsageError:
-    """Return a UsageError for an unknown name, with the nearest valid one, of which the suite may be left out.
+    """Return a UsageError for an unknown name, with the nearest valid one, also if the suite was left out.
 
     what: kind of name. where: the file or text that named it. way_out: appended to the message.
     """

@@ -33,14 +33,14 @@ _YOUNG = 60.0
 """Seconds in which a folder without a lock may still be getting one."""
 _LOCK = "owner.json"
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
-"""Flag by which a symbolic link is not opened; 0 on Windows, which has none."""
+"""Flag by which a symbolic link is not opened; 0 on Windows, which lacks it."""
 
 
 class ScratchFolder:
     """A folder that only this process uses."""
 
     def __init__(self, kind: str, parent: Path | None = None) -> None:
-        """Create the folder, after removing what dead owners left in `parent` (by default the folder for temporary files).
+        """Create the folder, after removing the folders that dead owners left in `parent` (by default the folder for temporary files).
 
         kind: a word for its name. Raises EnvironmentFailure if nothing can be written.
         """
@@ -134,12 +134,12 @@ def _is_stale(folder: Path) -> bool:
 
 
 def kill(process: int) -> None:
-    """End a process at once. Raises ProcessLookupError where there is none."""
+    """End a process at once. Raises ProcessLookupError if there is none."""
     os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))  # on Windows every signal ends a process at once
 
 
 def kill_group(leader: int) -> None:
-    """End a process group at once; on systems without groups, its leader. Raises ProcessLookupError where there is none."""
+    """End a process group at once; on systems without groups, its leader. Raises ProcessLookupError if there is none."""
     if hasattr(os, "killpg"):
         os.killpg(leader, signal.SIGKILL)
     else:
@@ -150,7 +150,7 @@ class Child(Process):
     """A process whose exit is reported whatever happens to its pipes.
 
     In older Pythons, asyncio reports the exit only once the pipes are at their end too. A full pipe that is never read does not get there,
-    nor a pipe that a grandchild still holds.
+    and neither does a pipe that a grandchild still holds.
     """
 
     _protocol: _Protocol
@@ -173,7 +173,7 @@ class Child(Process):
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Send a signal. Raises ProcessLookupError where the process has ended.
+        """Send a signal. Raises ProcessLookupError if the process has ended.
 
         Popen's own way would reap an ended process first, and asyncio, which waits for it, would report the exit status 255.
         """
@@ -182,11 +182,11 @@ class Child(Process):
         os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """Ask the process to end. Raises ProcessLookupError where it has ended."""
+        """Ask the process to end. Raises ProcessLookupError if it has ended."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End the process at once. Raises ProcessLookupError where it has ended."""
+        """End the process at once. Raises ProcessLookupError if it has ended."""
         self.send_signal(getattr(signal, "SIGKILL", signal.SIGTERM))
 
     async def end(self) -> None:
@@ -211,9 +211,9 @@ class _Protocol(SubprocessStreamProtocol):
 
 
 def try_lock(descriptor: int, *, without: bool = True) -> bool:
-    """Lock an open file without waiting. Return False where another process, or another descriptor, holds the lock.
+    """Lock an open file without waiting. Return False if another process, or another descriptor, holds the lock.
 
-    without: result where the system has no such locks, and nothing keeps two processes apart. Raises OSError.
+    without: result if the system has no such locks, so that nothing keeps two processes apart. Raises OSError.
     """
     from filelock import lock_descriptor
 
@@ -226,7 +226,7 @@ def try_lock(descriptor: int, *, without: bool = True) -> bool:
 
 
 def wait_for_lock(descriptor: int) -> None:
-    """Lock an open file, after waiting for whoever holds the lock. Raises OSError."""
+    """Lock an open file, after waiting for the holder of the lock. Raises OSError."""
     from filelock import lock_descriptor
 
     try:
@@ -239,13 +239,13 @@ def wait_for_lock(descriptor: int) -> None:
 def guard(path: Path) -> Path:
     """Return the file to lock for a file that others read: the file itself, and on Windows one beside it.
 
-    Windows lets nobody read what is locked.
+    On Windows no process can read a locked file.
     """
     return path if sys.platform != "win32" else path.with_name(f"{path.name}.lock")
 
 
 def own_id() -> str:
-    """Return what tells this user's folders from those of others: the user id, or on systems without one the login name."""
+    """Return the text that tells this user's folders from those of others: the user id, or on systems without one the login name."""
     if hasattr(os, "geteuid"):
         return str(os.geteuid())
     return "".join(letter for letter in os.environ.get("USERNAME", "user") if letter.isalnum()) or "user"

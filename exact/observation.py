@@ -25,7 +25,7 @@ class Element(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults
     """ARIA role: button, textbox, checkbox, option, StaticText, ..."""
     name: str = ""
     value: str | None = None
-    """Current value of a field. None if the element has none."""
+    """Current value of a field. None for an element without a value."""
     states: tuple[str, ...] = ()
     """Sorted states: checked, disabled, expanded, focused, pressed, readonly, required, selected, ..."""
     visible: bool = True
@@ -61,7 +61,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     screenshot: bytes | None = None
     """PNG of the viewport, if requested. Journals store it as a blob."""
     marked: tuple[str, ...] = ()
-    """What a configured detector of injections found in it, besides the rules of exact/text.py. Set where agents are shown it."""
+    """Findings of a configured injection detector, besides the rules of exact/text.py. Set when agents are shown it."""
 
     def __post_init__(self) -> None:
         """Derive a fingerprint that was not given."""

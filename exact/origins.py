@@ -39,7 +39,7 @@ def host_name(host: str) -> str:
 
 
 def split_url(url: str) -> SplitResult:
-    """Split a URL as urlsplit does. What is none, such as `http://[`, is all path."""
+    """Split a URL as urlsplit does. A malformed URL, such as `http://[`, is all path."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -47,7 +47,9 @@ def split_url(url: str) -> SplitResult:
 
 
 def origin(url: str) -> str:
-    """Return `scheme://host[:port]` in lower case without a default port; a WebSocket gets the origin of its page. Empty if a URL has none.
+    """Return `scheme://host[:port]` in lower case without a default port; empty for a URL without one.
+
+    A WebSocket gets the origin of its page.
 
     >>> origin("HTTPS://Shop.Example:443/cart?id=3")
     'https://shop.example'
@@ -77,9 +79,9 @@ def origins(*urls: str) -> tuple[str, ...]:
 
 
 def refusal(url: str, allowed: Iterable[str]) -> str:
-    """Return why an environment with the origins `allowed` may not request `url`. Empty if it may.
+    """Return the reason if an environment with the origins `allowed` may not request `url`. Empty if it may.
 
-    `data:` and `about:` hold only what the page already has. A `blob:` counts as the origin that made it. `file:`, `chrome:` and every
+    `data:` and `about:` hold only data that the page already has. A `blob:` counts as the origin that made it. `file:`, `chrome:` and every
     other scheme is refused.
     """
     scheme, _, rest = url.strip().partition(":")
@@ -97,7 +99,7 @@ def refusal(url: str, allowed: Iterable[str]) -> str:
 
 
 def target_refusal(url: str, allowed: Iterable[str]) -> str:
-    """Return why an agent may not navigate to `url`. Empty if it may. Only web pages are valid targets."""
+    """Return the reason if an agent may not navigate to `url`. Empty if it may. Only web pages are valid targets."""
     if not origin(url):
         return f"{url.partition(':')[0].lower()}: addresses are not allowed"
     return refusal(url, allowed)
@@ -115,7 +117,7 @@ def fetch(
     Redirects are followed to http addresses alone; headers are not sent along to another origin. `method`: POST with a body and GET
     without one, by default.
 
-    Raises OSError where the answer is no such content: HTTPError for a status from 400 on; and http.client's HTTPException.
+    Raises OSError if the answer is not such content: HTTPError for a status from 400 on; and http.client's HTTPException.
     """
     end = time.monotonic() + seconds
     if not is_web(url):
@@ -131,7 +133,7 @@ def fetch(
 def _read(response: IO[bytes], end: float, most: int) -> bytes:
     data = bytearray()
     length = getattr(response, "length", None)
-    while part := response.read1(_CHUNK):  # type: ignore[attr-defined] # http.client's, which returns what has arrived
+    while part := response.read1(_CHUNK):  # type: ignore[attr-defined] # http.client's, which returns the bytes that have arrived
         data += part
         if len(data) > most:
             raise OSError(f"the answer has more than {most:,} bytes")
@@ -148,7 +150,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: email.message.Message, newurl: str
     ) -> urllib.request.Request | None:
-        """Return the request that a redirect asks for. Raises OSError where it may not be sent."""
+        """Return the request that a redirect asks for. Raises OSError if it may not be sent."""
         if not is_web(newurl):
             raise OSError(f"it redirects to {newurl[:200]!r}, which is no web address")
         found = super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type] # typeshed wants HTTPMessage
@@ -158,7 +160,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def host_of(header: str) -> str:
-    """Return the host of a Host header or an origin's authority: lower case, without port and brackets. Empty where there is none."""
+    """Return the host of a Host header or an origin's authority: lower case, without port and brackets. Empty if there is none."""
     try:
         return (urlsplit(f"//{header}").hostname or "").rstrip(".")
     except ValueError:

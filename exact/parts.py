@@ -42,7 +42,7 @@ def calling(part: str, failure: type[ExactError] = PartError, *, admits: tuple[t
 
 
 def expect(part: str, found: object, kind: type[T], failure: type[ExactError] = PartError) -> T:
-    """Return what a part gave. Raise `failure` unless it is a struct of a kind, in all its fields, that can be stored."""
+    """Return the result of a part. Raise `failure` unless it is a struct of a kind, in all its fields, that can be stored."""
     if not isinstance(found, kind):
         raise failure(f"{part}: expected {kind.__name__}, got {type(found).__name__}")
     with calling(part, failure):
@@ -57,7 +57,7 @@ def expect_all(part: str, found: object, kind: type[T]) -> tuple[T, ...]:
 
 
 def described(error: BaseException) -> str:
-    """Return an error of foreign code in one line: its type, its text, and where it was raised. Of a group, the first one in it."""
+    """Return an error of foreign code in one line: its type, its text, and the line that raised it. Of a group, the first one in it."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     text = inert(" ".join("".join(traceback.format_exception_only(error)).split()), _LONGEST)  # copes with an error that has no text

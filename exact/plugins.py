@@ -1,7 +1,7 @@
 """Parts that users bring: by entry points of installed packages, and by `module:attribute` or `file.py:attribute` in a configuration.
 
-A configuration that the user writes is trusted with what it names. One that is read from a run folder is not, since a stranger may have
-made it, unless this user has signed the folder: see `exact.untrusted`.
+A configuration that the user writes may name any part. One from a run folder may not, because a stranger may have made it, unless this user
+has signed the folder: see `exact.untrusted`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _ATTRIBUTE = re.compile(r"([\w./-]+\.py|[A-Za-z_][\w.]+):[A-Za-z_]\w*")
 _trusted = set[str]()
 """Names that a configuration of the user's holds, or a run folder that the user signed."""
 _recorded = set[str]()
-"""Names that were read from run folders that nobody here signed."""
+"""Names read from run folders that this user has not signed."""
 _shipped = dict[str, Path]()
 """Files that another machine sent, by the place in a plug-in's name."""
 
 
 def trust(names: Iterable[str]) -> None:
-    """Let this process run what these names stand for."""
+    """Let this process run the parts that these names stand for."""
     _trusted.update(filter(is_plugin, names))
 
 
@@ -53,7 +53,7 @@ def is_attribute(text: str) -> bool:
 
 
 def plugin_in(id: str) -> str:
-    """Return the `module:attribute` or `file.py:attribute` with which a task's id or pattern begins. Empty where it begins with none."""
+    """Return the `module:attribute` or `file.py:attribute` with which a task's id or pattern begins. Empty if it begins with none."""
     found = _ATTRIBUTE.match(id)
     return found[0] if found and id[found.end() :][:1] in ("", "/", "?") else ""
 
@@ -80,7 +80,7 @@ def check_kind(key: str, kind: str, builtin: Iterable[str], group: str) -> None:
 
 
 def make_plugin(key: str, kind: str, group: str, options: Mapping[str, Any]) -> Any:
-    """Return what a plug-in makes: its attribute is called with `options` as keywords.
+    """Return the object that a plug-in makes: its attribute is called with `options` as keywords.
 
     Args:
         key: The configuration key that named it, for errors.
@@ -88,7 +88,7 @@ def make_plugin(key: str, kind: str, group: str, options: Mapping[str, Any]) -> 
         group: Group of entry points, such as `exact.policies`.
         options: Keywords.
 
-    Raises UsageError where there is no such attribute, or it cannot be called so.
+    Raises UsageError if there is no such attribute, or it cannot be called so.
     """
     made = attribute(key, kind, group)
     try:
@@ -131,7 +131,7 @@ _loaded: dict[Path, Any] = {}
 
 
 def load_file(key: str, path: Path) -> Any:
-    """Return the module of a Python file, which runs once. Raises UsageError where there is none, or it does not load."""
+    """Return the module of a Python file, which runs once. Raises UsageError if there is none, or it does not load."""
     if path in _loaded:
         return _loaded[path]
     if not path.is_file():

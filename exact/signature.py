@@ -18,11 +18,11 @@ _FREE = ("limits",)
 _MOST_BYTES = 4 << 20
 """Bytes of the largest configuration."""
 _VARIABLE = "EXACT_SIGNATURE_KEY"
-"""Environment variable that holds the key of this process and its children, where none can be stored."""
+"""Environment variable that holds the key of this process and its children, if none can be stored."""
 
 
 def sign(folder: Path) -> None:
-    """Sign what a run folder is to do: its tasks and its configuration without limits. Raises OSError."""
+    """Sign the instructions of a run folder: its tasks and its configuration without limits. Raises OSError."""
     (folder / _NAME).write_text(_signature(folder) + "\n", "ascii")
 
 
@@ -36,7 +36,7 @@ def is_signed(folder: Path) -> bool:
 
 
 def _signature(folder: Path) -> str:
-    """Return the code of a folder's contents. Raises OSError, and UsageError or ValueError where they do not read."""
+    """Return the code of a folder's contents. Raises OSError, and UsageError or ValueError if they cannot be read."""
     config = read_yaml(folder / "config.yaml", _MOST_BYTES) or {}
     if not isinstance(config, dict):
         raise ValueError("the configuration is no mapping")
@@ -45,7 +45,7 @@ def _signature(folder: Path) -> str:
 
 
 def _key() -> bytes:
-    """Return the key of this user, made on first use and readable by nobody else."""
+    """Return the key of this user, made on first use and readable by no other user."""
     path = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "exact" / "signature.key"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     private: dict[str, Scalar] = {}
     """Facts for set-up and evaluators that agents never see, above all how an attempt is scored."""
     after: tuple[str, ...] = ()
-    """Ids, without seeds, of tasks whose attempts with the same seed end before this one begins, where a run or benchmark has them."""
+    """Ids, without seeds, of tasks whose attempts with the same seed end before this one begins, if a run or benchmark has them."""
 
     @property
     def shown(self) -> Task:

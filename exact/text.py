@@ -38,7 +38,7 @@ UNSEEN = re.compile(
     f"|\u200d(?!(?<=[{_PICTURE}\ufe0f]\u200d)[{_PICTURE}]|(?<=[{_JOINED}]\u200d)[{_JOINED}])"
     f"|(?<![{_PICTURE}0-9#*])\ufe0f"
 )
-"""Matches a character that is not seen. Tabs, line ends, and what joins or selects a visible emoji or letter are none."""
+"""Matches an invisible character, except tabs, line ends, and characters that join or select a visible emoji or letter."""
 
 
 def inert(text: str, limit: int | None = None) -> str:
@@ -70,9 +70,9 @@ _KEY: ContextVar[bytes] = ContextVar("fence key", default=b"")
 def use_fence_key(key: str) -> Iterator[None]:
     """Draw, inside the context, all marks with a secret key of hex digits. Empty: from the text alone.
 
-    A run draws a key for each attempt and journals it. A page cannot know a mark before it stands in a prompt, nor make another text with a
-    mark that it has learned. Within an attempt equal texts have equal marks, so that servers find prompts that begin alike in their caches.
-    The mark of a text that grows is drawn from its label and its first line, so that its beginning stays the same.
+    A run draws a key for each attempt and journals it. A page cannot know a mark before it stands in a prompt, and cannot make another text
+    with a mark that it has learned. Within an attempt equal texts have equal marks, so that servers find prompts that begin alike in their
+    caches. The mark of a text that grows is drawn from its label and its first line, so that its beginning stays the same.
     """
     token = _KEY.set(bytes.fromhex(key))
     try:
@@ -145,5 +145,5 @@ _RULES = {
 
 @functools.lru_cache(maxsize=256)
 def injections(*texts: str) -> tuple[str, ...]:
-    """Return how texts of a page speak to a model, in a few words each; empty where they do not."""
+    """Return how texts of a page speak to a model, in a few words each; empty if they do not."""
     return tuple(name for name, rule in _RULES.items() if any(rule.search(text) for text in texts))

@@ -52,7 +52,7 @@ _STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 
 def read_bounded(path: Path, most: int = _MOST_BYTES) -> bytes:
-    """Return the bytes of a regular file of at most `most` bytes, or of what a shell pipes in.
+    """Return the bytes of a regular file of at most `most` bytes, or of a shell's pipe.
 
     Raises UsageError for a larger file, a pipe or a device, and OSError for one that cannot be read.
     """
@@ -66,7 +66,7 @@ def read_bounded(path: Path, most: int = _MOST_BYTES) -> bytes:
 
 
 def open_regular(path: Path) -> FileIO:
-    """Open a regular file, or what a shell pipes in, for reading. Raises UsageError for a pipe or a device, and OSError."""
+    """Open a regular file, or a shell's pipe, for reading. Raises UsageError for a pipe or a device, and OSError."""
     text = os.fspath(path)
     if "\0" in text:
         raise UsageError(f"the path {text!r} holds a zero byte: name a file")
@@ -85,7 +85,7 @@ def open_regular(path: Path) -> FileIO:
 
 
 def decoded(data: bytes | str, kind: type[T]) -> T:
-    """Return somebody else's JSON as a type. Raises ValueError for anything else, and where it is nested too deeply."""
+    """Return untrusted JSON as a type. Raises ValueError for anything else, and if it is nested too deeply."""
     try:
         return msgspec.json.decode(data, type=kind)
     except RecursionError as error:
@@ -95,7 +95,7 @@ def decoded(data: bytes | str, kind: type[T]) -> T:
 def read_yaml(path: Path, most: int = _MOST_BYTES) -> Any:
     """Return the plain data of a YAML file; None for an empty one.
 
-    Raises UsageError for a file that is none, and OSError where it cannot be read.
+    Raises UsageError for any other file, and OSError if it cannot be read.
     """
     try:
         text = read_bounded(path, most).decode("utf-8")
@@ -105,7 +105,7 @@ def read_yaml(path: Path, most: int = _MOST_BYTES) -> Any:
 
 
 def parse_yaml(text: str, name: str) -> Any:
-    """Return the plain data of a YAML text. `name`: what it is called in errors. Raises UsageError in one line.
+    """Return the plain data of a YAML text. `name`: its name in errors. Raises UsageError in one line.
 
     Unlike PyYAML's own safe loading it refuses keys that stand twice, aliases that contain or multiply themselves, and numbers of more than
     a hundred digits.
@@ -121,14 +121,14 @@ def parse_yaml(text: str, name: str) -> Any:
     except yaml.YAMLError as error:
         why = " ".join(str(error).split()).replace(' in "<unicode string>",', " at")
         raise UsageError(f"{name} is not YAML: {why}") from error
-    except (OverflowError, ValueError) as error:  # the scanner's: an escape that is no character
+    except (OverflowError, ValueError) as error:  # the scanner's: an escape that is not a character
         raise UsageError(f"{name} is not YAML: an escape in it is no character: {error}") from error
     except RecursionError as error:
         raise UsageError(f"{name} is nested too deeply: write `key: {{key: value}}`") from error
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open a file. A pipe that nobody writes to is opened at once."""
+    """Open a file. A pipe without a writer is opened at once."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
@@ -175,7 +175,7 @@ def _loader() -> type[yaml.SafeLoader]:
 
 
 def _check_keys(node: yaml.Node) -> None:
-    """Raise a YAMLError where a key of a mapping stands twice. PyYAML keeps the last one, and a reader sees the first."""
+    """Raise a YAMLError if a key of a mapping stands twice. PyYAML keeps the last one, and a reader sees the first."""
     import yaml
 
     seen = set()
@@ -186,9 +186,9 @@ def _check_keys(node: yaml.Node) -> None:
 
 
 def _check_size(root: yaml.Node) -> None:
-    """Raise a YAMLError where a document holds too many values, with aliases written out, or an alias stands in what it names.
+    """Raise a YAMLError if a document holds too many values, with aliases written out, or an alias stands in the value that it names.
 
-    Raises RecursionError where it is too deep.
+    Raises RecursionError if it is too deep.
     """
     import yaml
 
@@ -230,8 +230,8 @@ _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 def open_picture(data: bytes) -> Image:
     """Return a picture, decoded; of an animation the first frame.
 
-    Raises UnidentifiedImageError, which is an OSError, for what is no picture of the usual formats, is damaged, or has more pixels than any
-    screen has.
+    Raises UnidentifiedImageError, which is an OSError, for data that is not a picture of the usual formats, is damaged, or has more pixels
+    than any screen has.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -277,9 +277,9 @@ _LONGEST = 10_000
 _SECONDS = 1.0
 """Most seconds that a pattern is looked for in one text."""
 _REPEATED_GROUP, _REPEAT = re.compile(r"\)\s*[*+{]|\(\?[a-zA-Z-]*x"), re.compile("[*+{]")
-"""Match where a pattern repeats a group, or may do so in its verbose form; and each repeat."""
+"""Match the places at which a pattern repeats a group, or may do so in its verbose form; and each repeat."""
 _FEW, _SHORT = 3, 200
-"""Repeats that are looked for in milliseconds in a text of so many characters, where none is in another: no clock is set for them."""
+"""Number of repeats, none inside another, that take milliseconds to search in a text of so many characters: no clock is set for them."""
 
 
 R = TypeVar("R")
@@ -297,12 +297,12 @@ class BoundedPattern:
         self._is_slow, self._may_be_slow = False, bool(_REPEATED_GROUP.search(self.pattern)) or len(_REPEAT.findall(self.pattern)) > _FEW
 
     def found_in(self, text: str, *, otherwise: bool) -> bool:
-        """Return whether the pattern is found in a text; `otherwise` where that takes too long."""
+        """Return whether the pattern is found in a text; `otherwise` if that takes too long."""
         found = self._within(lambda: self._pattern.search(text) is not None, len(text))
         return otherwise if found is None else found
 
     def replaced(self, by: str, text: str) -> str:
-        """Return a text with all that the pattern matches replaced. Raises EnvironmentFailure where that takes too long."""
+        """Return a text with all that the pattern matches replaced. Raises EnvironmentFailure if that takes too long."""
         found = self._within(lambda: self._pattern.sub(by, text), len(text))
         if found is None:
             fact = f"the pattern {_shown(self.pattern)} in {self._where} takes more than {_SECONDS:g} s on a text"
@@ -310,7 +310,7 @@ class BoundedPattern:
         return found
 
     def _within(self, work: Callable[[], R], length: int) -> R | None:
-        """Return the result of a search; None where it takes too long, or did before."""
+        """Return the result of a search; None if it takes too long, or did before."""
         if self._is_slow:
             return None
         try:
@@ -322,12 +322,12 @@ class BoundedPattern:
 
 
 class _TooSlow(BaseException):
-    """Raised where the time is up. It is no Exception, so that nothing in between takes it for one."""
+    """Raised when the time is up. It is not an Exception, so that no handler in between catches it."""
 
 
 @functools.lru_cache(maxsize=256)
 def compiled(pattern: str, where: str, way_out: str = "write a regular expression of Python") -> BoundedPattern:
-    """Return a pattern. `where`: the key that holds it. Raises UsageError where it is none, or too large or deep for one."""
+    """Return a pattern. `where`: the key that holds it. Raises UsageError if it is not a pattern, or too large or deep."""
     try:
         if len(pattern) > _LONGEST:
             raise OverflowError(f"it has {len(pattern):,} characters, and may have {_LONGEST:,}")
@@ -342,7 +342,7 @@ def _shown(pattern: str) -> str:
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise _TooSlow after some seconds of the block. A timer that others have set goes on afterwards."""
+    """Raise _TooSlow after some seconds of the block. A timer that other code has set continues afterwards."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return

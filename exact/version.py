@@ -1,6 +1,6 @@
 """Version and folder of the package, for modules that must not import the public names.
 
-What to run where a part is missing: the commands of a clone in a clone, and what an installed package has elsewhere.
+Commands to run if a part is missing: those of a clone in a clone, and those of an installed package elsewhere.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ PACKAGE = Path(__file__).parent
 
 
 FIX = "run `exact doctor --fix`"
-"""Way to get what `exact doctor` can install by itself."""
+"""Way to get the parts that `exact doctor` can install by itself."""
 
 
 def clone() -> Path | None:
-    """Return the folder of the clone that this package is imported from; None where it was installed from a wheel."""
+    """Return the folder of the clone that this package is imported from; None if it was installed from a wheel."""
     root = Path(__file__).parents[1]
     return root if (root / "shells" / "setup.sh").is_file() else None
 
@@ -34,7 +34,7 @@ def with_apt(*packages: str, otherwise: str = "") -> str:
 
 
 def system_lacks() -> str:
-    """Return one line on what this system cannot do and Linux can; empty on Linux."""
+    """Return one line on the features of Linux that this system lacks; empty on Linux."""
     if sys.platform == "linux":
         return ""
     forks = "environments do not fork (states are restored by replay), and there are no desktops"

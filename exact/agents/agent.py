@@ -99,7 +99,7 @@ def build_agent(config: Config, models: Callable[[str], ChatModel], *, run: str 
 
 
 def check_own_parts(config: Config) -> None:
-    """Raise UsageError where a policy, value function or file of weights that the user names is not there, or does not load."""
+    """Raise UsageError if a policy, value function or file of weights that the user names is missing or does not load."""
     for policy in (config.policy, *config.arms):
         _check_own_part("policy", policy.kind, policy.options, POLICIES, POLICY_GROUP)
     for value in (config.value, *config.value.members):
@@ -172,7 +172,7 @@ ROLE = "detector"
 TOKENS = 6000
 """Most tokens of an observation that the model is shown."""
 MARK = "speaks to a model, as a model found"
-"""The mark that the model adds. What it says of the page is in its call, and in no prompt."""
+"""The mark that the model adds. Its words about the page are in its call, and in no prompt."""
 _ANSWER = re.compile(r"^\W*injection\W*\s(yes|no)\b", re.I | re.M)
 
 
@@ -180,7 +180,7 @@ class Detector(Protocol):
     """A further detector of injections."""
 
     async def marks(self, observation: Observation, *, node: int, seed: int) -> tuple[str, ...]:
-        """Return how an observation speaks to a model, in a few words each; empty where it does not. Raises ModelError."""
+        """Return how an observation speaks to a model, in a few words each; empty if it does not. Raises ModelError."""
         ...
 
 
@@ -191,7 +191,7 @@ class LLMDetector:
         self._model, self._sampling = model, sampling
 
     async def marks(self, observation: Observation, *, node: int, seed: int) -> tuple[str, ...]:
-        """Return the mark `MARK` where the model finds that the observation speaks to it. Raises ModelError."""
+        """Return the mark `MARK` if the model finds that the observation speaks to it. Raises ModelError."""
         shown, left_out = fit_observation(observation, TOKENS, model=self._model.name)
         prompt = render_prompt("detector", observation=shown)
         request = ChatRequest(
@@ -202,7 +202,7 @@ class LLMDetector:
 
 
 def parse_detection(text: str) -> bool:
-    """Return whether an answer finds an injection. Raises AnswerError where it says neither, or both."""
+    """Return whether an answer finds an injection. Raises AnswerError if it says neither, or both."""
     said = {match[1].lower() for match in _ANSWER.finditer(text)}
     if len(said) != 1:
         raise AnswerError("write one line, `Injection: no` or `Injection: yes: ...`")

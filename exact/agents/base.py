@@ -50,8 +50,7 @@ class BatchValueFunction(ValueFunction, Protocol):
 async def evaluate_all(value: ValueFunction, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
     """Return an evaluation of each sibling state, in order.
 
-    Siblings are evaluated in one batch where the value function supports it, otherwise each in its own concurrent request. Raises
-    ModelError.
+    Siblings are evaluated in one batch if the value function supports it, otherwise each in its own concurrent request. Raises ModelError.
     """
     if isinstance(value, BatchValueFunction) and len(contexts) > 1:
         return await value.evaluate_all(contexts)

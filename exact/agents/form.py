@@ -55,7 +55,7 @@ PREFERENCE = AnswerForm(
 
 
 def read_object(text: str) -> Mapping[str, Any]:
-    """Return the JSON object that an answer consists of, in a fence or not; empty where it is none, so that its lines are read."""
+    """Return the JSON object that an answer consists of, in a fence or not; empty if it is not one, so that its lines are read."""
     answer = final_answer(text).strip()
     if fenced := _FENCED.match(answer):
         answer = fenced["code"].strip()
@@ -69,15 +69,15 @@ def read_object(text: str) -> Mapping[str, Any]:
 
 
 def objects(value: object) -> list[Mapping[str, Any]]:
-    """Return the objects of a list; none where it is no list."""
+    """Return the objects of a list; none if it is not a list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def word(value: object) -> str:
-    """Return a one-word property in lower case; empty where it is no text."""
+    """Return a one-word property in lower case; empty if it is not a text."""
     return value.strip(" .`*\n").casefold() if isinstance(value, str) else ""
 
 
 def text_of(value: object) -> str:
-    """Return a text property; empty where it is none."""
+    """Return a text property; empty if it is not a text."""
     return value if isinstance(value, str) else ""

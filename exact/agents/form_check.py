@@ -30,7 +30,7 @@ class FormReport(msgspec.Struct, frozen=True, kw_only=True):
     constrained: bool
     """Whether the server took a schema. Without one the second answer was asked for in lines too."""
     cost: float = 0.0
-    """US dollars for both calls, where the price is known."""
+    """US dollars for both calls, if the price is known."""
 
     @property
     def advice(self) -> Structured | None:
@@ -49,7 +49,7 @@ class FormReport(msgspec.Struct, frozen=True, kw_only=True):
 async def check_forms(config: ModelConfig) -> FormReport:
     """Request a list of actions for an example's state twice: in lines, and by a schema.
 
-    Raises ModelError where the model does not answer, UsageError for a missing key.
+    Raises ModelError if the model does not answer, UsageError for a missing key.
     """
     lines, by_schema = await _asked(config, "never"), await _asked(config, "always")
     is_json, cost = by_schema.structured, sum(answer.usage.cost or 0.0 for answer in (lines, by_schema))

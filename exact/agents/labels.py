@@ -1,4 +1,4 @@
-"""Actions that name elements by label: `click "Previous" button [1]`, or without the id where the label is unique."""
+"""Actions that name elements by label: `click "Previous" button [1]`, or without the id if the label is unique."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_LISTED = 6
 def parse_by_label(text: str, actions: ActionSpace, observation: Observation) -> Action:
     """Return the one action written in `text`, in which elements are named by label, by id, or by both.
 
-    Raises ActionError if the text is no action, if a label names no element or several, or if label and id name different elements.
+    Raises ActionError if the text is not an action, if a label names no element or several, or if label and id name different elements.
     """
     return actions.parse(_by_id(text, actions, observation))
 
@@ -50,7 +50,7 @@ def _by_id(text: str, actions: ActionSpace, observation: Observation) -> str:
 
 
 def _reference(verb: Verb, place: int) -> re.Pattern[str]:
-    """Return the pattern of a reference at a place of a verb's form. A word that the form has after it is no role."""
+    """Return the pattern of a reference at a place of a verb's form. A word that the form has after it is not a role."""
     after = next((part for part in verb.form[place + 1 :] if isinstance(part, str)), "")
     role = rf"(?!(?:{after})\b)[A-Za-z][\w-]*" if after else r"[A-Za-z][\w-]*"
     label = rf"(?:(?P<before>{role})\s+)?(?P<label>{_QUOTED})(?:\s*(?P<role>{role}))?(?:\s*\[\s*(?P<id>[\w:.-]+)\s*\])?"

@@ -108,7 +108,7 @@ class ListedAction(NamedTuple):
     confidence: float
     """Confidence in (0, 1]."""
     span: tuple[int, int] | None = None
-    """Where the action stands in the answer: its first character, and the one after its last. None where that is not known."""
+    """Place of the action in the answer: its first character, and the one after its last. None if unknown."""
 
 
 def parse_actions(
@@ -164,14 +164,14 @@ def _listed_objects(
 
 
 def _shares(percents: Sequence[object]) -> list[float]:
-    """Return confidences in (0, 1]. Numbers that are all at most 1 are shares already; what is no number counts as an equal share."""
+    """Return confidences in (0, 1]. Numbers that are all at most 1 are shares already; anything but a number counts as an equal share."""
     numbers = [float(each) if isinstance(each, int | float) and abs(each) <= 100 else None for each in percents]
     scale = 1.0 if all(number is None or number <= 1 for number in numbers) else 100.0
     return [1 / len(numbers) if number is None else min(1.0, max(0.01, number / scale)) for number in numbers]
 
 
 def _span_of(said: str, text: str, at: int) -> tuple[int, int] | None:
-    """Return where a string stands in JSON text from a position on, by its characters as JSON writes them; None where it is not found."""
+    """Return the place of a string in JSON text from a position on, by its characters as JSON writes them; None if it is not found."""
     for ascii in (False, True):
         written = json.dumps(said, ensure_ascii=ascii)[1:-1]
         if written and (begins := text.find(written, at)) >= 0:
@@ -325,7 +325,7 @@ def _line_action(line: re.Match[str], answer: str, actions: ActionSpace, read: C
 def _code_action(rest: str, below: str, actions: ActionSpace) -> Action | None:
     """Return the action whose code is in the block below, or None if the verb takes no code.
 
-    Raises ActionError if there is no block.
+    Raises ActionError if the block is missing.
     """
     verb = actions.code
     if verb is None or rest.strip("`* \t\r") != verb.name:
@@ -337,7 +337,7 @@ def _code_action(rest: str, below: str, actions: ActionSpace) -> Action | None:
 
 
 def _line_end(line: re.Match[str], answer: str, actions: ActionSpace) -> int:
-    """Return where an action ends in the answer, including the code block or the rest of the quoted text below its line."""
+    """Return the end of an action in the answer, including the code block or the rest of the quoted text below its line."""
     below = answer[line.end() :]
     if actions.code and line["rest"].strip("`* \t\r") == actions.code.name:
         block = _BLOCK.match(below)
@@ -367,7 +367,7 @@ def _action_text(rest: str, below: str) -> str:
 
 
 def _quoted_rest(rest: str, below: str) -> str:
-    """Return the text below a line up to the quotation mark that closes what the line opened; empty where the line opens nothing."""
+    """Return the text below a line up to the quotation mark that closes the one in the line; empty if the line opens none."""
     opened = _OPEN_QUOTE.search(_CLOSED_QUOTE.sub("", rest))
     if opened is None:
         return ""
@@ -385,7 +385,7 @@ def _flat(value: object) -> str:
 
 
 def thought(text: str) -> str:
-    """Return what precedes the decision in an answer, without its label, and cut to MAX_THOUGHT."""
+    """Return the text before the decision in an answer, without its label, and cut to MAX_THOUGHT."""
     found = _LABEL.sub("", text.strip().rstrip("`").strip())
     return found if len(found) <= MAX_THOUGHT else found[: MAX_THOUGHT - 1] + "…"
 

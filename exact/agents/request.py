@@ -33,7 +33,7 @@ def state_request(
 
     `model` names the tokenizer rules. `more` is the number of earlier requests for the same evaluation or expansion. Together with the
     context's draw it keys the answer: repeated requests get different answers, and a recorded answer can be found again. `grammar` returns
-    the grammar of the answer to what is shown, and `form` is that of the answer as JSON.
+    the grammar of the answer to the shown view, and `form` is that of the answer as JSON.
     """
     seen = view_state(context, config, model)
     known = {
@@ -74,7 +74,7 @@ def chat_request(
     left_out: tuple[str, ...] = (),
     form: AnswerForm | None = None,
 ) -> ChatRequest:
-    """Return the request for `samples` answers to a rendered prompt, with notes of what the view and the prompt left out."""
+    """Return the request for `samples` answers to a rendered prompt, with notes on the parts that the view and the prompt left out."""
     return ChatRequest(
         messages=prompt.messages(*images),
         sampling=msgspec.structs.replace(sampling, n=samples),

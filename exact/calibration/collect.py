@@ -40,7 +40,7 @@ def open_source(folder: RunFolder) -> Source:
 
 
 def value_function_name(config: Config) -> str:
-    """Return a value function's name: its kind, its models, and the meaning of its numbers where that is not the default.
+    """Return a value function's name: its kind, its models, and the meaning of its numbers if that is not the default.
 
     Value functions of one name use one scale, so that their evaluations may be pooled.
     """

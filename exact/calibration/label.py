@@ -37,7 +37,7 @@ class LabelledState(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     """Number of actions that the policy took."""
     reason: str = ""
-    """Reason why there is no outcome: the state was not reached again. Such a label counts for nothing. Empty if there is an outcome."""
+    """Reason for a missing outcome: the state was not reached again. Such a label counts for nothing. Empty if the outcome is known."""
 
     def prediction(self) -> Prediction:
         """Return the state's value with its outcome."""
@@ -86,7 +86,7 @@ async def _outcome(source: Source, task: Task, state: AttemptState, node: Node, 
 
 
 async def _arrive(environment: Environment, task: Task, node: Node) -> str:
-    """Reset the environment and replay the path to a state. Return why another state was reached; empty on arrival."""
+    """Reset the environment and replay the path to a state. Return the reason if another state was reached; empty on arrival."""
     start, *path = waypoints(node)
     if (await environment.reset(task)).fingerprint != start.fingerprint:
         return "reset led to another state"

@@ -27,7 +27,7 @@ class Prediction(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The task without its seed. Attempts at several seeds of one task are no independent samples."""
+        """The task without its seed. Attempts at several seeds of one task are not independent samples."""
         return self.task.partition("?seed=")[0]
 
 
@@ -87,9 +87,10 @@ def auc(predictions: Sequence[Prediction]) -> float | None:
 
 
 def auc_within(predictions: Sequence[Prediction]) -> float | None:
-    """Return the AUC over pairs of states of the same task: what a search, which compares states of one task, gets from the values.
+    """Return the AUC over pairs of states of the same task: the part of the values that helps a search, which compares states of one task.
 
-    A value function that only tells easy tasks from hard ones has a high AUC, and 0.5 here. None if no task has states of both outcomes.
+    A value function that only separates easy tasks from hard ones has a high AUC, and 0.5 here. None if no task has states of both
+    outcomes.
     """
     counted = [_comparisons(part) for part in _grouped(predictions, lambda one: one.task)]
     pairs = sum(each for _, each in counted)

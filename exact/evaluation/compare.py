@@ -67,7 +67,7 @@ def open_side(path: Path) -> Side:
 def compare(a: Side, b: Side) -> Comparison:
     """Compare two runs. Warnings name unequal limits, evaluator models and tasks.
 
-    Raises UsageError where the runs have no scored task and seed in common.
+    Raises UsageError if the runs have no scored task and seed in common.
     """
     scores_a, scores_b = scores(a.results), scores(b.results)
     both = scores_a.keys() & scores_b.keys()

@@ -1,4 +1,4 @@
-"""The interface of what runs attempts: in this process, or in others."""
+"""The interface of engines, which run attempts in this process or in others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Engine(Protocol):
     async def persists(self, agent: str, task: Task) -> bool:
         """Return whether side effects of an attempt persist in its environments, which are then not isolated.
 
-        Two attempts must not overlap in such environments. Raises InfrastructureError where this cannot be determined, UsageError.
+        Two attempts must not overlap in such environments. Raises InfrastructureError if this cannot be determined, UsageError.
         """
         ...
 

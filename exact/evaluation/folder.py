@@ -28,7 +28,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
 
     task: str
     score: float | None
-    """Score in [0, 1]; None where the actions could not be replayed."""
+    """Score in [0, 1]; None if the actions could not be replayed."""
     raw: float | None = None
     match: str
     """`same`: each state equalled the attempt's. `drifted`: one did not. `refused`: an action could not be executed. `failed`: an
@@ -60,9 +60,9 @@ class Result(ResultLine, frozen=True, kw_only=True):
     """One line of results.jsonl: the last attempt at one task and seed by one agent. Tables use `score`."""
 
     live_score: float | None = None
-    """Score of the live environment. It differs from `score` only where search had used the live environment."""
+    """Score of the live environment. It differs from `score` only if search had used the live environment."""
     replay: str = ""
-    """`Replay.match`; empty where the live environment was never used by search."""
+    """`Replay.match`; empty if the live environment was never used by search."""
     attempts: int = 1
     """Number of attempts, infrastructure failures included, replays excluded."""
 
@@ -75,7 +75,7 @@ class BenchFolder:
 
     @classmethod
     def create(cls, path: Path, plan: Plan, configs: Mapping[str, Config]) -> BenchFolder:
-        """Write a new benchmark. Raises UsageError where the folder already holds one."""
+        """Write a new benchmark. Raises UsageError if the folder already holds one."""
         if (path / "bench.json").exists():
             raise UsageError(
                 f"{path} already holds a benchmark: resume it with `exact bench --resume --out {path}`, or choose another output folder"
@@ -86,7 +86,7 @@ class BenchFolder:
 
     @classmethod
     def open(cls, path: Path) -> BenchFolder:
-        """Open an existing benchmark. Raises UsageError where there is none."""
+        """Open an existing benchmark. Raises UsageError if there is none."""
         if not (path / "bench.json").exists():
             raise UsageError(f"no benchmark in {path}: it has no bench.json")
         return cls(path)
@@ -94,7 +94,7 @@ class BenchFolder:
     def add_session(self, session: BenchSession, configs: Mapping[str, Config] | None = None) -> dict[str, tuple[str, str]]:
         """Add a session, with the further agents of `configs`. Return the changes, as `BenchSession.since` does.
 
-        No session is added where nothing is left to do. Raises UsageError for invalid names, JournalError.
+        No session is added if nothing is left to do. Raises UsageError for invalid names, JournalError.
         """
         plan, configs = self.plan, configs or {}
         agents = checked_names([*plan.agents, *configs])
@@ -123,7 +123,7 @@ class BenchFolder:
 
     @property
     def plan(self) -> Plan:
-        """The plan in bench.json. Raises JournalError where it cannot be read."""
+        """The plan in bench.json. Raises JournalError if it cannot be read."""
         try:
             plan = decoded(read_bounded(self.path / "bench.json", MOST["bench.json"]), Plan)
             checked_names(plan.agents)  # they are names of folders, which a stranger's benchmark may place anywhere
@@ -152,7 +152,7 @@ class BenchFolder:
         return list(read_lines(self.path / "results.jsonl", Result))
 
     def numbers(self) -> dict[tuple[str, str], int]:
-        """Return the number of the next attempt, by agent and task, where an infrastructure failure ended the last one."""
+        """Return the number of the next attempt, by agent and task, for each whose last one ended with an infrastructure failure."""
         return {pair: number + 1 for pair, number in self._last(failed=True).items()}
 
     def _last(self, *, failed: bool) -> dict[tuple[str, str], int]:
@@ -189,7 +189,7 @@ class BenchFolder:
 
 
 def result_of(line: ResultLine, replay: Replay | None, attempts: int) -> Result:
-    """Return the result of an attempt: with the score of its replay where there is one, otherwise of the live environment."""
+    """Return the result of an attempt: with the score of its replay if there is one, otherwise of the live environment."""
     fields = {name: getattr(line, name) for name in line.__struct_fields__ if name in Result.__struct_fields__}
     if replay is not None and replay.match == "failed":
         fields |= {"status": "failed", "score": None, "raw": None, "reason": replay.reason, "missing": replay.missing}

@@ -41,7 +41,7 @@ BuildAgent = Callable[[Config, Callable[[str], ChatModel]], Agent]
 
 HANG, GRACE = 900.0, 20.0
 """Seconds without an event after which an attempt is killed, more than a site's reset may take; and seconds that a killed attempt has to
-release what it holds."""
+release its resources."""
 
 
 class LocalEngine:
@@ -128,7 +128,7 @@ class LocalEngine:
         return max(0.0, self._beats[agent, task.id] + self._hang - asyncio.get_running_loop().time())
 
     async def _kill(self, attempt: asyncio.Future[ResultLine]) -> None:
-        """Cancel an attempt and wait for it to release what it holds, for at most the grace period."""
+        """Cancel an attempt and wait for it to release its resources, for at most the grace period."""
         attempt.cancel()
         with suppress(asyncio.CancelledError):
             await asyncio.wait({attempt}, timeout=self._grace)
@@ -196,7 +196,7 @@ class _Opened:
 class PooledFactory:
     """An async context manager whose `at(task, tree)` gives one attempt its share of a pool.
 
-    Raises EnvironmentFailure where environments cannot be opened.
+    Raises EnvironmentFailure if environments cannot be opened.
     """
 
     def __init__(

@@ -14,21 +14,21 @@ _ROUNDING = 1e-9
 
 
 def money_limit(config: Config) -> float:
-    """Return the limit on the money of one attempt, in US dollars. Raises UsageError where there is none."""
+    """Return the limit on the money of one attempt, in US dollars. Raises UsageError if there is none."""
     if config.limits.money is None:
         raise UsageError(f"--money needs a limit on each attempt, and agent {config.name} has none: add --budget money=0.5")
     return config.limits.money
 
 
 class MoneyCap:
-    """What the attempts spent, from their journals, and what those that run may still spend.
+    """Money that the attempts spent, from their journals, and money that the running ones may still spend.
 
-    An attempt is admitted where its whole limit fits beside what was spent and what the running attempts may spend, so that the cap is
-    never exceeded.
+    An attempt is admitted if its whole limit fits under the cap beside the money spent and the money that the running attempts may still
+    spend. So the cap is never exceeded.
     """
 
     def __init__(self, folder: BenchFolder, cap: float) -> None:
-        """Read what was spent so far. `cap`: US dollars. Raises UsageError where an agent has no limit on the money of an attempt."""
+        """Read the money spent so far. `cap`: US dollars. Raises UsageError if an agent has no limit on the money of an attempt."""
         plan = folder.plan
         self.cap = cap
         self._folders = {agent: folder.agent(agent) for agent in plan.agents}
@@ -42,15 +42,15 @@ class MoneyCap:
         return sum(self._spent.values())
 
     def admits(self, agent: str, task: str) -> bool:
-        """Return whether the attempt can spend what is left of its limit without exceeding the cap."""
+        """Return whether the attempt can spend the rest of its limit without exceeding the cap."""
         return self.spent + sum(self._reserved.values()) + self._left(agent, task) <= self.cap + _ROUNDING
 
     def reserve(self, agent: str, task: str) -> None:
-        """Set aside what the attempt may still spend."""
+        """Set aside the money that the attempt may still spend."""
         self._reserved[agent, task] = self._left(agent, task)
 
     def settle(self, agent: str, task: Task) -> None:
-        """Replace what was set aside for an attempt that ended by what it spent."""
+        """Replace the amount set aside for an attempt that ended by the amount that it spent."""
         self._reserved.pop((agent, task.id), None)
         self._spent[agent, task.id] = self._read(agent, task)
 
@@ -58,13 +58,13 @@ class MoneyCap:
         return max(0.0, self._limits[agent] - self._spent[agent, task])
 
     def _read(self, agent: str, task: Task) -> float:
-        """Return what the attempts at a task spent, those included whose journals were put aside."""
+        """Return the cost of the attempts at a task, including those whose journals were put aside."""
         journals = self._folders[agent][0].task_folder(task).glob("journal*.jsonl")
         return sum(_dollars(event) for journal in journals for event in read_journal(journal))
 
 
 def _dollars(event: ev.AnyEvent) -> float:
-    """Return what the calls of an event cost, or what was reserved where the server reported no usage."""
+    """Return the cost of an event's calls, or the reserved amount if the server reported no usage."""
     match event:
         case ev.Called():
             return event.reserved if event.usage.cost is None else event.usage.cost

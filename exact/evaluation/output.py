@@ -57,7 +57,7 @@ def write_outputs(folder: BenchFolder, rewards: Mapping[str, Reward] | None = No
 
 
 async def keep_written(folder: BenchFolder, rewards: Mapping[str, Reward] | None = None, *, every: float = REFRESH) -> None:
-    """Write the outputs again and again while a benchmark runs, until cancelled: every `every` seconds where results have come.
+    """Write the outputs again and again while a benchmark runs, until cancelled: every `every` seconds if new results have come.
 
     Writing takes at most a twentieth of the time.
     """
@@ -93,8 +93,8 @@ def _instructions(folder: BenchFolder) -> dict[str, str]:
 def success_curve(plan: Plan, results: Sequence[Result], kind: str) -> str:
     """Return an SVG of success against one cost.
 
-    An attempt without a score is left out; one whose cost is unknown counts as unsolved. Published figures are drawn only where they are of
-    as many tasks.
+    An attempt without a score is left out; one whose cost is unknown counts as unsolved. Published figures are drawn only if they are of as
+    many tasks.
     """
     lines, oracles = {}, {each.agent for each in results if each.oracle}
     rewarded = {each.agent for each in results if each.trained_with_reward}
@@ -133,7 +133,7 @@ def curves(lines: Mapping[str, Points], *, x: str, title: str, published: Mappin
     """Return an SVG chart of step functions on a logarithmic axis of cost.
 
     `lines`: by name, the points (cost, share) at which the share rises; a cost of 0 is drawn at the left end. `published`: published shares
-    that were not re-run, drawn as dashed grey lines; the second line of a name says what the share is of.
+    that were not re-run, drawn as dashed grey lines; the second line of a name says which whole the share is of.
     """
     costs = [cost for points in lines.values() for cost, _ in points if cost > 0]
     low, high = _decades(min(costs, default=1.0), max(costs, default=1.0))
@@ -163,7 +163,7 @@ def curves(lines: Mapping[str, Points], *, x: str, title: str, published: Mappin
 
 
 def spread_labels(positions: Sequence[float], heights: Sequence[float]) -> list[float]:
-    """Return the positions of labels, moved down where they would overlap. `heights` gives the height of each label, in pixels."""
+    """Return the positions of labels, moved down if they would overlap. `heights` gives the height of each label, in pixels."""
     placed, free = dict[int, float](), -math.inf
     for i in sorted(range(len(positions)), key=lambda i: positions[i]):
         placed[i] = max(positions[i], free)

@@ -39,7 +39,7 @@ class BenchSession(msgspec.Struct, frozen=True, kw_only=True):
     """Agents that the session added."""
 
     def since(self, before: BenchSession) -> dict[str, tuple[str, str]]:
-        """Return the changes since an earlier session, by name: the old and the new value, `none` where a session does not record it.
+        """Return the changes since an earlier session, by name: the old and the new value, `none` if a session does not record it.
 
         Code with uncommitted changes always counts as changed, because the commit does not identify them.
         """
@@ -62,7 +62,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[Task, ...]
     """Tasks with their seeds; the same for all agents."""
     budget: dict[str, float] = {}
-    """Limits on one attempt that all agents have, by kind; empty where `own_budgets`."""
+    """Limits on one attempt that all agents have, by kind; empty if `own_budgets`."""
     own_budgets: bool = False
     """Whether each agent has its own limits, so that agents are not compared at equal cost."""
     reruns: int = 3
@@ -114,9 +114,9 @@ def budget_of(words: Iterable[str]) -> dict[str, float]:
 
 
 def at_equal_budgets(configs: Sequence[Config], budget: Mapping[str, float], *, own: bool = False) -> tuple[list[Config], dict[str, float]]:
-    """Apply the limits to all agents. Return the agents and their common limits, or no limits where `own`.
+    """Apply the limits to all agents. Return the agents and their common limits, or no limits if `own`.
 
-    Raises UsageError where the limits differ and `own` is not set.
+    Raises UsageError if the limits differ and `own` is not set.
     """
     caps = {kind: amount if kind in MEASURED else int(amount) for kind, amount in budget.items()}
     capped = [msgspec.structs.replace(config, limits=msgspec.structs.replace(config.limits, **caps)) for config in configs]
@@ -129,7 +129,7 @@ def at_equal_budgets(configs: Sequence[Config], budget: Mapping[str, float], *, 
 
 
 def require_equal_judges(configs: Sequence[Config]) -> None:
-    """Raise UsageError where the evaluators of the agents would ask different models: their scores would not compare."""
+    """Raise UsageError if the evaluators of the agents would ask different models: their scores would not compare."""
     for part, values in unequal_judges([(config.name, config) for config in configs]).items():
         raise UsageError(
             f"models.parts.{part} differs ({values}): one model evaluates all agents, so give each the same, with equal settings"
@@ -162,7 +162,7 @@ def _unequal(values: Mapping[str, Sequence[tuple[str, T | None]]], word: Callabl
 
 
 def checked_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of agents as a tuple. Raises UsageError where two are equal or one is not fit for a folder."""
+    """Return the names of agents as a tuple. Raises UsageError if two are equal or one is not fit for a folder."""
     for name in names:
         if not _NAME.fullmatch(name):
             raise UsageError(f"invalid agent name {name!r}: use letters, digits and any of . _ @ = -")

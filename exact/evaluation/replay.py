@@ -16,7 +16,7 @@ from exact.task import Outcome, Task
 
 
 def finished_state(run: RunFolder, config: Config, task: Task) -> AttemptState | None:
-    """Return the state of an ended attempt; None where it has not ended. Raises JournalError."""
+    """Return the state of an ended attempt; None if it has not ended. Raises JournalError."""
     path = run.task_folder(task) / "journal.jsonl"
     state = fold(config, read_journal(path)) if path.exists() else None
     return state if state is not None and state.ended is not None and state.started else None
@@ -25,7 +25,7 @@ def finished_state(run: RunFolder, config: Config, task: Task) -> AttemptState |
 async def replay(environments: EnvironmentFactory, task: Task, state: AttemptState, blobs: Blobs) -> Replay:
     """Reset a fresh environment, execute every committed action, and evaluate. No model is called and nothing is searched.
 
-    Raises EnvironmentFailure where the environment fails, UsageError where the actions wrote to an environment that is not isolated,
+    Raises EnvironmentFailure if the environment fails, UsageError if the actions wrote to an environment that is not isolated,
     JournalError.
     """
     assert state.ended is not None, "an attempt is replayed after it has ended"

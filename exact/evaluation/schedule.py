@@ -38,7 +38,7 @@ class _Job:
     task: Task
     number: int
     line: ResultLine | None = None
-    """ResultLine of the ended attempt where only its replay is left to do."""
+    """ResultLine of the ended attempt if only its replay is left to do."""
     tries: int = 1
     """Number of times that this job was started in this session."""
     hung: bool = False
@@ -46,12 +46,12 @@ class _Job:
     after: float = 0.0
     """Time of the event loop's clock before which it is not started."""
     persists: bool = False
-    """Whether side effects persist in its environments, or this is unknown. False where it was not asked."""
+    """Whether side effects persist in its environments, or this is unknown. False if it was not asked."""
 
 
 @dataclass(kw_only=True)
 class Schedule:
-    """One session of a benchmark. The next session resumes where it ends."""
+    """One session of a benchmark. The next session resumes at its end."""
 
     folder: BenchFolder
     engine: Engine
@@ -83,7 +83,7 @@ class Schedule:
     """Number of tasks at the beginning of the plan that have all ended, by agent."""
 
     async def run(self) -> list[Result]:
-        """Run the attempts that are left. Return every result in the order of the plan; some are missing where the money did not suffice.
+        """Run the attempts that are left. Return every result in the order of the plan; some are missing if the money did not suffice.
 
         Raises UsageError or JournalError, after which the benchmark can be resumed.
         """
@@ -97,7 +97,7 @@ class Schedule:
             while waiting or self._running:
                 await self._start(waiting)
                 if not self._running:
-                    if (seconds := self._seconds_until(waiting)) is None:  # what is left does not fit within the money
+                    if (seconds := self._seconds_until(waiting)) is None:  # no waiting job fits within the money
                         break
                     await asyncio.sleep(seconds)
                     continue
@@ -112,7 +112,7 @@ class Schedule:
         return [self._results[agent, task.id] for agent, task in self._plan.pairs if (agent, task.id) in self._results]
 
     def _seconds_until(self, waiting: deque[_Job]) -> float | None:
-        """Return the seconds until the first of the jobs that wait for their model may start; None where none does."""
+        """Return the seconds until the first of the jobs that wait for their model may start; None if none does."""
         now = asyncio.get_running_loop().time()
         return min((job.after - now for job in waiting if job.after > now), default=None)
 

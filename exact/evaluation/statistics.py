@@ -36,7 +36,7 @@ class Estimate(NamedTuple):
 def bootstrap(values: ByTask, *, level: float = LEVEL, draws: int = DRAWS, seed: int = 0) -> Estimate:
     """Return the mean with a percentile bootstrap interval over tasks (Efron and Tibshirani 1993, chapter 13).
 
-    Equal seeds give equal intervals. The interval has no width where all tasks have the same mean; for shares, use `rate`.
+    Equal seeds give equal intervals. The interval has no width if all tasks have the same mean; for shares, use `rate`.
     """
     means = _means(values)
     if len(means) < 2:
@@ -51,7 +51,7 @@ def bootstrap(values: ByTask, *, level: float = LEVEL, draws: int = DRAWS, seed:
 def rate(values: ByTask, *, level: float = LEVEL, draws: int = DRAWS, seed: int = 0) -> Estimate:
     """Return the mean of shares in [0, 1] with its interval, as `bootstrap` does.
 
-    Where all tasks succeed or none does, the other end of the interval is the exact binomial bound (Clopper and Pearson 1934) for as many
+    If all tasks succeed or none does, the other end of the interval is the exact binomial bound (Clopper and Pearson 1934) for as many
     attempts as there are tasks.
     """
     estimate = bootstrap(values, level=level, draws=draws, seed=seed)

@@ -1,4 +1,4 @@
-"""What a run or a benchmark has done so far, what it has spent, and how long the rest will take at the present pace.
+"""Progress of a run or a benchmark, its costs, and the time that the rest will take at the present pace.
 
 The status of runs as metrics of Prometheus, in its text format 0.0.4.
 """
@@ -73,12 +73,12 @@ def status_of(path: Path) -> list[AgentStatus]:
 
 
 def money_an_hour(agents: Iterable[AgentStatus]) -> float:
-    """Return US dollars an hour at the present pace: what the running attempts cost, if they cost what attempts did so far."""
+    """Return US dollars an hour at the present pace: the cost of the running attempts, if they cost as much as attempts did so far."""
     return sum(each.cost_rate * each.running for each in agents) * 3600
 
 
 def seconds_left(agents: Iterable[AgentStatus]) -> float | None:
-    """Return the seconds until the last attempt ends; None where nothing runs, or none has ended to learn a duration from.
+    """Return the seconds until the last attempt ends; None if nothing runs, or none has ended to learn a duration from.
 
     It assumes that as many attempts run side by side as now, and that each takes the mean duration of its agent's ended ones.
     """
@@ -124,14 +124,14 @@ def _solved(line: ResultLine) -> bool:
 
 
 def _attempt(id: str, journal: Path, elsewhere: bool) -> OpenAttempt:
-    """Read the journal of an attempt up to where it is whole. `elsewhere`: another machine writes the folder that this is a copy of."""
+    """Read the whole part of an attempt's journal. `elsewhere`: another machine writes the folder, and this is a copy."""
     running, seconds, spent = elsewhere or is_being_written(journal), 0.0, CallCost()
     events = read_journal(journal)
     try:
         for event in events:
             seconds = event.t
             spent += total_cost(cost_by_group([event]).values())
-    except JournalError:  # a damaged line: what stands before it was read
+    except JournalError:  # a damaged line: the lines before it were read
         if not running and not seconds:
             raise
     return OpenAttempt(task=id, running=running, seconds=seconds, spent=spent)
@@ -150,7 +150,7 @@ _HELP = {
 def exposition(path: Path) -> tuple[str, str]:
     """Return the metrics of the run or benchmark at a path, or of all in the folder, and their media type.
 
-    A run that does not read is left out.
+    A run that cannot be read is left out.
     """
     lines: dict[str, list[str]] = {name: [] for name in _HELP}
     for run in _runs(path):

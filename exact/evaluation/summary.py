@@ -51,11 +51,11 @@ class AgentSummary(NamedTuple):
     partial: bool
     """Whether any score lies between 0 and 1, so that `score` differs from `success`."""
     live: Estimate | None
-    """Success in live environments that search had used; None where there were none."""
+    """Success in live environments that search had used; None if there were none."""
     rewards: dict[str, Estimate]
     """Rewards by name, over all scored attempts. An attempt without a raw figure counts 0."""
     costs: dict[str, float]
-    """Mean costs of the scored attempts, by kind; NaN where the cost of one is unknown."""
+    """Mean costs of the scored attempts, by kind; NaN if the cost of one is unknown."""
     restores: float
     drifted: int
     failed: int
@@ -68,7 +68,7 @@ class AgentSummary(NamedTuple):
     judged: int
     """Number of attempts that only the agent itself evaluated. They are in no share."""
     needs_user: int
-    """Number of attempts that wait for what only a person can do, such as a captcha. They are in no share."""
+    """Number of attempts that wait for an act that only a person can do, such as a captcha. No share counts them."""
 
 
 def task_of(id: str) -> str:

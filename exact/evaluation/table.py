@@ -80,7 +80,7 @@ def _about(plan: Plan, results: Sequence[Result]) -> list[str]:
 
 
 def session_notes(plan: Plan) -> list[str]:
-    """Return a sentence for each later session: when it began, and what changed since the session before."""
+    """Return a sentence for each later session: when it began, and the changes since the session before."""
     notes = []
     for before, now in pairwise(plan.sessions):
         other = [f"{name} {value}" for name, (_, value) in now.since(before).items()] or ["unchanged"]
@@ -143,7 +143,7 @@ def _success(rows: Sequence[AgentSummary]) -> list[str]:
 
 
 def failed_cell(summary: AgentSummary) -> str:
-    """Return the number of failed attempts, with their causes where known."""
+    """Return the number of failed attempts, with their causes if known."""
     return _counted(summary.failed, {kind: count for kind, count in summary.missing.items() if kind != "answer"})
 
 
@@ -203,7 +203,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     suite: str
     split: str
-    """Subset of the suite's tasks and the limits, where the source states them."""
+    """Subset of the suite's tasks and the limits, if the source states them."""
     tasks: int
     """Number of tasks."""
     agent: str
@@ -211,7 +211,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     success: float
     """Success rate in [0, 1]."""
     error: float | None
-    """Standard error, where the source gives one."""
+    """Standard error, if the source gives one."""
     source: str
     url: str
 

@@ -1,4 +1,4 @@
-"""Training data from runs: what journals hold as conversations, preferences, values, visit distributions and rollouts.
+"""Training data from runs: conversations, preferences, values, visit distributions and rollouts, made from journals.
 
 `export` streams journals into one file. `masks` marks the tokens of a conversation that are trained on, and `replay` carries an exported
 conversation out again in a fresh environment.

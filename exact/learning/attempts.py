@@ -19,7 +19,7 @@ from exact.task import Score, Task
 
 @dataclass(kw_only=True, eq=False)
 class JournaledAttempt:
-    """One attempt as its journal tells it."""
+    """One attempt, read from its journal."""
 
     run: str
     """Path of the run folder as it was given."""
@@ -30,17 +30,17 @@ class JournaledAttempt:
     digest: str
     """Hex SHA-256 of the journal file."""
     line: ResultLine | None = None
-    """Line of results.jsonl; None where there is none."""
+    """Line of results.jsonl; None if there is none."""
     steps: list[tuple[ev.Acted, Node]] = field(default_factory=list)
     """Simulated steps in the order in which they were taken, each with the state that it was taken in."""
     damage: str = ""
-    """Reason why the journal was not read to its end; empty where it was."""
+    """Reason why the journal was not read to its end; empty if it was."""
     is_running: bool = False
     """Whether a process is writing the journal now."""
 
     @property
     def score(self) -> Score | None:
-        """The benchmark's score; None where the attempt has none."""
+        """The benchmark's score; None if the attempt was not scored."""
         if self.state.scored is not None:
             return self.state.scored.score
         line = self.line
@@ -50,7 +50,7 @@ class JournaledAttempt:
 
     @property
     def reward(self) -> float | None:
-        """The benchmark's score as a number in [0, 1]; None where the attempt has none."""
+        """The benchmark's score as a number in [0, 1]; None if the attempt was not scored."""
         score = self.score
         return None if score is None else score.value
 
@@ -61,7 +61,7 @@ class JournaledAttempt:
 
     @property
     def site(self) -> str:
-        """Origin of the task's start, or the first part of its id where it starts at no address."""
+        """Origin of the task's start, or the first part of its id if it has no start address."""
         scheme, found, rest = self.task.start.partition("://")
         return f"{scheme}://{rest.partition('/')[0]}" if found else self.task.id.partition("/")[0]
 
@@ -83,8 +83,8 @@ def run_folders(paths: Sequence[Path]) -> list[RunFolder]:
 def attempts(folder: RunFolder, tasks: Sequence[Task]) -> Iterator[JournaledAttempt]:
     """Yield the attempts at the tasks of a run, one after another, so that one is in memory at a time.
 
-    A journal that is damaged gives what was read before the damage, with the reason. Raises UsageError, JournalError where the folder
-    itself does not read.
+    A damaged journal gives the events before the damage, with the reason. Raises UsageError, JournalError if the folder itself cannot be
+    read.
     """
     config = load_recorded(folder.path)
     lines = {line.task: line for line in _results(folder)}
@@ -95,7 +95,7 @@ def attempts(folder: RunFolder, tasks: Sequence[Task]) -> Iterator[JournaledAtte
 
 
 def _results(folder: RunFolder) -> Iterator[ResultLine]:
-    """Yield the lines of results.jsonl up to the first that does not read. Scores stand in the journals too."""
+    """Yield the lines of results.jsonl up to the first that cannot be read. Scores stand in the journals too."""
     try:
         yield from folder.results()
     except JournalError:
@@ -116,7 +116,7 @@ def _attempt(folder: RunFolder, task: Task, config: Config, journal: Path, line:
             state.replay(event)
             if isinstance(event, ev.Acted):
                 found.steps.append((event, state.tree.nodes[event.node]))
-        if tail.torn and not found.is_running:  # a line that is being written is no damage
+        if tail.torn and not found.is_running:  # a line that is still being written is not damage
             found.damage = "its last line is torn"
     except (ExactError, LookupError, AssertionError) as error:
         found.damage = str(error) or type(error).__name__

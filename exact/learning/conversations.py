@@ -18,7 +18,7 @@ from exact.search.tree import Node
 
 
 class Turn(NamedTuple):
-    """One answer of the agent, and what it was shown before it."""
+    """One answer of the agent, and the text that it was shown before."""
 
     shown: tuple[Message, ...]
     """Messages since the last answer: the system turn and the first state, or the state that the last answer led to."""
@@ -30,11 +30,11 @@ class Turn(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """The turns of one attempt, and where they end."""
+    """The turns of one attempt, and the state in which they end."""
 
     turns: tuple[Turn, ...]
     end: str
-    """Fingerprint of the last state; empty where the last action ended the episode."""
+    """Fingerprint of the last state; empty if the last action ended the episode."""
     terminated: bool
     back: int
     """Answers that step back or start again."""
@@ -53,8 +53,8 @@ class _Move(NamedTuple):
 def imitation(texts: StateTexts) -> Conversation:
     """Return the committed path as a conversation, without refused actions.
 
-    An action that led back to a state in which the attempt had been before is context, and not learned. Raises JournalError where a part
-    of the path is missing.
+    An action that led back to a state in which the attempt had been before is context, and not learned. Raises JournalError if a part of
+    the path is missing.
     """
     state, path = texts.attempt.state, texts.attempt.path
     seen, moves, trained = set[str](), list[_Move](), list[bool]()
@@ -72,16 +72,16 @@ def imitation(texts: StateTexts) -> Conversation:
 def exploratory(texts: StateTexts) -> Conversation:
     """Return the way of the search through the tree, up to the end of the committed path, as one conversation.
 
-    Between two steps the explorer steps back to where both paths part, or starts again, and repeats what leads to the next one. Simulated
-    steps that ended the episode are left out, but for the last one: an explorer without a search ends there. Raises JournalError where a
-    part of it is missing.
+    Between two steps the explorer steps back to the state at which both paths part, or starts again, and repeats the actions that lead to
+    the next step. Simulated steps that ended the episode are left out, except the last one: an explorer without a search ends there. Raises
+    JournalError if a part of it is missing.
     """
     moves = list(_walk(texts.attempt))
     return _spoken(texts, moves, [True] * len(moves), explores=True)
 
 
 def _walk(attempt: JournaledAttempt) -> Iterator[_Move]:
-    """Yield the moves of an explorer that takes the simulated steps in their order, and ends where the attempt did."""
+    """Yield the moves of an explorer that takes the simulated steps in their order, and ends in the attempt's last state."""
     path = attempt.path
     here, end = path[0], path[-1]
     for step, at in attempt.steps:
@@ -106,7 +106,7 @@ def _alike(node: Node, other: Node) -> bool:
 
 
 def _outcome(step: ev.Acted, at: Node) -> Node | None:
-    """Return the state that a step led to, where it can be shown; None for a refused or blocked action."""
+    """Return the state that a step led to, if it can be shown; None for a refused or blocked action."""
     if step.refused or step.edge >= len(at.edges):
         return None
     alike = (n for n in at.edges[step.edge].outcomes if not n.unseen)
@@ -114,7 +114,7 @@ def _outcome(step: ev.Acted, at: Node) -> Node | None:
 
 
 def _way(attempt: JournaledAttempt, here: Node, there: Node) -> Iterator[_Move]:
-    """Yield the moves from one state to another: back to where their paths part, then on."""
+    """Yield the moves from one state to another: back to the state at which their paths part, then on."""
     below, above = ancestry(there), ancestry(here)
     common = next(i for i in range(len(below), 0, -1) if len(above) >= i and above[i - 1] is below[i - 1])
     steps = len(above) - common

@@ -42,7 +42,7 @@ Chosen = Callable[[RunFolder], Sequence[Task]]
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What to export, and how."""
+    """Request for an export: the records and their format."""
 
     kind: Kind
     form: Format = "conversational"
@@ -56,7 +56,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AttemptLine(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What became of one attempt in an export."""
+    """Outcome of one attempt in an export."""
 
     task: str
     journal: str
@@ -67,11 +67,11 @@ class AttemptLine(msgspec.Struct, kw_only=True, omit_defaults=True):
     damage: str = ""
     """Reason why the journal was not read to its end."""
     skipped: tuple[str, ...] = ()
-    """Parts of which no record could be made, each with its reason: the first ones."""
+    """Parts that gave no record, each with its reason: the first ones."""
 
 
 class RunLine(msgspec.Struct, kw_only=True):
-    """What became of one run in an export."""
+    """Outcome of one run in an export."""
 
     run: str
     agent: str
@@ -80,7 +80,7 @@ class RunLine(msgspec.Struct, kw_only=True):
 
 
 class ExportManifest(msgspec.Struct, kw_only=True):
-    """The contents of an export, its provenance, and what was left out."""
+    """The contents of an export, its provenance, and the parts left out."""
 
     exact: str
     kind: Kind
@@ -106,7 +106,7 @@ class ExportManifest(msgspec.Struct, kw_only=True):
     left_out: dict[str, int] = {}
     """Attempts and records that were left out, by reason."""
     skipped: dict[str, int] = {}
-    """Parts of which no record could be made, by reason."""
+    """Number of parts that gave no record, by reason."""
     damaged: int = 0
     """Journals that were not read to their end."""
     runs: list[RunLine] = []
@@ -121,8 +121,8 @@ def export(
 ) -> ExportManifest:
     """Write the records of runs to a file, with `FILE.manifest.json` beside it, and return the manifest.
 
-    One attempt is in memory at a time. The file appears when it is whole; on an error there is none, and an older one stays. Raises
-    UsageError where a folder holds no run, or where nothing is left to export; OSError where the file cannot be written.
+    One attempt is in memory at a time. The file appears when it is whole; on an error it does not appear, and an older one stays. Raises
+    UsageError if a folder holds no run or nothing is left to export; OSError if the file cannot be written.
     """
     folders = run_folders(runs)
     manifest = ExportManifest(
@@ -234,7 +234,7 @@ def _about(attempt: JournaledAttempt, record: TrainingRecord) -> dict[str, Any]:
 
 
 def token_counts(record: TrainingRecord, pictures: bool = False) -> tuple[int, int]:
-    """Return the tokens of a record and those of them that are learned: exact where it has token ids, else estimated."""
+    """Return the tokens of a record and those of them that are learned: exact if it has token ids, else estimated."""
     if (ids := record.columns.get("completion_ids")) is not None:
         return len(ids) + len(record.columns.get("prompt_ids") or ()), sum(record.columns["completion_mask"])
     answers = (*record.completion, *record.rejected)
@@ -251,7 +251,7 @@ def _tokens(message: Message) -> int:
 
 
 def _scrubbed(record: TrainingRecord, scrubber: Scrubber) -> TrainingRecord:
-    """Return a record without the secrets that are known. The same object where there are none."""
+    """Return a record without the known secrets. The same object if it holds none."""
     if not scrubber:
         return record
     plain = [[_plain(message) for message in turns] for turns in (record.prompt, record.completion, record.rejected)]
@@ -267,7 +267,7 @@ def _scrubbed(record: TrainingRecord, scrubber: Scrubber) -> TrainingRecord:
 
 
 def _told(record: TrainingRecord, clean: TrainingRecord) -> str:
-    """Return why a record tells a secret although it was scrubbed; empty where it tells none. `clean`: the scrubbed record."""
+    """Return the reason if a record reveals a secret although it was scrubbed; empty if it reveals none. `clean`: the scrubbed record."""
     if clean is not record and "completion_ids" in record.columns:
         return "a secret in its token ids"
     return "the shape of a secret" if _has_secret_shape(clean) else ""
@@ -352,17 +352,17 @@ class LineWriter:
 
 
 class ReplayedConversation(NamedTuple):
-    """Where a conversation led."""
+    """State that a conversation led to."""
 
     end: str
-    """Fingerprint of the last state; empty where the last action ended the episode."""
+    """Fingerprint of the last state; empty if the last action ended the episode."""
     terminated: bool
     refused: int
     """Answers without an action, or with one that the environment refused."""
 
 
 async def replay(line: Mapping[str, Any], environment: Environment, task: Task, *, labels: bool = False) -> ReplayedConversation:
-    """Carry out the answers of an exported conversation and return where they lead.
+    """Carry out the answers of an exported conversation and return the state that they lead to.
 
     line: one line of an export in the format `conversational`, `chat` or `verifiers`. labels: whether its actions name elements by label.
     Raises EnvironmentFailure.

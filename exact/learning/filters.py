@@ -22,7 +22,7 @@ Outcome = Literal["solved", "failed", "any"]
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
-    """What is exported of all that there is."""
+    """Filters of the attempts and records to export."""
 
     outcome: Outcome = "any"
     """Attempts by the benchmark's score. `failed` are scored attempts that did not succeed."""
@@ -40,7 +40,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks that are left out: see `test_tasks`."""
 
     def of_attempt(self, attempt: JournaledAttempt, kind: Kind, sites: Counter[str]) -> str:
-        """Return why an attempt is left out; empty where it is not. `sites` counts the exported attempts of each site."""
+        """Return the reason if an attempt is left out; empty if it is not. `sites` counts the exported attempts of each site."""
         score, state = attempt.score, attempt.state
         if not state.started:
             return "not begun"
@@ -61,7 +61,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         return ""
 
     def of_record(self, record: TrainingRecord, tokens: int) -> str:
-        """Return why a record is left out; empty where it is not."""
+        """Return the reason if a record is left out; empty if it is not."""
         if self.max_steps is not None and record.steps > self.max_steps:
             return "too many steps"
         if self.max_tokens is not None and tokens > self.max_tokens:

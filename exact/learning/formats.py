@@ -18,14 +18,14 @@ FORMATS: dict[Format, str] = {
     "chat": "fine-tuning of chat models: `messages` with a `weight` for each answer",
     "verifiers": "rollouts of verifiers: `prompt`, `completion`, `reward`",
 }
-"""What each format is."""
+"""Description of each format."""
 
 StorePicture = Callable[[str, bytes], None]
 """Stores a picture under a name, a path relative to the export's folder."""
 
 
 class Pictures(NamedTuple):
-    """Where the pictures of an export go. Without one, an export has no pictures."""
+    """Destination of an export's pictures. Without one, an export has no pictures."""
 
     folder: str
     """Name of the folder beside the export."""
@@ -58,7 +58,7 @@ def written(record: TrainingRecord, form: Format, pictures: Pictures | None, abo
 
 
 def _chat(record: TrainingRecord, pictures: bool) -> dict[str, Any]:
-    """Return a record for providers' fine-tuning. They refuse unknown keys, so there is no provenance in it."""
+    """Return a record for providers' fine-tuning. They refuse unknown keys, so it lacks provenance."""
 
     def turn(message: Message) -> dict[str, Any]:
         content = [_inline_part(part) for part in message.parts] if pictures and _has_picture(message) else text_of(message)
@@ -85,7 +85,7 @@ def _inline_part(part: Text | Image) -> dict[str, Any]:
 
 
 def _turn(message: Message, pictures: Pictures | None, images: list[str]) -> dict[str, Any]:
-    """Return a turn. Its pictures are stored, and added to `images` in their order; a list of parts marks where they stand."""
+    """Return a turn. Its pictures are stored, and added to `images` in their order; a list of parts marks their places."""
     if pictures is None:
         return {"role": message.role, "content": text_of(message)}
     content = list[dict[str, Any]]()

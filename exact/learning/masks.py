@@ -19,11 +19,11 @@ class TurnTemplate(NamedTuple):
     """How a chat model's turns are written."""
 
     begin: str
-    """What stands before a turn's text, with `{role}`."""
+    """Text before a turn's text, with `{role}`."""
     end: str
-    """What a model writes at the end of its turn."""
+    """Text that a model writes at the end of its turn."""
     after: str
-    """What stands between two turns."""
+    """Text between two turns."""
 
 
 CHATML = TurnTemplate("<|im_start|>{role}\n", "<|im_end|>", "\n")
@@ -35,14 +35,14 @@ class TokenizedConversation(NamedTuple):
 
     input_ids: list[int]
     mask: list[int]
-    """One number for each token: 1 where it is learned, else 0."""
+    """One number for each token: 1 if it is learned, else 0."""
 
 
 def tokenize(messages: Sequence[Mapping[str, Any]], encode: Encode, *, template: TurnTemplate = CHATML) -> TokenizedConversation:
     """Return the tokens of a conversation with their mask: 1 for the text and the end of each answer that is learned.
 
     messages: turns with `role`, `content` and perhaps `weight`. Answers are learned unless their weight is 0. Raises UsageError for a turn
-    whose content is no text, and where nothing would be learned.
+    whose content is not text, and if nothing would be learned.
     """
     ids, mask = list[int](), list[int]()
 

@@ -1,6 +1,6 @@
 """Records of an attempt, one kind of training data each, before they are written in a format.
 
-Rollouts that are exact in token ids: what a model was sent and what it sampled, as its server reported it.
+Rollouts that are exact in token ids: the prompt of a model and its samples, as its server reported them.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class TrainingRecord(msgspec.Struct, frozen=True, kw_only=True):
     node: int = -1
     """State that the record is about; -1: the whole attempt."""
     end: str = ""
-    """Fingerprint of the last state of a conversation; empty where its last action ended the episode."""
+    """Fingerprint of the last state of a conversation; empty if its last action ended the episode."""
     terminated: bool = False
     """Whether the last action of a conversation ended the episode."""
 
 
 class Skipped(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of an attempt of which no record can be made."""
+    """A part of an attempt that gives no record."""
 
     node: int
     reason: str
@@ -62,7 +62,7 @@ Found = Iterator[TrainingRecord | Skipped]
 
 
 def records(kind: Kind, texts: StateTexts, *, by_step: bool, margin: float) -> Found:
-    """Yield the records of a kind of one attempt, and the parts of which none can be made.
+    """Yield the records of a kind of one attempt, and the parts that give none.
 
     by_step: whether conversations become one record an answer. margin: least difference of values of a preference.
     """
@@ -82,7 +82,7 @@ def records(kind: Kind, texts: StateTexts, *, by_step: bool, margin: float) -> F
 
 
 def _each(texts: StateTexts, ids: list[int], make: Callable[[int], Iterator[TrainingRecord]]) -> Found:
-    """Yield the records of each part; what cannot be made is named, and the others are made all the same."""
+    """Yield the records of each part. A part that gives none is named, and does not stop the others."""
     for id in ids:
         try:
             with texts.fenced():
@@ -94,7 +94,7 @@ def _each(texts: StateTexts, ids: list[int], make: Callable[[int], Iterator[Trai
 
 
 def _imitated(texts: StateTexts, by_step: bool) -> Iterator[TrainingRecord]:
-    """Yield the committed path: as one conversation, or as what the policy would have been sent in each state, with its answer."""
+    """Yield the committed path: as one conversation, or as the prompt that the policy would have had in each state, with its answer."""
     conversation = imitation(texts)
     if not by_step:
         yield from _conversed(conversation, by_step=False)
@@ -163,7 +163,7 @@ def _preferences(texts: StateTexts, node: Node, margin: float) -> Iterator[Train
 
 
 def _committed(texts: StateTexts, node: Node) -> int:
-    """Return the edge that a solved attempt committed in a state; -1 where there is none."""
+    """Return the edge that a solved attempt committed in a state; -1 if there is none."""
     score, path = texts.attempt.score, texts.attempt.path
     if score is None or not score.success:
         return -1
@@ -228,9 +228,9 @@ class _Reported(msgspec.Struct):
 def rollout_records(attempt: JournaledAttempt, number: int) -> Iterator[TrainingRecord]:
     """Yield one record for each answer of one call of a policy, with its token ids, log-probabilities and reward.
 
-    The reward is the benchmark's score where the answer's action was committed, else the search's value of the action. An answer whose
-    action was neither committed nor searched has none, and is left out. Raises JournalError where a token id or log-probability is
-    missing, ActionError where an answer holds no action.
+    The reward is the benchmark's score if the answer's action was committed, else the search's value of the action. An answer whose action
+    was neither committed nor searched has none, and is left out. Raises JournalError if a token id or log-probability is missing,
+    ActionError if an answer holds no action.
     """
     called = list(attempt.state.calls.values())[number]
     if called.role.partition(".")[0] != "policy":
@@ -277,7 +277,7 @@ def _prompt_ids(raw: str) -> list[int] | None:
 
 
 def _tokens(choice: Choice) -> tuple[list[int], list[float]]:
-    """Return the token ids and log-probabilities of an answer. Raises JournalError where they are not whole."""
+    """Return the token ids and log-probabilities of an answer. Raises JournalError if they are not whole."""
     ids, logprobs = choice.token_ids, choice.logprobs
     if ids is None or logprobs is None:
         missing = "token ids" if ids is None else "log-probabilities"
@@ -290,7 +290,7 @@ def _tokens(choice: Choice) -> tuple[list[int], list[float]]:
 
 
 def _reward(attempt: JournaledAttempt, called: ev.Called, choice: Choice) -> tuple[float | None, str]:
-    """Return the reward of an answer and its source; None where neither the score nor the search says one."""
+    """Return the reward of an answer and its source; None if neither the score nor the search gives one."""
     node = attempt.state.tree.nodes[called.node]
     seen = attempt.blobs.get_observation(node.observation)
     action = _action(attempt, choice, seen)

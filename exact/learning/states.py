@@ -29,7 +29,7 @@ from exact.text import use_fence_key
 from exact.views.labels import describe
 
 CONTROLS = ("constant", "oracle", "reward")
-"""Kinds of value functions whose reasons are no part of training data."""
+"""Kinds of value functions whose reasons are kept out of training data."""
 
 
 class StateTexts:
@@ -48,7 +48,7 @@ class StateTexts:
             yield
 
     def context(self, node: Node) -> Context:
-        """Return what an agent is shown at a node. Raises JournalError where a part of it is missing."""
+        """Return the context that an agent is shown at a node. Raises JournalError if a part of it is missing."""
         state = self.attempt.state
         return agent_context(state, self.attempt.blobs, self.attempt.task, node, AskMoment(node.depth, None, ()))
 
@@ -82,7 +82,7 @@ class StateTexts:
         return node.edges[edge].rationale if self.attempt.config.policy.kind == "llm" else ""
 
     def judgement(self, node: Node) -> str:
-        """Return the reason that a value function gave for a state; empty for controls, which know what the model cannot see."""
+        """Return the reason that a value function gave for a state; empty for controls, which have information that the model lacks."""
         if node.evaluation is None or self.attempt.config.value.kind in CONTROLS:
             return ""
         return node.evaluation.rationale.strip()
@@ -114,7 +114,7 @@ def with_pictures(policy: PolicyConfig, value: ValueConfig, pictures: bool | Non
 def action_space(attempt: JournaledAttempt) -> ActionSpace:
     """Return the first known action space that reads every action of an attempt.
 
-    Where none does, the space is made of the actions themselves: it has their verbs and forms, without descriptions.
+    If there is none, the space is made of the actions themselves: it has their verbs and forms, without descriptions.
     """
     seen = {edge.action.key: edge.action for node in attempt.state.tree.nodes for edge in node.edges}
     return next((space for space in _known(attempt) if all(_reads(space, action) for action in seen.values())), None) or _derived(seen)

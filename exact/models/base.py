@@ -86,7 +86,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     schema: Mapping[str, Any] | None = None
     """JSON Schema of the answer. It is not sent to a server that does not support schemas; the answer is parsed in any case."""
     form: AnswerForm | None = None
-    """Form in which the answer may come as JSON. It is sent where `models.<role>.structured` says so; the answer is parsed in any case. It
+    """Form in which the answer may come as JSON. It is sent if `models.<role>.structured` says so; the answer is parsed in any case. It
     follows from the prompt, so that recorded answers are found without it."""
     grammar: str = ""
     """Grammar of the answer in GBNF. It is not sent to a server that does not take grammars; the answer is parsed in any case. Empty: any
@@ -124,17 +124,17 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     finish: str = ""
     token_ids: tuple[int, ...] | None = None
-    """Token ids, where the server gives them."""
+    """Token ids, if the server gives them."""
     logprobs: tuple[float, ...] | None = None
-    """Natural logarithms, one a token, where the server gives them."""
+    """Natural logarithms, one for each token, if the server gives them."""
     ends: tuple[int, ...] | None = None
-    """Position in `text` at which each token ends, where the tokens' texts make up the answer's. Tokens outside `text` are empty."""
+    """Position in `text` at which each token ends, if the texts of the tokens make up the answer. Tokens outside `text` are empty."""
     top_logprobs: tuple[tuple[TokenChance, ...], ...] | None = None
-    """Likeliest tokens at each position, likeliest first, where they were requested and the server gives them."""
+    """Likeliest tokens at each position, likeliest first, if they were requested and the server gives them."""
     calls: tuple[ToolCall, ...] = ()
     """Calls of tools, in order."""
     items: tuple[dict[str, Any], ...] = ()
-    """The answer as native items, verbatim, where it has reasoning or calls of tools. They go back to the model with the next question."""
+    """The answer as native items, verbatim, if it has reasoning or tool calls. They go back to the model with the next question."""
 
     @property
     def shown(self) -> str:
@@ -143,7 +143,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-"""Number of tokens. What is read from a journal is checked."""
+"""Number of tokens. A number from a journal is checked."""
 Dollars = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 
 
@@ -155,13 +155,13 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     cached_tokens: Count = 0
     """Input tokens that the server read from its cache."""
     cache_write_tokens: Count = 0
-    """Input tokens that the server wrote into its cache, at a price of their own."""
+    """Input tokens that the server wrote into its cache, which have a separate price."""
     output_tokens: Count = 0
     """Tokens of the answer, reasoning among them."""
     reasoning_tokens: Count = 0
-    """Output tokens of reasoning, where the server tells."""
+    """Output tokens of reasoning, if the server reports them."""
     cost: Dollars | None = None
-    """US dollars; None where the price is unknown."""
+    """US dollars; None if the price is unknown."""
 
 
 class ChatAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,7 +207,7 @@ class ChatModel(Protocol):
 
     @property
     def price(self) -> Price | None:
-        """Price; None where it is unknown, so that a cap on money cannot be enforced."""
+        """Price; None if it is unknown, so that a cap on money cannot be enforced."""
         ...
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
@@ -231,9 +231,9 @@ class Tariff:
 
     @functools.cached_property
     def price(self) -> Price | None:
-        """US dollars for a million tokens; None where the price is unknown.
+        """US dollars for a million tokens; None if the price is unknown.
 
-        Where the list has tiers (long prompts cost more), the most expensive tier, because a cap on money has to hold for it.
+        If the list has tiers (long prompts cost more), this is the most expensive tier, because a cap on money must hold for it.
         """
         if (own := self._config.price) is not None:
             return Price(input=own.input, output=own.output, cached=own.cached, cache_write=own.cache_write)
@@ -258,7 +258,7 @@ class Tariff:
 
     @functools.cached_property
     def _listed(self) -> Any:
-        """Rates of the price list; None where it does not know the model at that provider."""
+        """Rates of the price list; None if it does not know the model at that provider."""
         import genai_prices
 
         provider = self._provider or serving(self._config)
@@ -274,7 +274,7 @@ class Tariff:
 def cost_at(usage: Usage, price: Price) -> float:
     """Return the US dollars of a call at a price.
 
-    Tokens read from the cache and written into it are part of the input, and cost as much without a price of their own.
+    Tokens read from the cache and written into it are part of the input, and cost as much unless they have a separate price.
     """
     read = price.input if price.cached is None else price.cached
     write = price.input if price.cache_write is None else price.cache_write

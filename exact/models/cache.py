@@ -29,7 +29,7 @@ _BUSY_SECONDS = 30.0
 
 
 class Uncached(ModelError):
-    """Raised when a question has no recorded answer and only recorded ones may be given."""
+    """Raised when a question has no recorded answer and the mode is replay-only."""
 
 
 class CachedSample(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class AnswerCache:
     """SQLite file of answers. Threads and processes may share it; of two that store the same sample, the first wins."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file. Raises UsageError where it cannot be used as a cache."""
+        """Open or create the file. Raises UsageError if it cannot be used as a cache."""
         self.path = path
         self._lock = threading.Lock()
         try:
@@ -91,7 +91,7 @@ class CachedModel:
     """
 
     def __init__(self, model: ChatModel, cache: AnswerCache, mode: Mode, *, about: str = "") -> None:
-        """Wrap `model`. `about` names what else answers depend on, such as further fields of the request."""
+        """Wrap `model`. `about` names other things that answers depend on, such as further fields of the request."""
         self._model, self._cache, self._mode, self._about = model, cache, mode, about
         self._asking: dict[bytes, asyncio.Lock] = {}
 
@@ -104,7 +104,7 @@ class CachedModel:
         return self._model.price
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
-        """Return an answer with `sampling.n` choices. Raises ModelError; Uncached where the mode is replay-only and a sample is missing."""
+        """Return an answer with `sampling.n` choices. Raises ModelError; Uncached if the mode is replay-only and a sample is missing."""
         question = digest(request, self.name, self._about)
         lock = self._asking.setdefault(question, asyncio.Lock())
         try:
@@ -141,7 +141,7 @@ class CachedModel:
 
 
 def digest(request: ChatRequest, model: str, about: str = "") -> bytes:
-    """Return the digest of what an answer depends on: model, text, pictures and sampling.
+    """Return the digest of the inputs of an answer: model, text, pictures and sampling.
 
     It does not depend on the number of samples or on the role: samples 0 to 3 of four are samples 0 to 3 of eight. Nor does it depend on
     the marks of fences, which differ between attempts.

@@ -15,7 +15,7 @@ REQUIRED = frozenset({"model", "messages"})
 
 
 def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCapabilities) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the request to a classifier, which has messages only, and notes on what is left out."""
+    """Return the request to a classifier, which has messages only, and notes on the parts that are left out."""
     notes = list[str]()
     return {"model": model, "messages": wire.turns(request.messages, takes, notes)}, tuple(notes)
 

@@ -15,7 +15,7 @@ from exact.models.base import TokenChance
 
 
 class MalformedAnswer(ValueError):
-    """Raised when the server's answer is not what its API gives."""
+    """Raised when the server's answer does not have the form that its API specifies."""
 
 
 class FailedAnswer(Exception):
@@ -39,17 +39,17 @@ def decoded(raw: str) -> dict[str, Any]:
 
 
 def as_object(value: object) -> Mapping[str, Any]:
-    """Return an object; an empty one where the value is none."""
+    """Return an object; an empty one if the value is not an object."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[Any]:
-    """Return a list; an empty one where the value is none."""
+    """Return a list; an empty one if the value is not a list."""
     return value if isinstance(value, list) else []
 
 
 def as_text(value: object) -> str:
-    """Return a text; an empty one where the value is none."""
+    """Return a text; an empty one if the value is not a text."""
     return value if isinstance(value, str) else ""
 
 
@@ -59,22 +59,22 @@ def objects(value: object) -> list[dict[str, Any]]:
 
 
 def whole(value: object, default: int = 0) -> int:
-    """Return a count as a whole number; the default where it is none."""
+    """Return a count as a whole number; the default if the value is not a count."""
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**53 else default
 
 
 LEAST_LOGPROB = -9999.0
-"""Log-probability of what cannot be, as servers write it that cannot write minus infinity."""
+"""Log-probability of an impossible token, as written by servers that cannot write minus infinity."""
 
 
 def logprobs(tokens: list[dict[str, Any]]) -> tuple[float, ...] | None:
-    """Return the log-probability of each token; None where there are none, or where one lacks."""
+    """Return the log-probability of each token; None if there are none or one is missing."""
     found = tuple(logprob for each in tokens if (logprob := _logprob(each.get("logprob"))) is not None)
     return found if tokens and len(found) == len(tokens) else None
 
 
 def ends(tokens: list[dict[str, Any]], text: str) -> tuple[int, ...] | None:
-    """Return the position in the text at which each token ends. None where the tokens do not make up the text."""
+    """Return the position in the text at which each token ends. None if the tokens do not make up the text."""
     decoder, found, written = codecs.getincrementaldecoder("utf-8")(errors="replace"), list[int](), ""
     for token in tokens:
         written += decoder.decode(_bytes(token))
@@ -84,7 +84,7 @@ def ends(tokens: list[dict[str, Any]], text: str) -> tuple[int, ...] | None:
 
 
 def top_logprobs(tokens: list[dict[str, Any]]) -> tuple[tuple[TokenChance, ...], ...] | None:
-    """Return the likeliest tokens at each position; None where the server lists none."""
+    """Return the likeliest tokens at each position; None if the server lists none."""
     found = tuple(tuple(_chances(token.get("top_logprobs"))) for token in tokens)
     return found if any(found) else None
 
@@ -95,7 +95,7 @@ def _chances(given: object) -> list[TokenChance]:
 
 
 def _bytes(token: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a token: `bytes`, where a part of a character may stand, else its text."""
+    """Return the bytes of a token: `bytes`, which may hold a part of a character, else its text."""
     given = as_list(token.get("bytes"))
     if given and all(isinstance(each, int) and 0 <= each < 256 for each in given):
         return bytes(given)
@@ -103,7 +103,7 @@ def _bytes(token: Mapping[str, Any]) -> bytes:
 
 
 def _logprob(value: object) -> float | None:
-    """Return a log-probability, at least LEAST_LOGPROB; None where the value is none."""
+    """Return a log-probability, at least LEAST_LOGPROB; None if the value is not a number."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not value <= 1.0:
         return None
     return float(max(value, LEAST_LOGPROB))

@@ -1,6 +1,6 @@
-"""A model at one endpoint, over HTTP: it sends requests, reads answers, and turns failures into errors that say the way out.
+"""A model at one endpoint, over HTTP: it sends requests, reads answers, and turns failures into errors that name the way out.
 
-Facts that a server tells about itself: context length, slots and models, where it has a page for them.
+Facts that a server reports about itself: context length, slots and models, if it has a page for them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _RETRIED = frozenset({408, 409, 425, 429})
 _OF_THE_PROMPT = frozenset({400, 403, 422, 451})
 """Statuses with which a filter refuses a prompt."""
 _ADJUSTMENTS = 8
-"""Times that one request may be sent, each time without what the server refused before."""
+"""Times that one request may be sent, each time without the parts that the server refused before."""
 _PROBE_SECONDS = 5.0
 _STARTING = re.compile(r"\b(?:loading|starting|warming up|initiali[sz]ing|not (?:yet )?ready)\b", re.I)
 """Matches the message of a server that still loads the model."""
@@ -56,7 +56,7 @@ class Api(Protocol):
     def body(
         self, request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCapabilities
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return the request for choices `index` to `index + n - 1`, and notes on what is left out because the server refuses it."""
+        """Return the request for choices `index` to `index + n - 1`, and notes on the parts left out because the server refuses them."""
         ...
 
     def headers(self, body: dict[str, Any]) -> dict[str, str]:
@@ -72,12 +72,12 @@ _APIS: dict[str, Api] = {"chat": wire, "classify": classify, "messages": message
 
 
 class ServedModel:
-    """A model at one endpoint. `takes` and `without` hold what the server is known to support, and what it refused."""
+    """A model at one endpoint. `takes` holds the features that the server is known to support, `without` those that it refused."""
 
     def __init__(self, config: ModelConfig, provider: Provider, endpoint: Endpoint, tariff: Tariff, limiter: RateLimiter) -> None:
         """Open no connection yet.
 
-        Raises UsageError where the address is invalid or the key is missing. An endpoint on loopback needs no key.
+        Raises UsageError if the address is invalid or the key is missing. An endpoint on loopback needs no key.
         """
         self._config, self._tariff, self._limiter = config, tariff, limiter
         self.model = endpoint.model or config.model
@@ -98,14 +98,14 @@ class ServedModel:
 
     @property
     def weight(self) -> float:
-        """Configured weight, less where the endpoint answered 429: what it was measured to take counts."""
+        """Configured weight, reduced if the endpoint answered 429: its measured capacity counts."""
         return self._weight * self._limiter.health
 
     async def ask(self, request: ChatRequest, *, n: int, index: int) -> ChatAnswer:
         """Return an answer with choices from number `index` on, as many as the server gives.
 
-        What the server refuses is left out, and the request is sent again; what it was accepted without is left out from then on. There
-        is one choice where the server refuses `n`. Raises RequestError.
+        A part that the server refuses is left out, and the request is sent again. Parts that an accepted request lacked are left out from
+        then on. There is one choice if the server refuses `n`. Raises RequestError.
         """
         known = trial = Learned(takes=self.takes, without=self.without)
         first: RequestError | None = None
@@ -126,7 +126,7 @@ class ServedModel:
         raise first or RequestError(f"{self.url} refuses the request in {_ADJUSTMENTS} ways", _OPTIONS, resumable=False)
 
     def _body(self, request: ChatRequest, n: int, index: int, known: Learned) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return the request without what the server is known to refuse, and notes on what is left out."""
+        """Return the request without the parts that the server is known to refuse, and notes on them."""
         body, notes = self._api.body(request, self.model, n=1 if known.takes.n is False else n, index=index, takes=known.takes)
         for field, value in self._config.extra.items():
             ours = body.get(field)
@@ -135,7 +135,7 @@ class ServedModel:
         return {field: value for field, value in body.items() if field not in lacks}, tuple(dict.fromkeys((*notes, *sorted(lacks))))
 
     def _learn(self, known: Learned, trial: Learned) -> None:
-        """Remember what a request was accepted without. Requests in parallel may have learned something else meanwhile."""
+        """Remember the parts that an accepted request lacked. Requests in parallel may have learned something else meanwhile."""
         self.without |= trial.without
         before, after = msgspec.structs.asdict(known.takes), msgspec.structs.asdict(trial.takes)
         self.takes = msgspec.structs.replace(self.takes, **{name: value for name, value in after.items() if value != before[name]})
@@ -164,9 +164,9 @@ class ServedModel:
         return True
 
     async def fetch(self, path: str, body: Mapping[str, Any] | None = None, *, root: bool = False) -> object:
-        """Return the JSON at a path of the server, to which `body` is posted; None where there is none.
+        """Return the JSON at a path of the server, to which `body` is posted; None if there is none.
 
-        With `root` the path begins at the server's root, where the address of the API ends with a version such as `/v1`.
+        With `root` the path begins at the server's root, for an API whose address ends with a version such as `/v1`.
         """
         address = re.sub(r"/v\d+/?$", "", self.url) + path if root else path
         try:
@@ -193,7 +193,7 @@ class ServedModel:
         self._limiter.succeeded(tokens, usage.input_tokens + usage.output_tokens)
         choices = tuple(
             msgspec.structs.replace(each, text=self._without_key(each.text)) for each in answer.choices
-        )  # also where it is escaped
+        )  # also if it is escaped
         return answer if choices == answer.choices else msgspec.structs.replace(answer, choices=choices)
 
     async def _send(self, path: str, body: dict[str, Any], sent: float) -> str:
@@ -294,10 +294,10 @@ class _Refused(Exception):
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server tells. A number is 0 where it does not."""
+    """Facts that a server reports. A number is 0 if it is not reported."""
 
     software: str = ""
-    """Name of the server's program, where it is known."""
+    """Name of the server's program, if known."""
     context: int = 0
     """Tokens of a prompt and its answer together; with slots, of one of them."""
     trained: int = 0
@@ -309,7 +309,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def server_facts(served: ServedModel, *, own: bool) -> ServerFacts:
-    """Return what the server tells at `/models`. With `own`, a server of the user's own, also at the pages of llama.cpp and Ollama."""
+    """Return the facts that the server reports at `/models`. With `own` (the user runs it), also at those of llama.cpp and Ollama."""
     listed = objects(as_object(await served.fetch("/models")).get("data"))
     entry = next((each for each in listed if each.get("id") == served.model), listed[0] if len(listed) == 1 else {})
     meta = as_object(entry.get("meta"))

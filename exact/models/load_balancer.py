@@ -38,7 +38,7 @@ class LoadBalancer(Generic[E]):
         self._checking: set[int] = set()
 
     async def choose(self, avoid: Collection[E] = ()) -> E:
-        """Return the endpoint to ask next, one of `avoid` only where there is no other; where none is healthy, the first to recover."""
+        """Return the endpoint to ask next: one of `avoid` only if no others are left; if none is healthy, the first to recover."""
         while True:
             index = self._next(avoid)
             if index is None:

@@ -47,10 +47,10 @@ def headers(body: dict[str, Any]) -> dict[str, str]:
 
 
 def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCapabilities) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the request for one choice, and notes on what is left out because the server refuses it.
+    """Return the request for one choice, and notes on the parts left out because the server refuses them.
 
-    The end of the system turn is marked: what stands before it is the same for all states of a task, and is cached with the tools. The end
-    of a long question that is asked for several choices is marked too.
+    The end of the system turn is marked: the text before it is the same for all states of a task, and is cached with the tools. The end of
+    a long question that is asked for several choices is marked too.
     """
     sampling, notes = request.sampling, list[str]()
     messages = supported(request.messages, takes, notes)
@@ -94,7 +94,7 @@ def _turns(messages: list[Message], takes: ModelCapabilities) -> list[dict[str, 
 
 
 def _result(call: dict[str, Any]) -> dict[str, Any]:
-    """Return the result of a call of a tool, which is never carried out as such: what became of it stands below."""
+    """Return the result of a call of a tool, which is never carried out as such. Its outcome stands below."""
     result = {"type": "tool_result", "tool_use_id": call.get("id"), "content": "It was not carried out.", "is_error": True}
     return result | ({"toolset_name": call["toolset_name"]} if call.get("toolset_name") else {})
 
@@ -113,7 +113,7 @@ def _words(message: Message) -> str:
 def answer(raw: str) -> ChatAnswer:
     """Return the answer in a server's JSON: one choice, without a cost. Raises MalformedAnswer, FailedAnswer.
 
-    Thinking is no part of the text. A refusal is a choice whose `finish` is `refusal`.
+    Thinking is not part of the text. A refusal is a choice whose `finish` is `refusal`.
     """
     data = decoded(raw)
     if error := as_object(data.get("error")):

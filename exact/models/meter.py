@@ -1,4 +1,4 @@
-"""Exchanges with servers during a call, also where the call failed."""
+"""Exchanges with servers during a call, including those of a failed call."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     endpoint: str
     """Address without any credentials."""
     outcome: Literal["answered", "refused", "lost"]
-    """answered: a complete answer arrived. refused: there was no connection, or an error status, for which servers charge nothing. lost:
-    neither, so that the usage is unknown: the connection broke, the time was up, the answer did not parse, or the caller was cancelled."""
+    """answered: a complete answer arrived. refused: the connection failed, or the server answered with an error status, for which servers
+    charge nothing. lost: neither, so that the usage is unknown: the connection broke, the time was up, the answer did not parse, or the
+    caller was cancelled."""
     usage: Usage = Usage()
     """Usage of an answered exchange."""
     reason: str = ""
@@ -48,7 +49,7 @@ def note(exchange: Exchange) -> None:
 
 
 def total(usages: Iterator[Usage] | list[Usage]) -> Usage:
-    """Return the sum of usages; its cost is unknown where one of them is."""
+    """Return the sum of usages; its cost is unknown if one of them is."""
     found = list(usages)
     costs = [usage.cost for usage in found]
     known = [cost for cost in costs if cost is not None]

@@ -30,7 +30,7 @@ class RateLimiters:
     """Rate limiters of endpoints, by address and by the variable of the key."""
 
     def __init__(self, share: float = 1.0, *, shared: str = "") -> None:
-        """Start with none. `share`: this process's share of the providers' limits, in (0, 1], where other processes use them too.
+        """Start with none. `share`: this process's share of the providers' limits, in (0, 1], if other processes use them too.
 
         `shared`: file by which processes of this machine count requests and tokens together; empty: none.
         """
@@ -88,7 +88,7 @@ class Models:
         return model
 
     def embedding(self) -> EmbeddingModel:
-        """Return the embedding model. Raises UsageError where none is configured."""
+        """Return the embedding model. Raises UsageError if none is configured."""
         from exact.models.embedding import OpenAIEmbedding
 
         config = model_for(self._config, "embedding")
@@ -126,7 +126,7 @@ def _key(config: ModelConfig) -> bytes:
 
 
 GENERAL = ("policy", "value", "reflection", "embedding", "detector")
-"""Roles with a configuration key of their own. Parts of them have dotted names, such as `value.judge`."""
+"""Roles with a separate configuration key. Parts of them have dotted names, such as `value.judge`."""
 
 
 def model_for(models: ModelsConfig, role: str) -> ModelConfig:

@@ -33,9 +33,9 @@ def sampling(config: ModelConfig) -> Sampling:
 class OpenAIModel:
     """A ChatModel over Chat Completions, at one endpoint or several.
 
-    What a server lacks is compensated for. Where it gives one choice for `n`, the others are requested in parallel, the i-th with
-    `seed + i`. What it refuses is left out from then on, and named in the answer's `notes`. A choice that the server did not give is an
-    empty one whose `finish` is `empty`.
+    Features that a server lacks are compensated for. If it gives one choice for `n`, the others are requested in parallel, the i-th with
+    `seed + i`. A part that it refuses is left out from then on, and named in the answer's `notes`. A choice that the server did not give is
+    an empty one whose `finish` is `empty`.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class OpenAIModel:
     ) -> None:
         """Open no connection yet. `provider` is the one that the configuration names unless given; `sleep` waits between tries.
 
-        Raises UsageError where the base URL is invalid or the key is missing. An endpoint on loopback needs no key.
+        Raises UsageError if the base URL is invalid or the key is missing. An endpoint on loopback needs no key.
         """
         self._config, self._sleep = config, sleep
         self._provider = provider = provider or serving(config)
@@ -54,7 +54,7 @@ class OpenAIModel:
 
     @property
     def name(self) -> str:
-        """`<provider>/<model>`. The host without port takes the provider's endpoint where the address is no provider's."""
+        """`<provider>/<model>`. The host without port takes the provider's place if the address belongs to no provider."""
         host = self._endpoints[0].url.partition("://")[2].partition("/")[0].rpartition(":")
         address = host[0] if host[0] and host[2].isdigit() else "".join(host)
         known = self._provider.name if self._provider.name not in ("", OTHER, DEFAULT) else ""
@@ -62,7 +62,7 @@ class OpenAIModel:
 
     @property
     def price(self) -> Price | None:
-        """US dollars for a million tokens; None where it is unknown."""
+        """US dollars for a million tokens; None if it is unknown."""
         return self._tariff.price
 
     @property
@@ -73,7 +73,7 @@ class OpenAIModel:
     async def complete(self, request: ChatRequest) -> ChatAnswer:
         """Return an answer with `sampling.n` choices, within the configured time. Raises ModelError.
 
-        `raw` is the server's JSON, verbatim; where several requests were needed, a JSON array of their answers.
+        `raw` is the server's JSON, verbatim; if several requests were needed, a JSON array of their answers.
         """
         return await self._within(self._complete, request)
 
@@ -102,7 +102,7 @@ class OpenAIModel:
         return _merged(answers, n)
 
     async def _call(self, request: ChatRequest, n: int, index: int, deadline: float) -> ChatAnswer:
-        """Return the first answer of an endpoint, one asked after the other. It has one choice where the server refuses `n`."""
+        """Return the first answer of an endpoint, one asked after the other. It has one choice if the server refuses `n`."""
         avoid: dict[ServedModel, bool] = {}
 
         async def attempt() -> ChatAnswer:
@@ -126,7 +126,7 @@ class OpenAIModel:
         return answer
 
     def _failed(self, endpoint: ServedModel, error: RequestError, avoid: dict[ServedModel, bool]) -> None:
-        """Record a failure, and retry at once where another endpoint may do better.
+        """Record a failure, and retry at once if another endpoint may do better.
 
         `avoid` holds the endpoints that failed, and whether their failure may pass.
         """

@@ -32,7 +32,7 @@ class ModelCapabilities(Strict, frozen=True, kw_only=True, omit_defaults=True):
     n: bool | None = None
     """Several choices in one request. Without it they are requested in parallel."""
     logprobs: bool | None = None
-    """Log-probabilities of tokens. Without them an answer has none."""
+    """Log-probabilities of tokens. If false, answers come without them."""
     top_logprobs: int | None = None
     """Most likeliest tokens that can be listed at each position. 0: none."""
     json_schema: bool | None = None
@@ -40,7 +40,7 @@ class ModelCapabilities(Strict, frozen=True, kw_only=True, omit_defaults=True):
     grammar: Grammar | Literal[False] | None = None
     """Field for a grammar of the answer: `grammar` (llama.cpp; None too), `structured_outputs` (vLLM), `ebnf` (SGLang). False: none."""
     tools: bool | None = None
-    """A tool that the model must call. Where it is true and `json_schema` is false, the schema is sent as that tool's parameters."""
+    """A tool that the model must call. If it is true and `json_schema` is false, the schema is sent as that tool's parameters."""
     images: bool | None = None
     """Pictures in messages. Without it a picture is replaced by a note."""
     seed: bool | None = None
@@ -56,8 +56,7 @@ class ModelCapabilities(Strict, frozen=True, kw_only=True, omit_defaults=True):
     least_tokens: AtLeastOne | None = None
     """Fewest new tokens that the cap may name. A lower cap is raised to it."""
     cache: bool | None = None
-    """Marks of what to cache: `cache_control` of the messages API, `prompt_cache_key` of the others. The chat API gets it only where this
-    is true."""
+    """Cache marks: `cache_control` of the messages API, `prompt_cache_key` of the others. The chat API gets it only if this is true."""
     items: bool | None = None
     """Reasoning and tool calls of the model's earlier turns, sent back as they came. Without it their text is sent back."""
     computer: str = ""
@@ -88,7 +87,7 @@ class Provider(Strict, frozen=True, kw_only=True):
     api: Literal["chat", "responses", "messages"] = "chat"
     """API of models that name none."""
     base_url: str = ""
-    """Address of the API, where there is one endpoint."""
+    """Address of the API, if there is one endpoint."""
     endpoints: tuple[Endpoint, ...] = ()
     """Several endpoints. Empty: `base_url` alone."""
     api_key_env: str = ""
@@ -123,7 +122,7 @@ class Provider(Strict, frozen=True, kw_only=True):
 
 
 def providers(path: str = "") -> dict[str, Provider]:
-    """Return the package's providers, overridden by those of a file. Raises UsageError where the file does not read."""
+    """Return the package's providers, overridden by those of a file. Raises UsageError if the file cannot be read."""
     found = dict(_packaged())
     if path:
         try:
@@ -152,7 +151,7 @@ def api_of(config: ModelConfig, provider: Provider) -> Literal["chat", "response
 def serving(config: ModelConfig, known: Mapping[str, Provider] | None = None) -> Provider:
     """Return the provider of a model, with the model's own address and key applied and environment variables filled in.
 
-    Raises UsageError where the provider is unknown or a variable is not set.
+    Raises UsageError if the provider is unknown or a variable is not set.
     """
     known = providers() if known is None else known
     name = provider_name(config)
@@ -170,7 +169,7 @@ def serving(config: ModelConfig, known: Mapping[str, Provider] | None = None) ->
 
 
 def without_keys(provider: Provider) -> Provider:
-    """Return a provider whose endpoints need no key, to check a configuration where no model is asked."""
+    """Return a provider whose endpoints need no key, to check a configuration without asking a model."""
     endpoints = tuple(msgspec.structs.replace(each, api_key_env="") for each in provider.endpoints)
     return msgspec.structs.replace(provider, endpoints=endpoints, api_key_env="", token="")
 

@@ -88,7 +88,7 @@ class RateLimiter:
     async def slot(self, tokens: float, within: float = float("inf")) -> AsyncIterator[float]:
         """Reserve a slot for one request of an estimated number of tokens, and give the time at which it may be sent.
 
-        A caller that is cancelled before that has used nothing of the rates. Raises RequestError where the wait would take longer than
+        A caller that is cancelled before that has used nothing of the rates. Raises RequestError if the wait would take longer than
         `within` seconds.
         """
         await self._enter()
@@ -102,7 +102,7 @@ class RateLimiter:
     def succeeded(self, estimated: float, used: float) -> None:
         """Record a success, with the tokens that were estimated and those that were used (0: unknown).
 
-        What a server says to have used beyond the estimate counts as a minute's worth at most: it may say anything.
+        Usage that a server reports beyond the estimate counts as at most one minute's worth: the report may be wrong.
         """
         self._correct(0.0, min(used - estimated, self._limits[1] or 0.0) if used else 0.0)
         self._allowed = min(self._most, self._allowed + 1 / self._allowed)
@@ -162,7 +162,7 @@ class RateLimiter:
         return await self._shared.take(self._name, self._limits, 1.0 + requests, tokens + more, max(0.0, self._blocked - now))
 
     def _correct(self, requests: float, tokens: float) -> None:
-        """Count a further amount as used; where the rates are shared, with the next request."""
+        """Count a further amount as used; if the rates are shared, with the next request."""
         if self._shared is None:
             self._requests.correct(requests)
             self._tokens.correct(tokens)
@@ -178,7 +178,7 @@ Limits = tuple[float | None, float | None]
 
 
 class SharedRates(Protocol):
-    """Counts what all processes use of an endpoint."""
+    """Counts the usage of an endpoint by all processes."""
 
     async def take(self, endpoint: str, limits: Limits, requests: float, tokens: float, blocked: float) -> float:
         """Count requests and tokens as used, and return the seconds to wait before they may be used.
@@ -189,7 +189,7 @@ class SharedRates(Protocol):
 
 
 class RateTable:
-    """What was used of each endpoint, and until when it is blocked. The times are those of the caller's clock."""
+    """Usage of each endpoint, and the time until which it is blocked. The times are those of the caller's clock."""
 
     def __init__(self) -> None:
         self.rows: dict[str, tuple[float, float, float]] = {}
@@ -212,7 +212,7 @@ class RateFile:
         self._path, self._clock = path, clock
 
     async def take(self, endpoint: str, limits: Limits, requests: float, tokens: float, blocked: float) -> float:
-        """Implement SharedRates. Raises UsageError where the file cannot be written or holds something else."""
+        """Implement SharedRates. Raises UsageError if the file cannot be written or holds something else."""
         return await asyncio.to_thread(self._take, endpoint, limits, requests, tokens, blocked)
 
     def _take(self, endpoint: str, limits: Limits, requests: float, tokens: float, blocked: float) -> float:
@@ -235,7 +235,7 @@ class RateFile:
 
 
 _used: SharedRates | None = None
-"""What this process counts by."""
+"""Shared rates that this process uses."""
 
 
 def use_shared_rates(rates: SharedRates | None) -> None:
@@ -245,5 +245,5 @@ def use_shared_rates(rates: SharedRates | None) -> None:
 
 
 def shared_rates(path: str) -> SharedRates | None:
-    """Return the rates to count by: those of `use_shared_rates`, or of a file; None where there is neither."""
+    """Return the rates to count by: those of `use_shared_rates`, or of a file; None if there is neither."""
     return _used or (RateFile(Path(path)) if path else None)

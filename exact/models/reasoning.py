@@ -34,8 +34,8 @@ _ECHO = re.compile(r"⟦(?P<mark>[^⟦⟧/\n][^⟦⟧\n]*)⟧.*?⟦/(?P=mark)⟧
 def final_answer(text: str) -> str:
     """Return an answer without the model's reasoning.
 
-    A tag counts at the beginning of a line if it opens, and outside quoted text if it closes. Reasoning that never closes leaves nothing
-    of what follows its tag. What the answer repeats of a prompt's fence is data and left out. Any other text is returned as it is.
+    A tag counts at the beginning of a line if it opens, and outside quoted text if it closes. If reasoning never closes, all text after its
+    tag is left out. Parts of a prompt's fence that the answer repeats are data and left out. Any other text is returned as it is.
     """
     text = _ECHO.sub("", text)
     if "<|channel|>" in text:
@@ -57,7 +57,7 @@ def final_answer(text: str) -> str:
 
 
 def _final_channel(text: str) -> str:
-    """Return the last message of the `final` channel; of no other channel. Empty where the model did not come to it."""
+    """Return the last message of the `final` channel, never of another. Empty if the model did not reach it."""
     final = [each["text"] for each in _CHANNEL.finditer(text) if each["name"].lower() == "final"]
     return final[-1].strip() if final else ""
 

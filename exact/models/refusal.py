@@ -37,7 +37,7 @@ _LEAST_TOKENS = re.compile(
 _MOST_LEAST_TOKENS = 1024
 """Caps up to which a server's least one is followed."""
 FEWER_TOP_LOGPROBS = 5
-"""Likeliest tokens a position that are requested where more are refused: no server that lists any lists fewer."""
+"""Likeliest tokens requested for each position if more are refused: no server that lists any lists fewer."""
 
 LIMITS: tuple[Limit, Limit] = ("max_tokens", "max_completion_tokens")
 _SCHEMA = (
@@ -60,10 +60,10 @@ _SYNONYMS = {
     "temperature": r"\bsampling (?:parameter|setting|option)s?\b",
     "top_p": r"\bsampling (?:parameter|setting|option)s?\b|\bnucleus\b",
 }
-"""What servers call a field besides its name."""
+"""Synonyms by which servers name a field."""
 
 _WORDS = frozenset({"text"})
-"""Fields whose names are common words. They count where they are quoted or begin a path."""
+"""Fields whose names are common words. They count only if they are quoted or begin a path."""
 _UNKNOWN = re.compile(
     r"unsupported|not support|unrecogni[sz]ed|unknown|unexpected|extra (?:input|field)|deprecated"
     r"|not (?:be )?(?:permitted|allowed|available|implemented|taken)"
@@ -105,7 +105,7 @@ _FILTER = re.compile(
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
-    """What an endpoint takes, as its refusals tell."""
+    """Features that an endpoint supports, as its refusals tell."""
 
     takes: ModelCapabilities
     """Capabilities."""
@@ -141,16 +141,16 @@ def too_long(code: str, message: str) -> bool:
 
 
 def pictures_refused(body: Mapping[str, Any], message: str) -> bool:
-    """Return whether a refusal says that the model takes no pictures. A fault of one picture is none."""
+    """Return whether a refusal says that the model takes no pictures. A fault of one picture does not count."""
     return _has_pictures(body) and _PICTURES.search(message) is not None and not _ONE_PICTURE.search(message)
 
 
 def adjusted(known: Learned, body: Mapping[str, Any], param: str, message: str, required: frozenset[str] = REQUIRED) -> Learned | None:
-    """Return what to leave out after a request with this body was refused; None where nothing is left that could be.
+    """Return the parts to leave out after a request with this body was refused; None if nothing is left to remove.
 
     The fields that the refusal names are left out, in whatever words: in `param`, by their name, or by a synonym. If it names none, all
-    optional fields are, with marks of what to cache and native items; then pictures, then the system turn. `required` fields stay. A
-    result differs from `known`, so that repeated refusals end.
+    optional fields are, with cache marks and native items; then pictures, then the system turn. `required` fields stay. A result differs
+    from `known`, so that repeated refusals end.
     """
     takes = known.takes
     if (inside := _inside(known, body, f"{param} {message}")) is not None:
@@ -178,7 +178,7 @@ def adjusted(known: Learned, body: Mapping[str, Any], param: str, message: str, 
 
 
 def _inside(known: Learned, body: Mapping[str, Any], told: str) -> Learned | None:
-    """Return what to leave out inside of fields: native items of a turn, marks of what to cache, log-probabilities that are included."""
+    """Return the parts to leave out inside of fields: native items of a turn, cache marks, log-probabilities that are included."""
     if _has_items(body) and _ITEMS.search(told):
         return _with(known, items=False)
     if _has_marks(body) and _MARKS.search(told):
@@ -218,7 +218,7 @@ def _with(known: Learned, **capabilities: Any) -> Learned:
 
 
 def _other_limit(takes: ModelCapabilities, body: Mapping[str, Any], param: str, message: str) -> Limit | None:
-    """Return the other name of the cap on tokens, where the message names it or calls the sent one unknown. It is tried once."""
+    """Return the other name of the cap on tokens, if the message names it or calls the sent one unknown. It is tried once."""
     sent, other = LIMITS if LIMITS[0] in body else LIMITS[::-1]
     if sent not in body or takes.limit == sent:
         return None
@@ -227,7 +227,7 @@ def _other_limit(takes: ModelCapabilities, body: Mapping[str, Any], param: str, 
 
 
 def _least_tokens(body: Mapping[str, Any], limit: str, message: str) -> int | None:
-    """Return the fewest new tokens that a refused cap may name, where the refusal names more than were sent."""
+    """Return the fewest new tokens that a refused cap may name, if the refusal names more than were sent."""
     if (found := _LEAST_TOKENS.search(message)) is None or _UNKNOWN.search(message):
         return None
     least = int(found[1] or found[2]) + ("greater than" in found[0].lower() and "equal" not in found[0].lower())
@@ -258,13 +258,13 @@ def _has_system(body: Mapping[str, Any]) -> bool:
 
 
 def _has_marks(body: Mapping[str, Any]) -> bool:
-    """Return whether a turn of the messages API is marked as what to cache."""
+    """Return whether a turn of the messages API has a cache mark."""
     turns = (body.get("system"), *(turn.get("content") for turn in _turns(body)))
     return any("cache_control" in part for content in turns if isinstance(content, list) for part in content if isinstance(part, dict))
 
 
 def _has_items(body: Mapping[str, Any]) -> bool:
-    """Return whether a turn of the model goes back as it came: items without a role, or parts that are no text."""
+    """Return whether a turn of the model goes back as it came: items without a role, or parts that are not text."""
     return any("role" not in turn or (turn["role"] == "assistant" and not _is_plain(turn.get("content"))) for turn in _turns(body))
 
 

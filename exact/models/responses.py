@@ -1,6 +1,6 @@
 """OpenAI's Responses API on the wire: a request as JSON, and the server's JSON as an answer.
 
-Nothing is stored at the server. What has to go back to the model with a next question (reasoning, calls of tools) is carried in the
+Nothing is stored at the server. Items that have to go back to the model with the next question (reasoning, tool calls) are carried in the
 messages.
 """
 
@@ -44,7 +44,7 @@ _STATUSES = {"rate_limit_exceeded": 429, "server_error": 500, "vector_store_time
 
 
 def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCapabilities) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the request for one choice, and notes on what is left out because the server refuses it."""
+    """Return the request for one choice, and notes on the parts left out because the server refuses them."""
     sampling, notes = request.sampling, list[str]()
     detail = "original" if request.screen is not None and takes.computer != _PREVIEW else "auto"  # points are those of the picture as sent
     out: dict[str, Any] = {"model": model, "input": list(_items(supported(request.messages, takes, notes), takes, detail))}
@@ -88,10 +88,10 @@ def _items(messages: tuple[Message, ...], takes: ModelCapabilities, detail: str)
 
 
 def _carried(message: Message, picture: Image | None) -> list[dict[str, Any]]:
-    """Return the native items of a turn that can go back; none where one of them cannot.
+    """Return the native items of a turn that can go back; none if one of them cannot.
 
-    Reasoning goes back where the item holds it itself, for nothing is stored. A call of the computer needs a screenshot as its output, and
-    one with a pending safety check the consent of a person.
+    Reasoning goes back only if the item itself holds it, because the server stores nothing. A call of the computer needs a screenshot as
+    its output, and one with a pending safety check the consent of a person.
     """
     items = [each for each in message.items if each.get("type") != "reasoning" or each.get("encrypted_content") or each.get("content")]
     calls = [each for each in items if each.get("type") == "computer_call"]
@@ -125,7 +125,7 @@ def _words(message: Message) -> str:
 def answer(raw: str) -> ChatAnswer:
     """Return the answer in a server's JSON: one choice, without a cost. Raises MalformedAnswer, FailedAnswer.
 
-    Reasoning is no part of the text. A refusal is a choice whose `finish` is `refusal` and whose text is the refusal.
+    Reasoning is not part of the text. A refusal is a choice whose `finish` is `refusal` and whose text is the refusal.
     """
     data = decoded(raw)
     error, status = as_object(data.get("error")), as_text(data.get("status"))

@@ -48,9 +48,9 @@ class RequestError(Exception):
     ) -> None:
         """Describe a failed request.
 
-        `retry`: another try is worth it, after at least `after` seconds. `elsewhere`: another endpoint may do better. `resumable`: False
-        where the configuration must change, which a run keeps. `filtered`: the provider's filter refuses the prompt. `starting`: the server
-        still loads the model, which uses up no retry.
+        `retry`: another try is worth it, after at least `after` seconds. `elsewhere`: another endpoint may do better. `resumable`: False if
+        the configuration must change, which a run keeps. `filtered`: the provider's filter refuses the prompt. `starting`: the server still
+        loads the model, which uses up no retry.
         """
         super().__init__(fact)
         self.way_out, self.retry, self.after, self.elsewhere = way_out, retry, after, elsewhere
@@ -61,7 +61,7 @@ async def retried(attempt: Callable[[], Awaitable[T]], *, retries: int, deadline
     """Return the first result of at most `1 + retries` attempts; those that meet a server that is starting are not counted.
 
     `deadline` is a time of the event loop's clock. The wait is as long as the server asks, else twice as long each time; a random part
-    keeps many callers from retrying at once. Raises ModelError; PromptRefused where the provider's filter refuses the prompt.
+    keeps many callers from retrying at once. Raises ModelError; PromptRefused if the provider's filter refuses the prompt.
     """
     counted = 0
     for tried in itertools.count(1):
@@ -92,7 +92,8 @@ def _wait(tried: int, after: float | None) -> float:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. None: it asks for none.
 
-    Without these headers, it is the time until all of its exhausted limits are full again, where it tells them. It is an hour at most.
+    Without these headers, it is the time until all of its exhausted limits are full again, if the server reports them. It is an hour at
+    most.
     """
     asked = _asked(headers)
     return None if asked is None else min(asked, LONGEST_ASKED)

@@ -52,7 +52,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     logprobs: tuple[float, ...] | None = None
     token_ids: tuple[int, ...] | None = None
     tokens: tuple[str | bytes, ...] | None = None
-    """Tokens of the text, with one log-probability each; bytes where a token is a part of a character."""
+    """Tokens of the text, with one log-probability each; bytes if a token is a part of a character."""
     top_logprobs: tuple[tuple[TokenChance, ...], ...] | None = None
     """Likeliest tokens at each position."""
     calls: tuple[ToolCall, ...] = ()
@@ -88,7 +88,7 @@ def question_of(request: ChatRequest, model: str) -> Question:
 
 
 def question(body: Mapping[str, Any]) -> Question:
-    """Return the question in the body of a Chat Completions request. Raises ValueError where the body is invalid."""
+    """Return the question in the body of a Chat Completions request. Raises ValueError if the body is invalid."""
     try:
         messages = [(str(m["role"]), *_content(m["content"])) for m in body["messages"]]
         return Question(
@@ -183,7 +183,7 @@ _PICTURES = ("image", "input_image")
 
 
 def native_question(body: Mapping[str, Any]) -> Question:
-    """Return the question in the body of a request of either API. Raises ValueError where the body is invalid."""
+    """Return the question in the body of a request of either API. Raises ValueError if the body is invalid."""
     try:
         turns = [{"role": "system", "content": body["system"]}] if "system" in body else []
         turns += [turn for turn in body["input" if "input" in body else "messages"] if "role" in turn]

@@ -1,4 +1,4 @@
-"""Models with scripted answers, for tests of this package and of what is built on it.
+"""Models with scripted answers, for tests of this package and of code built on it.
 
 An answer depends only on the question and on the number of the sample. The order of questions, which concurrency changes, has no effect.
 """
@@ -127,7 +127,7 @@ class Hang(msgspec.Struct, frozen=True):
 
 
 class Malformed(msgspec.Struct, frozen=True):
-    """A body with status 200 that is no chat completion."""
+    """A body with status 200 that is not a chat completion."""
 
     body: str = '{"choices": [{'
 
@@ -170,7 +170,7 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     seed: int | None
     fault: str = ""
-    """Name of the fault's type; empty where it was answered as asked."""
+    """Name of the fault's type; empty if it was answered as asked."""
     input_tokens: int = 0
     output_tokens: int = 0
     whole: bool = False
@@ -272,7 +272,7 @@ class ScriptedServer:
         return await self._answer(writer, asked, self._faults(asked, times), api, first_sample)
 
     async def _beside(self, writer: asyncio.StreamWriter, method: str, path: str, body: bytes) -> bool:
-        """Handle a request that is no question to a chat model."""
+        """Handle a request other than a question to a chat model."""
         if self.ill:
             return await _send(writer, 503, _error(Status(503, "ill")))
         if method == "GET" and path.endswith("/models"):

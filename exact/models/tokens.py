@@ -23,7 +23,7 @@ _WIDE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u2e80-\ua4cf\uac00-\ud7af\uf900
 
 
 def count(text: str, model: str = "") -> int:
-    """Return the tokens of a text: by tiktoken where it is installed and has the model's vocabulary on disk, else by `rough`.
+    """Return the tokens of a text: by tiktoken if it is installed and has the model's vocabulary on disk, else by `rough`.
 
     A provider's name may stand before the model's: `openai/gpt-4o`.
     """
@@ -98,7 +98,7 @@ def prompt_tokens(request: ChatRequest) -> int:
 def checked(answer: ChatAnswer, request: ChatRequest) -> ChatAnswer:
     """Return an answer with estimates in place of counts of tokens that are far too small for its texts, so that caps hold.
 
-    A server that reports no tokens at all stays so: what was reserved for the call counts then.
+    A server that reports no tokens at all stays so: the reserved amount counts then.
     """
     usage, written = answer.usage, sum(len(choice.text) for choice in answer.choices)
     if usage.input_tokens or usage.output_tokens:
@@ -132,7 +132,7 @@ def _jpeg(data: bytes) -> tuple[int, int]:
 
 @functools.cache
 def _encoding(model: str) -> Callable[[str], list[int]] | None:
-    """Return tiktoken's encoder where TIKTOKEN_CACHE_DIR names a folder with its vocabularies. Without one tiktoken would download them."""
+    """Return tiktoken's encoder if TIKTOKEN_CACHE_DIR names a folder with its vocabularies. Without one tiktoken would download them."""
     import os
 
     if not os.environ.get("TIKTOKEN_CACHE_DIR"):

@@ -39,7 +39,7 @@ _STORES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 class StatusError(Exception):
-    """Raised when the server answered with an error status. The message is in the server's own words where it gives any."""
+    """Raised when the server answered with an error status. The message is the server's, if it gives one."""
 
     def __init__(self, status: int, message: str, *, code: str, param: str, headers: Mapping[str, str]) -> None:
         super().__init__(message)
@@ -66,9 +66,9 @@ class Transport:
     ) -> None:
         """Open no connection yet. `timeout` is in seconds; with `local`, proxies named by the environment are not used.
 
-        `header` is the one that carries the key, where the API has one of its own.
+        `header` is the one that carries the key, if the API uses a separate header.
 
-        Raises UsageError where the provider's token source cannot be imported.
+        Raises UsageError if the provider's token source cannot be imported.
         """
         import openai
 
@@ -91,7 +91,7 @@ class Transport:
                 timeout=timeout,
                 trust_env=not local,
                 verify=tls_settings(not local),
-                follow_redirects=False,  # a redirect would take prompts, and keys in headers of their own, to another server
+                follow_redirects=False,  # a redirect would take prompts, and keys in separate headers, to another server
                 headers={"Accept-Encoding": "gzip, deflate"},
                 event_hooks={"response": [_bound]},
             ),
@@ -102,7 +102,7 @@ class Transport:
     async def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] = _NO_HEADERS) -> str:
         """Return the text of the answer to a JSON body, sent with further headers.
 
-        Raises StatusError, NoAnswer, and UnicodeError where the answer is not UTF-8.
+        Raises StatusError, NoAnswer, and UnicodeError if the answer is not UTF-8.
         """
         options: Any = {"headers": await self._credentials() | dict(headers)}
         deployment = "" if path in _NOT_DEPLOYED else self._deployment
@@ -193,9 +193,9 @@ _EITHER = 47
 
 
 def bounded_stream(stream: Any, encoding: str) -> Any:
-    """Return a stream of the HTTP client that ends with an OSError where its plain content has more than MOST_BYTES.
+    """Return a stream of the HTTP client that ends with an OSError if its plain content has more than MOST_BYTES.
 
-    `encoding`: the answer's header. The result is of the stream's own base class, which the client asks for.
+    `encoding`: the answer's header. The result has the stream's base class, which the client requires.
     """
     base = next(each for each in type(stream).__mro__ if each.__name__ == "AsyncByteStream")
 
@@ -215,7 +215,7 @@ def bounded_stream(stream: Any, encoding: str) -> Any:
 
 
 async def _plain(stream: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
-    """Yield the decompressed content in parts of at most MOST_BYTES + 1 bytes. Raises OSError where it does not read."""
+    """Yield the decompressed content in parts of at most MOST_BYTES + 1 bytes. Raises OSError if it cannot be decompressed."""
     if encoding in ("", "identity"):
         async for part in stream:
             yield part
@@ -239,7 +239,7 @@ _AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 
 
 def parse_base_url(base_url: str) -> tuple[str, bool]:
-    """Return a base URL without any credentials in it, and whether it is on loopback. Raises UsageError where it is no HTTP address."""
+    """Return a base URL without any credentials in it, and whether it is on loopback. Raises UsageError if it is not an HTTP address."""
     try:
         parts = urllib.parse.urlsplit(base_url)
         host, port = parts.hostname, parts.port
@@ -261,7 +261,7 @@ def _is_loopback(host: str) -> bool:
 def token_source(name: str) -> TokenSource:
     """Return the token source of a name: `azure` (DefaultAzureCredential), or `package.module:function`.
 
-    The function may be asynchronous. Raises UsageError where it cannot be imported.
+    The function may be asynchronous. Raises UsageError if it cannot be imported.
     """
     if name == "azure":
         try:

@@ -1,6 +1,6 @@
 """Chat Completions on the wire: a request as JSON, and the server's JSON as an answer.
 
-Answers as JSON in place of the lines that a prompt asks for, where the server constrains them.
+Answers as JSON in place of the lines that a prompt asks for, if the server constrains them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _NO_PICTURE = Text("[A picture stood here; this model takes none.]")
 
 
 def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCapabilities) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the request for choices `index` to `index + n - 1`, and notes on what is left out because the server refuses it.
+    """Return the request for choices `index` to `index + n - 1`, and notes on the parts left out because the server refuses them.
 
     Values at the API's defaults are left out too, because not every server knows every field.
     """
@@ -66,7 +66,7 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: ModelCa
 
 
 def sampling_fields(sampling: Sampling, takes: ModelCapabilities, notes: list[str]) -> dict[str, Any]:
-    """Return temperature and top_p, as far as the server takes them, which all APIs name alike. Add notes on what is left out."""
+    """Return temperature and top_p, as far as the server takes them, which all APIs name alike. Add notes on the parts left out."""
     if takes.sampling is False:
         notes.append("temperature and top_p")
         return {}
@@ -120,12 +120,12 @@ def headers(body: dict[str, Any]) -> dict[str, str]:
 
 
 def turns(messages: tuple[Message, ...], takes: ModelCapabilities, notes: list[str]) -> list[dict[str, Any]]:
-    """Return the messages as JSON, without what the server refuses, which is noted."""
+    """Return the messages as JSON, without the parts that the server refuses, and note those."""
     return [_message(message) for message in supported(messages, takes, notes)]
 
 
 def supported(messages: tuple[Message, ...], takes: ModelCapabilities, notes: list[str]) -> tuple[Message, ...]:
-    """Return the messages without the pictures and the system turn that the server refuses, and note what is left out."""
+    """Return the messages without the pictures and the system turn that the server refuses, and note the parts left out."""
     if takes.images is False and any(isinstance(part, Image) for message in messages for part in message.parts):
         messages = tuple(
             msgspec.structs.replace(m, parts=tuple(_NO_PICTURE if isinstance(part, Image) else part for part in m.parts)) for m in messages
@@ -168,7 +168,7 @@ def data_url(picture: Image) -> str:
 def answer(raw: str) -> ChatAnswer:
     """Return the answer in a server's JSON, with all its choices and without a cost. Raises MalformedAnswer.
 
-    Only what is needed is read: a field of another shape than expected is taken as missing. A refusal is a choice whose `finish` is
+    Only the needed fields are read: a field of another shape than expected is taken as missing. A refusal is a choice whose `finish` is
     `refusal` and whose text is the refusal.
     """
     data = decoded(raw)
@@ -197,7 +197,7 @@ def _choice(choice: Mapping[str, Any]) -> Choice:
 
 
 def _called(said: Mapping[str, Any]) -> str:
-    """Return the parameters with which the tool of an answer was called, as JSON; empty where it was not."""
+    """Return the parameters with which the tool of an answer was called, as JSON; empty if it was not."""
     functions = [as_object(call.get("function")) for call in objects(said.get("tool_calls"))]
     given = next((function.get("arguments") for function in functions if function.get("name") == TOOL), None)
     return given if isinstance(given, str) else msgspec.json.encode(given).decode() if isinstance(given, dict) else ""
@@ -264,10 +264,10 @@ def embedded(raw: str) -> Embedded:
 
 
 def structured(request: ChatRequest, mode: Structured, takes: ModelCapabilities) -> bool:
-    """Return whether the answer to a request is asked for as JSON.
+    """Return whether the answer to a request is requested as JSON.
 
-    auto: only after an answer that did not parse. A request with a schema, a grammar or a computer tool of its own keeps that. A server
-    that constrains nothing is asked for lines.
+    auto: only after an answer that did not parse. A request that has a schema, a grammar or a computer tool keeps it. A server that
+    constrains nothing is asked for lines.
     """
     if (
         request.form is None

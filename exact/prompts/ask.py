@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 async def ask(model: ChatModel, request: ChatRequest, parse: Callable[[str], T], *, seed: int, repair: bool = False) -> list[T]:
-    """Return what the samples say, in order, as `read` does, without the choices."""
+    """Return the parsed values of the samples, in order, as `read` does, without the choices."""
     return [said for _, said in await read(model, request, parse, seed=seed, repair=repair)]
 
 
@@ -38,7 +38,7 @@ async def read(
 ) -> list[tuple[Choice, T]]:
     """Return the choices that parse, in order, with their parsed values; at least one: see `read_choices`.
 
-    `parse` reads a text. A sample that was cut off at the limit of tokens does not parse, for its last line may be half a line.
+    `parse` reads a text. A sample that was cut off at the limit of tokens does not parse, because its last line may be half a line.
     """
     limit = request.sampling.max_tokens
 
@@ -56,9 +56,9 @@ async def read_choices(
     """Return the choices that parse, in order, with their parsed values; at least one.
 
     `parse` raises ActionError or AnswerError, whose text goes back to the model. A sample that the server withheld does not parse. Only
-    when no sample parses is the question asked again; with `repair` also once for the samples that do not, with the first one's error.
-    Each attempt's `sampling.seed` is drawn from (`seed`, role, node, attempt, draw). Raises AnswerError when the last attempt gives nothing
-    either, PromptRefused where the server's filter withheld all answers, and ModelError; that too where the model was not heard each time,
+    when no sample parses is the question asked again; with `repair` also once for the samples that do not, with the first one's error. Each
+    attempt's `sampling.seed` is drawn from (`seed`, role, node, attempt, draw). Raises AnswerError when the last attempt gives nothing
+    either, PromptRefused if the server's filter withheld all answers, and ModelError; that too if the model did not respond each time,
     because its server gave no answer.
     """
     asked, error, shown, found, wanted = request, "", _NOTHING, list[tuple[Choice, T]](), request.sampling.n
@@ -104,8 +104,8 @@ def _parsed(choice: Choice, parse: Callable[[Choice], T]) -> T:
 def _with_error(request: ChatRequest, said: Choice, error: str) -> tuple[Message, ...]:
     """Return the question, followed by the answer that did not parse and the error, if there is one.
 
-    The answer has its reasoning and its calls of tools with it, unless it was cut off. The error stands in a fence, for it may repeat the
-    page's words: names of elements, a message of the environment.
+    The answer has its reasoning and its calls of tools with it, unless it was cut off. The error stands in a fence, because it may repeat
+    the page's words: names of elements, a message of the environment.
     """
     if not error:
         return request.messages

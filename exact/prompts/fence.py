@@ -20,7 +20,7 @@ _CUTS: ContextVar[list[str] | None] = ContextVar("cuts", default=None)
 
 @contextmanager
 def record_cuts() -> Iterator[list[str]]:
-    """Record, inside the context, what is cut: a list of notes with the number of characters and what they belonged to."""
+    """Record, inside the context, the cuts: a list of notes with the number of characters and the text that they belonged to."""
     found: list[str] = []
     token = _CUTS.set(found)
     try:
@@ -33,8 +33,8 @@ def fence(text: str, label: str, limit: int = MAX_CHARACTERS) -> str:
     """Return the text between `⟦label mark⟧` and `⟦/label mark⟧`.
 
     The text cannot close its own fence: the fence's brackets, and similar ones, become plain brackets inside, and the mark is a digest of
-    the text under the attempt's key. Characters that are not seen are written out. Half a surrogate pair, which a request cannot encode,
-    becomes U+FFFD.
+    the text under the attempt's key. Invisible characters are written out. Half a surrogate pair, which a request cannot encode, becomes
+    U+FFFD.
     """
     body = _SURROGATE.sub("�", shorten(inert(text.strip("\n")), limit, label).translate(_BRACKETS))
     mark = mark_of(body, label)

@@ -41,7 +41,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     inputs: tuple[str, ...]
     """Names of the inputs, all required."""
     example: dict[str, Any] = {}
-    """Inputs to render it with where `exact.prompts.example` has none of that name."""
+    """Inputs to render it with, unless `exact.prompts.example` has them."""
     source: str = ""
     """Path of the file. Empty for the package's prompts."""
     digest: str = ""

@@ -19,7 +19,7 @@ class Surprise(msgspec.Struct, frozen=True, kw_only=True):
     step: Taken
     """State and action of the step."""
     after: Observation | None
-    """Resulting observation; None where the episode ended."""
+    """Resulting observation; None if the episode ended."""
     expected: float
     """Expected value, in [0, 1]."""
     real: float
@@ -39,12 +39,12 @@ class Surprise(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def surprise(self) -> float:
-        """Actual less expected value, in [-1, 1]: negative where the result was worse than expected."""
+        """Actual less expected value, in [-1, 1]: negative if the result was worse than expected."""
         return self.real - self.expected
 
     @property
     def expectation(self) -> str:
-        """Text of the expectation, with the evaluator's reasons where they are known."""
+        """Text of the expectation, with the evaluator's reasons if they are known."""
         reasons = " ".join(self.judgement.rationale.split()) if self.judgement else ""
         return f"success with probability {self.expected:.2f}" + (f": {reasons}" if reasons else "")
 
@@ -83,7 +83,7 @@ class Memory(Protocol):
         ...
 
     def used(self, attempt: str, ids: Iterable[str], success: bool | None) -> None:
-        """Record the end of an attempt that was shown reflections; `success` is None where it is unknown. Repeated calls count once."""
+        """Record the end of an attempt that was shown reflections; `success` is None if it is unknown. Repeated calls count once."""
         ...
 
     @property

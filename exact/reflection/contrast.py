@@ -1,9 +1,9 @@
 """Signals of wrong expectations, with their sizes, from which reflections are written.
 
-Each signal is kept apart, for each is another fault. `outcome`: a step changed how things stood. `policy`: what the policy liked best was
-not what the search chose, and for a reason. `judge`: a state was worth something else than its first judgement said. `sibling`: another
-action was better in the end. `branch`: a way that was seen to fail. `edge` and `edge_value` are ExACT's (arXiv:2410.02052): what a step
-led to against Q when it was chosen, and for judges against the next Q.
+Signals are kept apart, because each stands for a different fault. `outcome`: a step changed the value of the state. `policy`: the search
+chose another action than the policy's favourite, and for a reason. `judge`: the value of a state differed from its first evaluation.
+`sibling`: another action was better in the end. `branch`: a path that failed in the search. `edge` and `edge_value` are ExACT's
+(arXiv:2410.02052): the value after a step against Q when it was chosen, and for judges against the next Q.
 
 A reflector without a language model: it fills in one sentence from the observations.
 """
@@ -56,7 +56,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     step: Taken
     after: Observation | None
-    """Resulting observation; None where the episode ended."""
+    """Resulting observation; None if the episode ended."""
     node: int
     before: float | None
     """V of the state in which it was taken, from before the step."""
@@ -66,17 +66,17 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     expected: float | None = None
     """The same Q without the evaluation of the resulting state, which the search may have made before."""
     came: float | None = None
-    """First evaluation of the resulting state; the outcome where the step was the last."""
+    """First evaluation of the resulting state; the outcome if the step was the last."""
     first: float | None = None
     """First evaluation of the resulting state, in any case."""
     judgement: Evaluation | None = None
     """The same evaluation with its reasons."""
     final: float | None = None
-    """Later value of the resulting state; the outcome where the step was the last."""
+    """Later value of the resulting state; the outcome if the step was the last."""
     following: float | None = None
-    """Q of the next committed action at its decision; the outcome where the step was the last."""
+    """Q of the next committed action at its decision; the outcome if the step was the last."""
     favourite: Option | None = None
-    """Action with the highest prior, where it is another one and was searched."""
+    """Action with the highest prior, if it is another one and was searched."""
     best_other: Option | None = None
     """Best-valued action that was not committed."""
     failed: FailedPath | None = None
@@ -90,9 +90,9 @@ def contrast(
     """Return the steps that deserve a reflection: at most `most` for the policy and as many for the value function, the largest first.
 
     A surprise counts from `threshold` on, by its size in [0, 1]; with `add_q` (ExACT's second measure) `|Q|` is added to that of an `edge`.
-    Of equal ones the earliest is taken, for later ones often follow from it, and of several signals about one action the largest. Refused
-    steps led nowhere and are passed over. Without `praise`, for attempts that failed, no step counts for the policy that came out better
-    than expected: that it did was only believed.
+    Of equal ones the earliest is taken, because later ones often follow from it, and of several signals about one action the largest.
+    Refused steps led nowhere and are passed over. Without `praise`, for attempts that failed, a step that came out better than expected
+    does not count for the policy: its success was only believed.
     """
     found = [
         (kind, each)
@@ -248,7 +248,7 @@ def condition(observation: Observation) -> str:
 
 
 def outcome(before: Observation, after: Observation | None) -> str:
-    """Return a few quotes of what a step changed."""
+    """Return a few quotes of the changes that a step made."""
     if after is None:
         return "the attempt ended"
     if after.fingerprint == before.fingerprint:

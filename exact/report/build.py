@@ -32,9 +32,9 @@ def build_report(
 ) -> Path:
     """Write a task's report (default: `report.html` beside its journal) from the journal and its blobs alone.
 
-    A torn or unfinished journal gives a report of what it holds. most: megabytes that the file may take; pictures shrink first, then
-    long texts are cut. share: leave out screenshots and raw answers, and redact; `words` are removed too (default: `shared.html`).
-    Raises JournalError where there is no journal, or no room for the page; UsageError where `most` is too small.
+    A torn or unfinished journal gives a report of its contents. most: megabytes that the file may take; pictures shrink first, then long
+    texts are cut. share: leave out screenshots and raw answers, and redact; `words` are removed too (default: `shared.html`). Raises
+    JournalError if the journal is missing or the page cannot be written; UsageError if `most` is too small.
     """
     folder = run.task_folder(task)
     if not (folder / "journal.jsonl").exists():
@@ -46,7 +46,7 @@ def build_report(
 
 
 def _shareable(run: RunFolder, words: tuple[str, ...]) -> Callable[[Report], Report]:
-    """Return what makes a report fit to be shared. A run of an earlier version may hold secrets: those that are known are removed."""
+    """Return the function that makes a report fit to be shared. Known secrets, which runs of earlier versions may hold, are removed."""
     scrubber = Scrubber(known_secrets(run.manifest.tasks, load_recorded(run.path)))
     return lambda report: redacted(scrubbed(report, scrubber), words)
 
@@ -56,7 +56,7 @@ def fitted(
 ) -> str:
     """Return a report's page that fits into `most` megabytes, if a limit is given.
 
-    Raises UsageError where even a page without pictures is larger.
+    Raises UsageError if even a page without pictures is larger.
     """
 
     def built(pictures: int, texts: int) -> str:
@@ -99,7 +99,7 @@ def build_suite(runs: Sequence[RunFolder], out: Path) -> Path:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a page as a whole. Raises JournalError where the file cannot be written."""
+    """Write a page as a whole. Raises JournalError if the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text.encode("utf-8", "replace"))

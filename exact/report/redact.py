@@ -60,14 +60,14 @@ _TYPED = re.compile(
     """,
     re.X,
 )
-"""Text that an action types, and what precedes it. An element's name beside its id is not typed, and stays."""
+"""Text that an action types, and the text before it. An element's name beside its id is not typed, and stays."""
 
 
 class Redactor:
-    """Redactor of texts; counts what it removed."""
+    """Redactor of texts; counts the removed parts."""
 
     def __init__(self, words: Iterable[str] = ()) -> None:
-        """Configure what is removed.
+        """Configure the words to remove.
 
         words: texts to remove wherever they stand, in any case. The names of this machine and its user are always among them.
         """
@@ -98,7 +98,7 @@ class Redactor:
 
 
 def redacted(report: Report, words: Iterable[str] = ()) -> Report:
-    """Return the report without pictures, marks and raw answers, every text redacted, with a line that counts what was removed."""
+    """Return the report without pictures, marks and raw answers, every text redacted, with a line that counts the removed parts."""
     redactor = Redactor(words)
     nodes = [
         msgspec.structs.replace(node, picture="", calls=tuple(msgspec.structs.replace(call, raw=None) for call in node.calls))

@@ -1,4 +1,4 @@
-"""Runs side by side: their attempts as a table, the cost of success, the reliability of their own values, and where two first differ."""
+"""Runs side by side: attempts as a table, cost of success, reliability of the agents' values, and first difference of two."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     ending: str
     href: str
-    """Link to its report, relative to the page; empty where there is none."""
+    """Link to its report, relative to the page; empty if there is none."""
     score: float | None = None
     value: float | None = None
     """The agent's own evaluation."""
@@ -43,7 +43,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     calls: int | None = None
     tokens: int | None = None
     cost: float | None = None
-    """US dollars; None where a price was unknown or there is no result."""
+    """US dollars; None if a price was unknown or the result is missing."""
     seconds: float | None = None
     drift: int | None = None
     failures: int | None = None
@@ -54,7 +54,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     instruction: str = ""
     """Text of the task."""
     answer: str | None = None
-    """Answer of the attempt; None where it gave none."""
+    """Answer of the attempt; None if it gave none."""
     reason: str = ""
     """Reason of a failure, or the evaluator's reason."""
 
@@ -73,7 +73,7 @@ class FirstDifference(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[int, int]
     """State of each attempt."""
     step: int | None
-    """Index of the first committed action that differs; None where all are the same."""
+    """Index of the first committed action that differs; None if all are the same."""
 
 
 class Bin(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,7 +165,7 @@ def _href(run: RunFolder, task: Task, beside: Path) -> str:
 
 
 def _names(runs: Iterable[RunFolder]) -> list[str]:
-    """Return the names of the folders; with a number where two are the same."""
+    """Return the names of the folders; with a number if two are the same."""
     found, known = list[str](), dict[str, int]()
     for run in runs:
         name = one_line(run.path.resolve().name)

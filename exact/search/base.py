@@ -1,6 +1,6 @@
 """The ask/tell interface between a search algorithm and its driver.
 
-The driver asks what is needed, obtains it from environments and models in any order, and tells the results. The algorithm changes only the
+The driver asks for the needed work, has environments and models do it in any order, and tells the results. The algorithm changes only the
 tree, does no I/O, and keys each random draw by (seed, node, index). So the tree is a fold over the journal of asks and tells.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from exact.search.tree import Node, Tree
 
 Need = Literal["step", "value", "proposals", "sample", "comparison", "batch", "rollout"]
-"""The kinds of work that a selection can ask for.
+"""Kinds of work that a selection can ask for.
 
 `step`: take an action; the result is Stepped. `value`: one evaluation; Valued. `proposals`: up to k distinct actions; Proposed. `sample`:
 one action drawn from the policy, possibly a known one; Proposed. `comparison`: the children of `rivals` compared with each other; Compared.
@@ -72,7 +72,7 @@ class Stepped(msgspec.Struct, frozen=True, kw_only=True, tag="stepped", gc=False
     """Whether a write was blocked, so that the action's effect is unknown. The search does not go below such a state, and evaluates the
     state before it. Journals call this field `held`."""
     unreached: bool = False
-    """Whether the action was not tried because no environment came to the state it starts in. Its effect is unknown too."""
+    """Whether the action was not tried because no environment reached the state in which it starts. Its effect is unknown too."""
     observation: str = ""
     """Blob id of the observation."""
     screenshot: str = ""
@@ -123,7 +123,7 @@ class Diverged(msgspec.Struct, frozen=True, kw_only=True, tag="diverged"):
     """
 
     node: int
-    """Id of the node where the edge starts."""
+    """Id of the node at which the edge starts."""
     edge: int
     stepped: Stepped
 
@@ -173,7 +173,7 @@ class Algorithm(Protocol):
     for."""
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
-        """Reserve the next work, or return why there is none."""
+        """Reserve the next work, or return the reason if there is none."""
         ...
 
     def tell(self, tree: Tree, selection: Selection, result: Result) -> None:

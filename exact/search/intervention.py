@@ -15,7 +15,7 @@ PRUNED = "pruned: by a viewer"
 
 
 def obstacle(algorithm: Algorithm, tree: Tree, node: int, *, prune: bool) -> str:
-    """Return why a state cannot be expanded, or pruned, out of turn. Empty if it can."""
+    """Return the reason if a state cannot be expanded, or pruned, out of turn. Empty if it can."""
     if not 0 <= node < len(tree.nodes):
         return f"there is no state {node}"
     here = tree.nodes[node]

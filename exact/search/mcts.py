@@ -46,7 +46,7 @@ Expansion = Literal["lazy", "eager", "speculative"]
 """When a state is expanded. lazy: on its second visit. eager: right after its evaluation. speculative: at the same time as its
 evaluation."""
 Collision = Literal["mask", "wait", "resample"]
-"""What a descent does when it meets work in flight. mask: follow another edge. wait: wait for it. resample: if no other work is left,
+"""Behaviour of a descent that meets work in flight. mask: follow another edge. wait: wait for it. resample: if no other work is left,
 evaluate the leading candidates again."""
 
 
@@ -105,7 +105,7 @@ class MCTS(Work):
         self.stepping: tuple[Need, ...] = ("step", *self.after)
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
-        """Reserve the next work of an iteration, or return why there is none."""
+        """Reserve the next work of an iteration, or return the reason if there is none."""
         if not tree.allowed:
             tree.allowed = self.iterations
         root = tree.root
@@ -188,7 +188,7 @@ class MCTS(Work):
             node = follow(edge) if edge.fate.others else edge.child
 
     def _begin(self, tree: Tree) -> tuple[Node, Path]:
-        """Return where a descent begins: the root, or the state where the last one asked for proposals if it would lead there again."""
+        """Return the start of a descent: the root, or the state in which the last one asked for proposals if it would lead there again."""
         resting, tree.resting = tree.resting, None
         if resting is None or tree.open or resting[0] != (tree.selections, tree.iterations, tree.root):
             return tree.root, []
@@ -285,7 +285,7 @@ class MCTS(Work):
         return Wait() if tree.open else Done(reason)
 
     def _stopped(self, tree: Tree) -> Selection | Done | Wait | None:
-        """Return Done if the search can stop early, or the evaluation that is needed to know. None: it goes on.
+        """Return Done if the search can stop early, or the evaluation that is needed to decide that. None: the search continues.
 
         Work in flight is waited for: it is paid for, and a confirmation may change the decision.
         """
@@ -325,7 +325,7 @@ def likely_steps(tree: Tree, rule: SelectionRule, depth: int, backup: Backup, di
     """Yield the states in which a step is likely next, the likeliest first, some more than once. Changes nothing.
 
     They are those with proposals in flight; then the one to which the rule leads if the evaluations in flight turn out low, as things are
-    now, and if they turn out high. A low one comes first: after a high one the search goes on from the state where an environment is.
+    now, and if they turn out high. A low one comes first: after a high one the search continues from the state in which an environment is.
     depth: the maximum number of actions below the root. backup, discount: as the search backs up.
     """
     for work in tree.open.values():
@@ -345,7 +345,7 @@ def likely_steps(tree: Tree, rule: SelectionRule, depth: int, backup: Backup, di
 
 
 def _next_step(tree: Tree, rule: SelectionRule, depth: int) -> Node | None:
-    """Return the state in which the rule takes a step as things are. None where it leads to an end."""
+    """Return the state in which the rule takes a step as things are. None if it leads to an end."""
     deepest, node = tree.root.depth + depth, tree.root
     while not (node.leaf or node.closed or node.depth >= deepest):
         index = rule(tree, node) if node.expansions and not node.pending else -1

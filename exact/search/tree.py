@@ -96,11 +96,11 @@ class Edge:
     failures = _Seldom[int]()
     """Number of failed attempts."""
     policy = _Seldom[int]()
-    """Index of the agent's policy that drew the action first, where actions are sampled one by one."""
+    """Index of the agent's policy that drew the action first, if actions are sampled one by one."""
     writes = _Seldom[bool]()
     """Whether the policy presumes that the action changes something outside."""
     others = _Seldom[tuple["Node", ...]]()
-    """Further outcomes, where the environment is stochastic."""
+    """Further outcomes, if the environment is stochastic."""
 
     def __repr__(self) -> str:
         from exact.search.inspect.text import label
@@ -130,7 +130,7 @@ def is_noop(edge: Edge) -> bool:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Node:
-    """One state, reached by one path, or by several where states are merged."""
+    """One state, reached by one path, or by several if states are merged."""
 
     id: int
     parent: Node | None = None
@@ -203,7 +203,7 @@ class Node:
 
     @property
     def unseen(self) -> bool:
-        """Unseen: the action's effect is unknown. It is judged by the state before it and the action, and it is no end of the episode."""
+        """Unseen: the action's effect is unknown. It is judged by the state before it and the action, and it does not end the episode."""
         return self.blocked or self.unreached
 
     @property
@@ -270,8 +270,8 @@ class Tree:
         self.open: dict[int, Open] = {}
         """Open selections by id, in the order in which they were made."""
         self.resting: tuple[tuple[int, int, Node], Path, Node] | None = None
-        """State where the last descent asked for proposals with no other work open, the path to it, and the counters that show that nothing
-        has changed."""
+        """State in which the last descent asked for proposals with no other work open, the path to it, and the counters that show that
+        nothing has changed."""
         self.states: dict[tuple[str, str, int], Node] = {}
         """Node of each merged state, by fingerprint, hidden state and depth."""
         self.low, self.high = 1.0, 0.0

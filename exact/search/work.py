@@ -1,4 +1,4 @@
-"""Base class of the algorithms: the handling of results that all of them share. The algorithms differ in what they ask."""
+"""Base class of the algorithms: the handling of results that all of them share. The algorithms differ in the work that they ask for."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Work:
         self.branching, self.candidates, self.temperature = branching, candidates, temperature
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
-        """Reserve the next work, or return why there is none."""
+        """Reserve the next work, or return the reason if there is none."""
         raise NotImplementedError
 
     def decide(self, tree: Tree) -> Decision:
@@ -105,7 +105,7 @@ class Work:
         return _reserved(tree, path, node, selection)
 
     def first_proposals(self, tree: Tree, need: Need = "proposals") -> Selection | Wait | None:
-        """Return the root's proposals if it has none: without them no action can be committed. They take no iteration."""
+        """Return the root's proposals if it lacks them: without them no action can be committed. They take no iteration."""
         root = tree.root
         if root.expansions:
             return None
@@ -246,7 +246,7 @@ class Work:
     def record_reevaluation(self, tree: Tree, node: Node, evaluation: Evaluation) -> None:
         """Record an evaluation that re-evaluates a close candidate. Does nothing by default."""
 
-    # --- what went otherwise
+    # --- failures and divergences
 
     def _failed(self, tree: Tree, work: Open, failure: Failure) -> None:
         """Close an edge whose step failed, or a state and its edge, once the failure is permanent or was repeated too often."""
@@ -273,7 +273,7 @@ class Work:
             self._note(tree, failure, OutageRecord(node, node, edge_there, node.closed, charged))
 
     def _note(self, tree: Tree, failure: Failure, broken: OutageRecord) -> None:
-        """Record what the infrastructure closed. See rules/outage.py."""
+        """Record the closings by infrastructure failures. See rules/outage.py."""
         if failure.kind in ("model", "environment"):
             tree.outages.append(broken)
 
@@ -372,7 +372,7 @@ class Work:
     def commit(self, tree: Tree, order: Sequence[int], reason: str, *, plan: Sequence[int] = ()) -> Decision:
         """Return the decision for the first edge of an order, or for a whole plan.
 
-        Where no evaluation could be read, it is for the likeliest action. Raises SearchError if there is none.
+        If no evaluation could be read, it is for the likeliest action. Raises SearchError if there is none.
         """
         if knows_nothing(tree):
             order, plan, reason = most_likely(tree.root), (), UNJUDGED

@@ -1,4 +1,4 @@
-"""Secrets that are known: how they are written, where they stand, and their removal from all that is stored."""
+"""Known secrets: their written forms, their places in texts, and their removal from all stored data."""
 
 from exact.secrecy.scrubber import NOTHING, Found, Scrubber
 from exact.secrecy.values import Secret, placeholder

@@ -1,4 +1,4 @@
-"""Pictures without the texts that they carry beside what they show."""
+"""Pictures without the texts that they carry beside their pixels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _JPEG = b"\xff\xd8"
 
 
 def without_texts(data: bytes) -> bytes | None:
-    """Return a PNG or JPEG without its comments, EXIF and other texts; None where the data is neither."""
+    """Return a PNG or JPEG without its comments, EXIF and other texts; None if the data is neither."""
     if data.startswith(_PNG):
         return _png(data)
     if data.startswith(_JPEG):
@@ -24,7 +24,7 @@ def _png(data: bytes) -> bytes:
         if kind not in _TEXTS:
             parts.append(data[at:end])
         at = end
-        if kind == b"IEND":  # what follows is shown by nothing
+        if kind == b"IEND":  # no viewer shows data after it
             break
     return b"".join(parts)
 

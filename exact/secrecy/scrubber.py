@@ -71,7 +71,7 @@ class Scrubber:
                 self._squeezed += (_Form(form, name, is_word) for form in secret.squeezed)
 
     def find(self, text: str, edges: Container[int] = ()) -> list[Found]:
-        """Return where secrets stand in a text, in order and without overlaps. `edges`: places at which words end, whatever is there."""
+        """Return the places of secrets in a text, in order and without overlaps. `edges`: places at which words end, whatever is there."""
         if not self._known or len(text) < SHORTEST or not any(map(self._is_in, readings(text))):
             return []
         found = list[Found]()
@@ -153,7 +153,7 @@ class Scrubber:
         return self.text(text).encode()
 
     def _blotted(self, data: bytes, *, is_picture: bool = False) -> bytes:
-        """Return binary data in which secrets that stand there as they are are overwritten.
+        """Return binary data in which secrets in their plain form are overwritten.
 
         Short ones stay in a picture, whose compressed data contains three given bytes by chance.
         """
@@ -170,7 +170,7 @@ class Scrubber:
         lower = text.lower()
         if any(form.text in text for form in self._exact) or any(form.text in lower for form in self._folded):
             return True
-        letters = squeezed(text).lower()  # faster than what is set apart, and holds all of it
+        letters = squeezed(text).lower()  # faster than the letters set apart, and holds all of them
         if not any(form.text in letters for form in self._squeezed):
             return False
         apart = joined(text).lower()
@@ -198,7 +198,7 @@ NOTHING = Scrubber()
 
 
 def _starts(parts: Sequence[str]) -> list[int]:
-    """Return where each of the texts begins once they follow each other."""
+    """Return the position at which each of the texts begins once they are joined."""
     return [0, *accumulate(map(len, parts))][:-1]
 
 
@@ -208,7 +208,7 @@ def _parts(text: str, at: int) -> bool:
 
 
 def _places(text: str, forms: Iterable[_Form], *, fold: bool = False) -> Iterator[tuple[int, int, _Form]]:
-    """Yield where forms stand in a text: start, end, and the form. `fold`: in any case.
+    """Yield the places of forms in a text: start, end, and the form. `fold`: in any case.
 
     Places of one form that overlap are one: a text may repeat a character as often as it likes.
     """

@@ -36,7 +36,7 @@ _HIDDEN = re.compile(r"(?i)\*+|x+|\.+|(?:pass(?:word)?|secret|scrubbed|redacted|
 
 
 def shapes(text: str) -> list[Shaped]:
-    """Return what has the shape of a secret in a text, also below escapes, in order."""
+    """Return the parts of a text that have the shape of a secret, also below escapes, in order."""
     if not any(True for reading in readings(text) for _ in _found(reading)):
         return []
     places = {(view.place(at, at + 1)[0], what) for view in views(text) for at, what in _found(view.text)}

@@ -24,7 +24,7 @@ _PHRASE = re.compile(r"(?:[^\W\d_]+\d{0,4}|\d{1,4})[.,!?]?(?:\s+(?:[^\W\d_]+\d{0
 
 
 def state_secrets(state: Mapping[str, Any]) -> Iterator[Secret]:
-    """Yield the secrets of cookies and storage in the form of Playwright's `storage_state`. What has another form is left out."""
+    """Yield the secrets of cookies and storage in the form of Playwright's `storage_state`. Entries of another form are left out."""
     for cookie in _mappings(state.get("cookies")):
         name, value = str(cookie.get("name", "")), cookie.get("value")
         yield from _of("cookie", name, value, _COOKIE)

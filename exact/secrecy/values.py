@@ -19,7 +19,7 @@ _WITHIN = 8
 _SURE = 6
 """Least number of characters of a value that is also looked for in other cases, in other encodings and in parts."""
 _JOINED = 4
-"""Least number of letters and digits of a value that is looked for where they stand apart."""
+"""Least number of letters and digits of a value that is searched for if they stand apart."""
 _FRAGMENT = 8
 """Least number of characters of a part of base64 that is looked for."""
 _USER = re.compile(r"(?i)(?:\w+[._-])?(?:(?:user|login|account)(?:[._-]?(?:name|id|e?-?mail))?|e-?mail)\d*")
@@ -92,7 +92,7 @@ class Secret:
 
     @cached_property
     def squeezed(self) -> frozenset[str]:
-        """The letters and digits of all forms, in lower case, which are looked for where single letters stand apart."""
+        """The letters and digits of all forms, in lower case, which are searched for if single letters stand apart."""
         if not self.is_sure:
             return frozenset()
         forms = self.exact | self.base64 | self.folded | self.digits
@@ -100,7 +100,7 @@ class Secret:
 
     @cached_property
     def base64(self) -> frozenset[str]:
-        """The value in base64 at each of its three alignments, without the characters that depend on what is around; within words too."""
+        """The value in base64 at each of its three alignments, without the characters that depend on the text around; within words too."""
         data, found = self.value.encode() if self.is_sure else b"", set[str]()
         for before in range(3):
             whole = base64.b64encode(b"\0" * before + data).decode().rstrip("=")

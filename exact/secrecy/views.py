@@ -1,4 +1,4 @@
-"""Views of a text: what it says once escapes are undone and tags between letters are dropped, with the way back to the text."""
+"""Views of a text: the text once escapes are undone and tags between letters are dropped, with a map back to the original."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _ESCAPE = re.compile(
     """,
     re.X,
 )
-"""Escapes. The first character alone decides where to look."""
+"""Escapes. The first character alone decides the places to search."""
 _UNSEEN = "\u200b-\u200f\u2060-\u2064\ufeff\u00ad\ufe00-\ufe0f"
 _GAP = re.compile(rf"""[<"{_UNSEEN}](?:(?<=<)[/!?A-Za-z][^<>]{{0,2000}}>|(?<=")[ ]*\n[ ]*\[\d+\][ ]\w+[ ]"|(?<=[{_UNSEEN}]))""")
-"""What may stand between two letters without being seen. The second one is what is between two elements of an observation."""
+"""Text that may stand unseen between two letters. The second alternative is the text between two elements of an observation."""
 _APART = re.compile(r"[\W_][^\W_](?:[\W_]{1,16}[^\W_]){2,}")
 """Letters and digits that stand alone, with other characters between them."""
 _BETWEEN = re.compile(r"[\W_]+")
@@ -31,7 +31,7 @@ _MOST = 4
 
 
 class TextView:
-    """A text, and where each part of it stands in the text that it was made of."""
+    """A text, and the position of each part of it in the text that it was made of."""
 
     def __init__(self, text: str, starts: list[int], origins: list[int], lengths: list[int], before: TextView | None) -> None:
         self.text, self._starts, self._origins, self._lengths, self._before = text, starts, origins, lengths, before
@@ -70,7 +70,7 @@ def readings(text: str) -> Iterator[str]:
 
 
 def joined(text: str) -> str:
-    """Return a text in which letters that are set apart, as in `p a s s` or `p.a.s.s`, follow each other, without what is between them."""
+    """Return a text in which letters that are set apart, as in `p a s s` or `p.a.s.s`, follow each other directly."""
     parts, at = list[str](), 0
     for gap in _between(text):
         parts.append(text[at : gap.start()])
@@ -79,12 +79,12 @@ def joined(text: str) -> str:
 
 
 def joined_views(text: str) -> Iterator[TextView]:
-    """Yield the views of a text in which letters that are set apart follow each other. There are none where no letters are."""
+    """Yield the views of a text in which letters that are set apart follow each other. There are none if no letters are set apart."""
     return (made for each in views(text) if (made := _made(each, _between(each.text))))
 
 
 def _between(text: str) -> Iterator[re.Match[str]]:
-    """Yield what is between letters that are set apart."""
+    """Yield the text between letters that are set apart."""
     for run in _APART.finditer(text):
         start = run.start()
         while start and _BETWEEN.match(text, start - 1, start):
@@ -98,7 +98,7 @@ def squeezed(text: str) -> str:
 
 
 def _made(view: TextView, escapes: Iterable[re.Match[str]]) -> TextView | None:
-    """Return a view in which escapes are replaced by their meaning; None where there are none."""
+    """Return a view in which escapes are replaced by their meaning; None if there are none."""
     parts, starts, origins, lengths, at, size = list[str](), list[int](), list[int](), list[int](), 0, 0
 
     def add(part: str, origin: int, length: int) -> None:

@@ -55,8 +55,8 @@ def prune_text(
     """Return the observation's text in at most `tokens` tokens and `characters` characters, apart from notes about omissions.
 
     Lines stay in order. Repeated entries are folded first. Then lines are removed by rank, later lines of equal rank first: text out of
-    view, elements that can be acted on out of view, text in view. Each gap states how many elements it leaves out. With `view`, only what
-    is in view stays, even if more would fit.
+    view, elements that can be acted on out of view, text in view. Each gap states how many elements it leaves out. With `view`, only
+    entries in view stay, even if more would fit.
     """
     budget = _TextBudget(tokens, characters)
     lines = _lines(observation, count)

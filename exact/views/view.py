@@ -39,7 +39,7 @@ Size = tuple[int, int]
 
 
 class PromptView(NamedTuple):
-    """A context reduced to what a prompt shows."""
+    """A context reduced to the parts that a prompt shows."""
 
     context: Context
     """The context, with observations whose text fits."""
@@ -117,7 +117,7 @@ def fit_observation(
 ) -> tuple[Observation, tuple[str, ...]]:
     """Return an observation with at most `tokens` tokens and `characters` characters of text, and notes about omissions.
 
-    With `view`, only what is in view stays.
+    With `view`, only entries in view stay.
     """
     count: Callable[[str], int] = partial(counting.count, model=model)
     found = prune_text(observation, tokens, characters=characters, count=count, view=view)
@@ -125,7 +125,7 @@ def fit_observation(
 
 
 def _listed(observation: Observation) -> tuple[Element, ...]:
-    """Return the elements that the text lists; all where it lists none, because it has another form."""
+    """Return the elements that the text lists; all if it lists none, because it has another form."""
     ids = set(_ID.findall(observation.text))
     return tuple(element for element in observation.elements if element.id in ids) or observation.elements
 
@@ -172,7 +172,7 @@ def _fit_pictures(context: Context, shots: list[bytes], most: int, model: str) -
 
 
 def observation_text(observation: Observation) -> str:
-    """Return what prompts show of an observation: address, title, other tabs and downloads, then its text, and its HTML if there is any."""
+    """Return the text of an observation for prompts: address, title, other tabs and downloads, its text, and its HTML if there is any."""
     lines = [f"URL: {one_line(observation.url, 500)}"] if observation.url else []
     lines += [f"Title: {one_line(observation.title)}"] if observation.title else []
     lines += [f"Other tab {number}: {one_line(tab, 500)}" for number, tab in enumerate(observation.tabs, 1)]
@@ -182,10 +182,11 @@ def observation_text(observation: Observation) -> str:
 
 
 def show_changes(before: Observation, now: Observation, shown: Literal["before", "now"] = "now") -> str:
-    """Return the lines that a step changed, where they are fewer characters than the state that they stand for; otherwise an empty text.
+    """Return the lines that a step changed, if they are shorter than the state that they stand for; otherwise an empty text.
 
-    `-` begins a line that was there before, `+` a new one. A line such as `line 3:` before them says where they begin in the state that
-    the prompt shows whole, which is `shown`. The other state is that one with the lines of the one mark in place of those of the other.
+    `-` begins a line that was there before, `+` a new one. A line such as `line 3:` before them says at which line they begin in the state
+    that the prompt shows whole, which is `shown`. The other state is that one with the lines of the one mark in place of those of the
+    other.
     """
     texts = observation_text(before), observation_text(now)
     found = _changed_lines(texts[0].split("\n"), texts[1].split("\n"), shown)

@@ -13,7 +13,7 @@ from exact.agents.builtin.page.matching import CONFIDENT, affinity, proximity
 from exact.context import Context, Evaluation
 
 _WEIGHT_OF_ACTION = 0.4
-"""Weight of an action's score, less 0.5, in the value of a state that was not seen."""
+"""Weight of an action's score, less 0.5, in the value of an unseen state."""
 
 
 class LexicalValue:
@@ -126,7 +126,7 @@ def _open_count(situation: Situation, action: Action) -> int:
 def _setting_factor(situation: Situation) -> float:
     """Return the factor, in [0, 1], that remains of the value of completed work.
 
-    It is less than 1 where the record that the work is about is not in sight, or where the work was done on another record.
+    It is less than 1 if the record that the work is about is not in sight, or if the work was done on another record.
     """
     return (0.5 + 0.5 * setting_coverage(situation.goal, situation.page, situation.history)) * 0.6 ** wrong_record_clicks(
         situation.goal, situation.history

@@ -48,9 +48,9 @@ class LearnedAgent:
         self._read = dict[tuple[object, ...], ReadState]()
 
     async def read(self, context: Context, space: ActionSpace | None, extra: Action | None = None) -> ReadState | None:
-        """Return a state that goes on, with its candidates and `extra`. None where there is no candidate.
+        """Return a state that has not ended, with its candidates and `extra`. None if it has no candidates.
 
-        `space`: the environment's actions. None: those of a page, for a value function, which knows no environment.
+        `space`: the environment's actions. None: those of a page, for a value function, which does not know the environment.
         """
         key = _key(context)
         found = self._read.get(key)
@@ -70,9 +70,9 @@ class LearnedAgent:
 
 
 class LearnedPolicy:
-    """Ranks candidate actions by the model where a page of a browser sets the task, as the pages do that it was trained on.
+    """Ranks candidate actions by the model if a page of a browser sets the task, as in its training.
 
-    Elsewhere it proposes what the lexical agent proposes.
+    Otherwise it proposes the lexical agent's actions.
     """
 
     def __init__(self, agent: LearnedAgent) -> None:
@@ -85,7 +85,7 @@ class LearnedPolicy:
         return await self.rank(context, actions, k)
 
     async def rank(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
-        """Return what the model proposes, as `propose` does for a page that sets its own task, whoever has set the task."""
+        """Return the model's proposals, as `propose` does for a page that sets its own task, whoever has set the task."""
         read = await self._agent.read(context, actions)
         if read is None:
             return ()
@@ -105,8 +105,8 @@ class LearnedPolicy:
 class LearnedValue:
     """Estimates success by the model.
 
-    A state that ended the episode is evaluated from the state before its end and the last action. Where no page sets the task, and for
-    states that were not seen, it returns what the lexical agent returns.
+    A state that ended the episode is evaluated from the state before its end and the last action. If no page sets the task, and for unseen
+    states, it returns the lexical agent's evaluation.
     """
 
     def __init__(self, agent: LearnedAgent) -> None:
@@ -142,7 +142,7 @@ class LearnedValue:
 
 
 def page_sets_task(context: Context) -> bool:
-    """Return whether a page of a browser says what is to be done, and no task from outside."""
+    """Return whether a page of a browser sets the task, rather than a user outside."""
     start = context.history[0].observation if context.history else context.observation
     return not context.task.instruction and bool(start.url)
 
@@ -182,7 +182,7 @@ def learned_value(options: Mapping[str, object]) -> LearnedValue:
 
 
 def check_weights(part: str, options: Mapping[str, object]) -> None:
-    """Raise UsageError where the weights that the options of `part` (policy or value) name do not load."""
+    """Raise UsageError if the weights that the options of `part` (policy or value) name do not load."""
     _loaded(_weights(part, options))
 
 

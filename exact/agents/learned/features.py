@@ -1,6 +1,6 @@
-"""What the model sees of a state and of its candidate actions: hashed tokens, numbers, and the lexical agent's scores.
+"""The model's features of a state and of its candidate actions: hashed tokens, numbers, and the lexical agent's scores.
 
-Relations between the elements of a page: what leads to an element, how numbers are ordered, and how many are asked for.
+Relations between the elements of a page: the elements that lead to an element, the order of numbers, and the number of elements asked for.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Ragged(NamedTuple):
 
     rows: Ints
     starts: Ints
-    """Where each list begins. No list is empty."""
+    """Position at which each list begins. No list is empty."""
 
 
 class StateFeatures(NamedTuple):
@@ -119,7 +119,7 @@ def join(features: Sequence[StateFeatures]) -> StateFeatures:
 
 
 class _Read(NamedTuple):
-    """What is read of one candidate."""
+    """Features read of one candidate."""
 
     bag: tuple[int, ...]
     label: tuple[int, ...]
@@ -129,7 +129,7 @@ class _Read(NamedTuple):
 
 
 class _Page:
-    """What the candidates of one state share."""
+    """Data that the candidates of one state share."""
 
     def __init__(self, context: Context, situation: Situation) -> None:
         instruction = situation.goal.instruction
@@ -169,7 +169,7 @@ class _Page:
         return item, "", str(action.args[-1]) if action.name in ("scroll_in", "wheel") else ""
 
     def read(self, action: Action) -> _Read:
-        """Return what is read of a candidate."""
+        """Return the features of a candidate."""
         item, _, way = self._pointed(action)
         text = str(action.args[-1]) if action.name in ("fill", "select", "press", "scroll", "stop") else way
         label, near, role = (item.label, item.nearby, item.role) if item else ("", "", "")
@@ -332,12 +332,12 @@ def leads(items: Sequence[Item]) -> list[str]:
 
 
 def numeric(label: str) -> float | None:
-    """Return the number that a label is. None if it is none."""
+    """Return the number that a label consists of. None if it is not a number."""
     return float(label) if _NUMBER.fullmatch(label.strip()) else None
 
 
 def inversion(one: Item, other: Item) -> float:
-    """Return 1 where two numbers stand in falling order, -1 in rising order, and 0 where they are equal or no numbers."""
+    """Return 1 for two numbers in falling order, -1 for rising order, and 0 if they are equal or not numbers."""
     first, second = sorted((one, other), key=lambda item: item.index)
     a, b = numeric(first.label), numeric(second.label)
     return 0.0 if a is None or b is None else float(a > b) - float(a < b)

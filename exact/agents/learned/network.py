@@ -1,4 +1,4 @@
-"""The model: embeddings with late interaction, a small perceptron, and the lexical agent's scores as what it corrects.
+"""The model: embeddings with late interaction, a small perceptron, and the lexical agent's scores, which it corrects.
 
 Before training its corrections are 0: it is the lexical agent over wider candidates. For a candidate a of a state s,
 
@@ -68,7 +68,7 @@ Parameters = dict[str, "Floats"]
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file of weights says of itself."""
+    """Metadata of a file of weights."""
 
     format: int = FORMAT
     round: int = 0
@@ -84,14 +84,14 @@ _UNTRAINED = About()
 
 @dataclass(frozen=True)
 class Network:
-    """Parameters, and what they came from."""
+    """Parameters and their origin."""
 
     parameters: Parameters
     about: About = _UNTRAINED
 
 
 class Forward(NamedTuple):
-    """What the model says, and what its gradient needs."""
+    """Outputs of the model, and the values that its gradient needs."""
 
     logits: Floats
     """[candidates]."""
@@ -156,7 +156,7 @@ def forward(parameters: Parameters, given: StateFeatures) -> Forward:
 
 
 def ended_logit(parameters: Parameters, correction: Floats, lexical: Floats) -> Floats:
-    """Return the logit of success of ended episodes. `lexical`: what the lexical agent gives them, in (0, 1)."""
+    """Return the logit of success of ended episodes. `lexical`: the lexical agent's values of them, in (0, 1)."""
     factor, constant = parameters["ended_lexical"]
     found: Floats = factor * logit(lexical) + constant + correction
     return found
@@ -235,13 +235,13 @@ def load(path: str | Path = "") -> Network:
 
 
 UNREADABLE = (OSError, ValueError, LookupError, EOFError, MemoryError, OverflowError, RecursionError, zipfile.BadZipFile, zlib.error)
-"""What reading an npz file raises, a hostile one too."""
+"""Exceptions that reading an npz file may raise, even a hostile one."""
 Shape = tuple[int | None, ...]
 """Lengths of an array's axes; None: any."""
 
 
 def read_arrays(data: bytes, names: Collection[str], most: int) -> Mapping[str, NDArray[Any]]:
-    """Return the arrays of an npz file of at most `most` bytes unpacked. Raises one of UNREADABLE where it holds other names."""
+    """Return the arrays of an npz file of at most `most` bytes unpacked. Raises one of UNREADABLE if it holds other names."""
     import numpy as np
 
     if not zipfile.is_zipfile(io.BytesIO(data)):
@@ -256,7 +256,7 @@ def read_arrays(data: bytes, names: Collection[str], most: int) -> Mapping[str, 
 
 
 def numbers(found: NDArray[Any], kind: type[Any], shape: Shape | None = None) -> NDArray[Any]:
-    """Return an array. Raises ValueError where its type or shape is not the expected one, or a number is not finite."""
+    """Return an array. Raises ValueError if its type or shape is not the expected one, or a number is not finite."""
     import numpy as np
 
     fits = shape is None or (found.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, found.shape, strict=True)))

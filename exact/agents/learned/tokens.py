@@ -1,6 +1,6 @@
 """Hashed tokens: words, character n-grams and pairs of words and properties, as rows of a table.
 
-Gestures with the pointer: drags from points of elements, and what a drag is seen as.
+Gestures with the pointer: drags from points of elements, and the tokens of a drag.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def said_words(instruction: str) -> tuple[str, ...]:
 PUSH, PULL = 40.0, 20.0
 """Pixels by which an element is dragged, and by which its corner is."""
 _INSET = 2.0
-"""Pixels between a corner and the point where it is taken."""
+"""Pixels between a corner and the point at which it is taken."""
 _NEAR = 6.0
 """Most pixels from a corner at which a drag counts as one of the corner."""
 Drag = tuple[float, float, float, float]
-"""Where a drag begins, and where it ends."""
+"""Start and end of a drag."""
 
 
 def boxed(items: Sequence[Item], roles: Container[str], most: int) -> Iterator[Box]:

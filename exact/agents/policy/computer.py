@@ -62,7 +62,7 @@ def on_screen(request: ChatRequest, actions: ActionSpace) -> ChatRequest:
 def parse_call(
     choice: Choice, parse: Callable[[str], ParsedAction], request: ChatRequest, context: Context, actions: ActionSpace
 ) -> ParsedAction:
-    """Return the action of the first call of a tool in an answer; where there is none, that of its text, which `parse` reads.
+    """Return the action of the first tool call in an answer; if there is none, that of its text, which `parse` reads.
 
     Raises AnswerError if the answer was cut off, and ActionError if the action was refused in this state, and as `ground_call` and `parse`
     do.
@@ -97,7 +97,7 @@ def ground_call(call: ToolCall, actions: ActionSpace, observation: Observation, 
 
 
 def _pointer(history: Sequence[Taken]) -> Point | None:
-    """Return where the last action left the pointer, if it says so."""
+    """Return the point at which the last action left the pointer, if it says so."""
     last = history[-1].action if history and not history[-1].error else None
     if last is None or last.name not in ("move_to", "click_at", "double_click_at", "right_click_at", "drag_to"):
         return None
@@ -195,7 +195,7 @@ class _Grounding:
 
 
 def _notches(given: float) -> float:
-    """Return whole notches of the wheel, at least one where it is turned at all."""
+    """Return whole notches of the wheel, at least one if it is turned at all."""
     return float(round(given)) or (given > 0) - (given < 0)
 
 
@@ -206,7 +206,7 @@ def _under(observation: Observation, point: Point) -> list[Element]:
 
 
 def _target(observation: Observation, point: Point) -> Element | None:
-    """Return the smallest element under a point. None where it is large, so that its middle may be far from the point."""
+    """Return the smallest element under a point. None if it is large, so that its middle may be far from the point."""
     under = _under(observation, point)
     return under[0] if under and _area(under[0]) <= _LARGE * max(map(_area, observation.elements)) else None
 
@@ -216,7 +216,7 @@ def _area(element: Element) -> float:
 
 
 def _control(observation: Observation, point: Point) -> Element | None:
-    """Return the control under a point. None where there is none, where two overlap, and where the point itself matters."""
+    """Return the control under a point. None if there is none, if two overlap, or if the point itself matters."""
     found = [each for each in _under(observation, point) if each.role in INTERACTIVE]
     if not found or found[0].role in _EXACT:
         return None

@@ -22,7 +22,7 @@ from exact.views.labels import describe, label_action
 from exact.views.view import PromptView, summarise_steps
 
 BACK = (STEP_BACK.name, RESTART.name)
-"""Actions that the prompt describes apart, because they undo what the others do."""
+"""Actions that the prompt describes apart, because they undo the others."""
 
 
 class ConversationTurn(NamedTuple):
@@ -46,7 +46,7 @@ def show_state(
 ) -> ConversationTurn:
     """Return the turn that shows a state.
 
-    `opening`: with the goal and the task's pictures. `note`: what came of the action before it. `before`: the state that the turn before
+    `opening`: with the goal and the task's pictures. `note`: the outcome of the action before it. `before`: the state that the turn before
     showed, as it was shown; with `config.changes` the lines that changed are shown in place of the whole.
     """
     view, labels = view_state(context, config, model), by_label(config)

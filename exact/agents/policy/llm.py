@@ -38,7 +38,7 @@ from exact.views.labels import describe, element_label
 from exact.views.view import PromptView
 
 COMPUTER = "policy_computer"
-"""Name of the prompt of which the answers are calls of the computer tool."""
+"""Name of the prompt whose answers are calls of the computer tool."""
 WeightedAction = tuple[ParsedAction, float]
 
 
@@ -47,8 +47,8 @@ class LLMPolicy:
 
     With `form: samples`, an action's weight is the sum over the answers that name it. Answers agree when their actions have the same key.
     With `form: list`, the weight is the confidence that the single answer states. With `weigh: logprobs` it is the geometric mean of the
-    probabilities of the tokens of the answer, or of the action in the list, where the server gives them for all. With
-    `actions: computer` the model's own computer tool is offered, and an answer is a call of it, or a line with another action.
+    probabilities of the tokens of the answer, or of the action in the list, if the server gives them for all. With `actions: computer` the
+    model's own computer tool is offered, and an answer is a call of it, or a line with another action.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ def prompt_family(config: PolicyConfig, context: Context, actions: ActionSpace) 
 
 
 def span_probability(choice: Choice, span: tuple[int, int] | None) -> float | None:
-    """Return the geometric mean of the probabilities of the tokens in a part of an answer. None where the server does not give them.
+    """Return the geometric mean of the probabilities of the tokens in a part of an answer. None if the server does not give them.
 
     A token that is partly outside counts.
     """

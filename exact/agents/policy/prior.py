@@ -45,9 +45,9 @@ def floor_priors(weights: Sequence[float], floor: float) -> list[float]:
 
 
 def normalised(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
-    """Return proposals with priors that sum to 1: in proportion to those given, or equal where all are 0.
+    """Return proposals with priors that sum to 1: in proportion to those given, or equal if all are 0.
 
-    Negative and infinite priors, and those that are no numbers, stay as they are: the search refuses them.
+    Negative and infinite priors, and those that are not numbers, stay as they are: the search refuses them.
     """
     total = math.fsum(proposal.prior for proposal in proposals)
     if abs(total - 1.0) <= 1e-6 or not all(0 <= proposal.prior < math.inf for proposal in proposals):
@@ -57,7 +57,7 @@ def normalised(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
 
 
 class RandomPolicy:
-    """Draws uniformly from the built-in agent's candidates, or from the grammar where these do no more than end the attempt.
+    """Draws uniformly from the built-in agent's candidates, or from the grammar if these only end the attempt.
 
     Keyed by (seed, node, draw), so a run is repeatable.
     """

@@ -1,4 +1,4 @@
-"""Value functions composed of others: an ensemble, and a cascade that calls an expensive value function only where it matters."""
+"""Value functions composed of others: an ensemble, and a cascade that calls an expensive value function only for states that matter."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class EnsembleValue:
 class CascadeValue:
     """Evaluates with a cheap value function; with an expensive one at ends, unseen states, confirmations and repeated evaluations.
 
-    A search evaluates a state again where it matters: candidates for its decision whose values differ by less than the noise
+    A search evaluates a state again if it matters: candidates for its decision whose values differ by less than the noise
     (`search.contest`), ends that it visits again, and the best candidates while its workers would be idle (`search.collision: resample`).
     The search uses the mean of all evaluations of a state. It decides between close candidates by the evaluations that were made to
     separate them.

@@ -68,8 +68,8 @@ class ConstantValue:
 class RewardValue:
     """Returns the total reward since the task's start, mapped from [low, high] onto [0, 1].
 
-    It adds no estimate of the rewards to come: these are found by searching on. Where two actions are worth the same, the search commits
-    the one with more below it, so not one that ends the episode.
+    It adds no estimate of the rewards to come: these are found by searching on. If two actions are worth the same, the search commits the
+    one with more below it, so not one that ends the episode.
     """
 
     def __init__(self, low: float = 0.0, high: float = 1.0) -> None:
@@ -84,7 +84,7 @@ class RewardValue:
         """Total rewards that the environments recorded, by path."""
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """Return the value of the rewards on the way to a state. Raises ModelError where no environment recorded them."""
+        """Return the value of the rewards on the way to a state. Raises ModelError if no environment recorded them."""
         done = (context.task.id, *(taken.action.key for taken in context.history if not taken.error))
         if context.unseen:
             done = done[:-1]

@@ -1,8 +1,8 @@
 """Multi-agent debate: one model argues for the state, one against it, and judges decide, in both orders of presentation.
 
-More samples do not remove a judge's bias towards what it reads last. Each judge therefore reads the debate equally often in both orders,
-and the value is the mean over both, which cancels the order effect. The remaining spread within a judge falls with more samples, which are
-drawn only where the spread is large.
+More samples do not remove a judge's bias towards the text that it reads last. Each judge therefore reads the debate equally often in both
+orders, and the value is the mean over both, which cancels the order effect. The remaining spread within a judge falls with more samples,
+which are drawn only if the spread is large.
 """
 
 from __future__ import annotations

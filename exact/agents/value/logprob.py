@@ -29,7 +29,7 @@ LISTED = 20
 _WORD_TOKENS = 8
 """Most tokens of an answer that is counted."""
 _NO_LETTERS = re.compile(r"[\W\d_Ġ▁Ċ]+")
-"""Matches what surrounds a word in a token; some servers write spaces and line ends as Ġ, ▁ and Ċ."""
+"""Matches the characters around a word in a token; some servers write spaces and line ends as Ġ, ▁ and Ċ."""
 
 
 class LogprobValue:
@@ -62,7 +62,7 @@ async def read_verdicts(
 ) -> list[ValueSample]:
     """Return one exact sample from the probabilities of yes and no.
 
-    Where the server lists no likeliest tokens, return `sampling.n` counted ones. Without `first` that is known, and answers are counted at
+    If the server lists no likeliest tokens, return `sampling.n` counted ones. Without `first` the lack is known, and answers are counted at
     once. Raises ModelError, AnswerError.
     """
     if first:
@@ -84,7 +84,7 @@ def _one_token(request: ChatRequest) -> ChatRequest:
 
 
 def _probability(choice: Choice) -> float | None:
-    """Return the probability of yes in an answer; None where the server lists no likeliest tokens. Raises AnswerError."""
+    """Return the probability of yes in an answer; None if the server lists no likeliest tokens. Raises AnswerError."""
     return yes_probability(choice.top_logprobs[0]) if choice.top_logprobs else None
 
 

@@ -23,8 +23,8 @@ from exact.reflection.record import action_label
 class RubricValue:
     """The value is the share of checks that are met. A yes counts only if its quotation occurs in the state or the steps.
 
-    The checks of a task are requested in its first state and cached. Where screenshots are shown, a yes without a quotation counts, because
-    a picture cannot be quoted. Where only screenshots are shown, quotations are not verified.
+    The checks of a task are requested in its first state and cached. If screenshots are shown, a yes without a quotation counts, because a
+    picture cannot be quoted. If only screenshots are shown, quotations are not verified.
     """
 
     def __init__(self, model: ChatModel, config: ValueConfig, *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)

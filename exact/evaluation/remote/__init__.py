@@ -1,1 +1,1 @@
-"""Attempts on other machines, by Ray: what is sent there, what comes back while they run, and the engine that does both."""
+"""Attempts on other machines, by Ray: the data sent there, the data that comes back while they run, and the engine that does both."""

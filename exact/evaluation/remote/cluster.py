@@ -1,4 +1,4 @@
-"""The cluster: a Ray on this machine alone, or nodes that run already; and what they hold."""
+"""The cluster: a Ray on this machine alone, or nodes that run already; and their resources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ An attempt waits for models most of the time, so more of them run at once, and e
 
 
 def ray_module() -> Any:
-    """Return Ray's module. Raises UsageError where it is not installed."""
+    """Return Ray's module. Raises UsageError if it is not installed."""
     try:
         import ray
         import ray.exceptions
@@ -34,7 +34,7 @@ def connected(address: str | None, here: Mapping[str, float]) -> Iterator[Any]:
     """Yield Ray, connected while the block runs. A connection that this process has already is used, and stays.
 
     `address`: `auto`, `ray://HOST:PORT` or `HOST:PORT`; None for $RAY_ADDRESS, and without it for a Ray on this machine alone, which
-    declares the resources of `here`. Raises UsageError where no cluster is reached.
+    declares the resources of `here`. Raises UsageError if no cluster is reached.
     """
     ray, address = ray_module(), address or os.environ.get("RAY_ADDRESS")
     if ray.is_initialized():
@@ -51,9 +51,9 @@ def connected(address: str | None, here: Mapping[str, float]) -> Iterator[Any]:
 
 
 def _join(ray: Any, address: str) -> None:
-    """Connect to a cluster. Raises UsageError where none is reached.
+    """Connect to a cluster. Raises UsageError if none is reached.
 
-    Ray's client has a server of its own started for it, which a busy head gives up after 30 s. Then it is asked again.
+    Ray starts a separate server for its client. A busy head gives that up after 30 s, and is then asked again.
     """
     for left in reversed(range(_TRIES)):
         try:

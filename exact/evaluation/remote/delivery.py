@@ -1,6 +1,6 @@
-"""What an attempt elsewhere writes, on its way: read from its folder there, written into the benchmark's folder here.
+"""Delivery of the files that an attempt elsewhere writes: read from its folder there, written into the benchmark's folder here.
 
-The memory of an agent in a file of this machine: attempts elsewhere get a copy, and what they learned is added here.
+The memory of an agent in a file of this machine: attempts elsewhere get a copy, and their new reflections are added here.
 
 Attempts of one round recall from one version, so that the copies do not have to know of each other.
 """
@@ -46,7 +46,7 @@ _NEVER = {"journal.jsonl", "report.html"}
 
 
 class DeliveryItem(NamedTuple):
-    """A piece of what an attempt wrote."""
+    """A piece of an attempt's files."""
 
     kind: Kind
     """`begun`: the attempt has a process, on the node `name`. `blob`: a content. `journal`: whole lines. `file`: a file of the task's
@@ -56,10 +56,10 @@ class DeliveryItem(NamedTuple):
 
 
 class Outgoing:
-    """What has been written to a run folder since the last look. What a journal's line refers to goes before the line."""
+    """New contents of a run folder since the last look. A blob goes before the journal line that refers to it."""
 
     def __init__(self, run: RunFolder, task: Task) -> None:
-        """Start with what the folder holds now, which the receiver has."""
+        """Start with the present contents of the folder, which the receiver has."""
         self._run, self._folder = run, run.task_folder(task)
         self._journal, self._log = self._folder / "journal.jsonl", run.path / "guest.log"
         self._lines, self._text = _size(self._journal), _size(self._log)
@@ -81,7 +81,7 @@ class Outgoing:
         return items
 
     def rest(self) -> list[DeliveryItem]:
-        """Return what is left once the attempt has ended: new items, and the files beside its journal."""
+        """Return the rest once the attempt has ended: new items, and the files beside its journal."""
         files = (path for path in self._folder.glob("*") if path.name not in _NEVER and path.is_file())
         others = sorted(path for path in files if _PLAIN.fullmatch(path.name))
         return [*self.new(), *(DeliveryItem("file", path.name, path.read_bytes()) for path in others)]
@@ -94,7 +94,7 @@ class Incoming:
     """The journal, blobs and files of an attempt elsewhere, written here as they come. It holds the journal as its writer."""
 
     def __init__(self, run: RunFolder, task: Task) -> None:
-        """Open the journal. Raises JournalError where another process writes it."""
+        """Open the journal. Raises JournalError if another process writes it."""
         self._run, self._task, self._folder = run, task, run.task_folder(task)
         self._journal = Journal(self._folder / "journal.jsonl")
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
@@ -103,7 +103,7 @@ class Incoming:
     def take(self, items: Iterable[DeliveryItem]) -> None:
         """Write items in their order.
 
-        Raises InfrastructureError for what no attempt sends, and writes nothing of that item; JournalError where nothing can be written.
+        Raises InfrastructureError for an item that no attempt sends, and writes nothing of it; JournalError if nothing can be written.
         """
         for item in items:
             self._bytes += len(item.data)
@@ -143,7 +143,7 @@ class Incoming:
                 pass
 
     def _check(self, lines: bytes) -> None:
-        """Raise InfrastructureError where lines are no events of an attempt at the task."""
+        """Raise InfrastructureError if lines are not events of an attempt at the task."""
         try:
             for event in events_of(lines):
                 if isinstance(event, Opened) and event.task.id != self._task.id:
@@ -153,7 +153,7 @@ class Incoming:
 
 
 def items_of(sent: object) -> list[DeliveryItem]:
-    """Return what was sent as items. Raises InfrastructureError where it is something else."""
+    """Return a sent object as items. Raises InfrastructureError if it is something else."""
     try:
         return msgspec.convert(sent, list[DeliveryItem], builtin_types=(bytes,))
     except msgspec.ValidationError as error:

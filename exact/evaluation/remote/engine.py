@@ -1,7 +1,7 @@
-"""The engine that runs attempts on Ray: one Ray task a search, on any node that holds what the search needs.
+"""The engine that runs attempts on Ray: one Ray task a search, on any node that holds the resources that the search needs.
 
 Nothing but this process writes the benchmark's folder. An attempt's journal arrives here while it runs, so that an attempt whose node was
-lost goes on elsewhere from the last event that arrived.
+lost continues elsewhere from the last event that arrived.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ from exact.task import Task
 from exact.text import inert
 
 LOOK, GRACE = 1.0, 20.0
-"""Seconds between two checks of whether an attempt is heard of; seconds in which what an ended attempt has sent must arrive."""
+"""Seconds between two checks of whether an attempt is heard of; seconds in which the last items of an ended attempt must arrive."""
 MOST_OUTCOME = 64 << 20
 """Most bytes of a result."""
 HEAD = {"node:__internal_head__": 0.001}
-"""Resource of the head node only, where the mailbox is."""
+"""Resource of the head node only, which holds the mailbox."""
 Needs = Callable[[Task], Mapping[str, float]]
-"""Returns what a node gives an attempt at a task: amounts of `cpu`, `gpu` and of resources that nodes declare, such as `browser`."""
+"""Returns the share of a node that an attempt at a task takes: amounts of `cpu`, `gpu` and of resources that nodes declare, such as
+`browser`."""
 
 
 @dataclass(eq=False)
 class _Delivery:
-    """What has come from one attempt."""
+    """Items received from one attempt."""
 
     incoming: Incoming | None
     batches: int = 0
@@ -76,7 +77,7 @@ class _Delivery:
 
 
 class RayEngine:
-    """An async context manager that runs attempts as tasks of Ray. Raises UsageError where Ray is not installed."""
+    """An async context manager that runs attempts as tasks of Ray. Raises UsageError if Ray is not installed."""
 
     def __init__(
         self,
@@ -128,7 +129,7 @@ class RayEngine:
         return actor
 
     async def faults(self, needs: Collection[Mapping[str, float]]) -> list[str]:
-        """Return what would keep attempts from running on the nodes, a line each. `needs`: what attempts take of a node."""
+        """Return the faults that would keep attempts off the nodes, a line each. `needs`: resources that attempts take of a node."""
         return await preflight(self._ray, self._cargo, needs)
 
     async def persists(self, agent: str, task: Task) -> bool:
@@ -150,7 +151,7 @@ class RayEngine:
         return checked_replay(await self._call("replay", agent, task), task)
 
     async def _call(self, what: What, agent: str, task: Task) -> bytes:
-        """Make a call on a node. Raises Hung after ending it, InfrastructureError where it was lost, and the errors raised there."""
+        """Make a call on a node. Raises Hung after ending it, InfrastructureError if it was lost, and the errors raised there."""
         run, config = self._folder.agent(agent)
         if what == "attempt":
             await asyncio.to_thread(set_aside, run, config, task)
@@ -185,7 +186,7 @@ class RayEngine:
         return data
 
     async def _watched(self, answer: asyncio.Future[Any], delivery: _Delivery) -> None:
-        """Wait for an answer while the attempt is heard of. Raises Hung where it is silent, JournalError where nothing can be written."""
+        """Wait for an answer while the attempt is heard of. Raises Hung if it is silent, JournalError if nothing can be written."""
         loop = asyncio.get_running_loop()
         while not (await asyncio.wait({answer}, timeout=LOOK))[0]:
             self._raise_failed(delivery)
@@ -193,7 +194,7 @@ class RayEngine:
                 raise Hung(self._hang)
 
     async def _arrived(self, delivery: _Delivery, batches: int) -> None:
-        """Wait until all that was sent is written. Raises InfrastructureError where it does not come."""
+        """Wait until all that was sent is written. Raises InfrastructureError if it does not come."""
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):
                 while delivery.batches < batches:
@@ -210,7 +211,7 @@ class RayEngine:
             delivery.came.set()
 
     def _raise_failed(self, delivery: _Delivery) -> None:
-        """Raise what failed of an attempt, and JournalError where nothing is received any more."""
+        """Raise the failure of an attempt, and JournalError if nothing is received any more."""
         if delivery.failed is not None:
             raise delivery.failed
         if self._receiving is not None and self._receiving.done():
@@ -218,7 +219,7 @@ class RayEngine:
             raise JournalError(f"what attempts on Ray write is not received any more: {inert(str(error), 200)}: resume") from error
 
     async def _receive(self) -> None:
-        """Write what comes, the batches of each attempt in their order."""
+        """Write the batches that arrive, those of each attempt in their order."""
         while True:
             came = dict[str, list[Batch]]()
             for batch in await _awaited(self._mailbox.take.remote()):
@@ -234,7 +235,7 @@ class RayEngine:
 
 
 def _outcome(answer: object, delivery: _Delivery) -> Outcome:
-    """Return the outcome that a process answered. Raises InfrastructureError where it is none."""
+    """Return the outcome that a process answered. Raises InfrastructureError if it is not an outcome."""
     with suppress(msgspec.ValidationError):
         found: Outcome = msgspec.convert(answer, Outcome, builtin_types=(bytes,))
         if len(found[1]) <= MOST_OUTCOME:

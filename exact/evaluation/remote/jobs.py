@@ -22,7 +22,7 @@ PROVIDER = "exact_jobs"
 
 
 class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one machine did."""
+    """Job of one machine."""
 
     num_parallel: int
     main_api_providers: tuple[str, ...] = ()
@@ -43,12 +43,12 @@ class GivenProvider(msgspec.Struct, frozen=True):
     api_base: str = ""
     api_key: str = ""
     api_version: object = ""
-    """Version of Azure's API, which YAML reads as a date where it is not quoted."""
+    """Version of Azure's API, which YAML reads as a date if it is not quoted."""
     token_provider_base: str = ""
 
 
 class Translation(NamedTuple):
-    """What stands for the lists here, as data for YAML, and what a person has to do."""
+    """Translation of these lists into data for YAML, and the steps left to a person."""
 
     machines: dict[str, Any]
     providers: dict[str, Any]

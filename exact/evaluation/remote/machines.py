@@ -36,7 +36,7 @@ class Machines(Strict, frozen=True, kw_only=True):
     """Address of the head for the nodes. Empty: its name, without the user."""
     port: int = 6379
     ray: str = "ray"
-    """Ray's command on the machines. An absolute path where it is not on the PATH of ssh."""
+    """Ray's command on the machines. An absolute path if it is not on the PATH of ssh."""
     token_path: str = ""
     """File on each machine that holds Ray's token, which keeps others from running code there. Empty: RAY_AUTH_TOKEN_PATH there."""
     variables: dict[str, str] = {}
@@ -93,7 +93,7 @@ class MachineCommand(NamedTuple):
         return shlex.join(self.words if self.host == LOCAL else ("ssh", "-o", "BatchMode=yes", self.host, "--", shlex.join(self.words)))
 
     def run(self) -> str:
-        """Run it, and return the fault in one line, with the machine's name; empty where there is none."""
+        """Run it, and return the fault in one line, with the machine's name; empty if there is none."""
         ssh = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", self.host, "--", shlex.join(self.words))
         try:
             done = subprocess.run(
@@ -141,7 +141,7 @@ def plain_data(path: Path) -> Any:
 
 
 def _resources(held: Mapping[str, float]) -> list[str]:
-    """Return Ray's options for the resources of a node. Its processors count only where the list says so."""
+    """Return Ray's options for the resources of a node. Its processors count only if the list says so."""
     custom = {name: amount for name, amount in held.items() if name not in ("cpu", "gpu")}
     words = [f"--num-cpus={held.get('cpu', 1):g}"]
     words += [f"--num-gpus={held['gpu']:g}"] if "gpu" in held else []

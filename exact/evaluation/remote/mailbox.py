@@ -1,6 +1,6 @@
-"""What all processes of a benchmark reach: a mailbox for what attempts write, and a counter of used rates. Actors on the head node.
+"""Actors on the head node that all processes of a benchmark reach: a mailbox for the output of attempts, and a counter of used rates.
 
-Results that other machines send: what no attempt here could have ended with is a failure of that attempt.
+Results that other machines send: one that no attempt here could have is a failure of that attempt.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_AMOUNT, _MOST_BLOCKED, _MOST_ENDPOINTS = 1e8, 86_400.0, 1000
 """Largest amount of a request; seconds of the longest wait that a server is believed; endpoints that are counted."""
 
 Batch = tuple[str, int, Sequence[DeliveryItem]]
-"""Token of the attempt, number of the batch among those of its attempt, and items. All three are what the sender says."""
+"""Token of the attempt, number of the batch among those of its attempt, and items. All three are given by the sender."""
 
 
 class AttemptMailbox:
@@ -39,13 +39,13 @@ class AttemptMailbox:
         self._waiting: asyncio.Queue[Batch] = asyncio.Queue(ROOM)
 
     async def put(self, token: str, number: int, items: Sequence[DeliveryItem]) -> None:
-        """Add a batch of the items of one attempt, once there is room. Raises ValueError where it is too large."""
+        """Add a batch of the items of one attempt, once there is room. Raises ValueError if it is too large."""
         if (size := sum(len(part) for item in _listed(items) for part in _listed(item) if isinstance(part, bytes | str))) > _most():
             raise ValueError(f"a batch of {size:,} bytes is too large")
         await self._waiting.put((token, number, items))
 
     async def take(self) -> list[Batch]:
-        """Return the batches that have come, after waiting for the first; none where nothing comes for LONGEST seconds."""
+        """Return the batches that have come, after waiting for the first; none if nothing comes for LONGEST seconds."""
         try:
             async with asyncio.timeout(LONGEST):
                 found = [await self._waiting.get()]
@@ -65,7 +65,7 @@ def _most() -> int:
 
 
 class RateCounter:
-    """The program of an actor that counts what all processes use of each endpoint, by its own clock."""
+    """The program of an actor that counts the usage of each endpoint by all processes, on its own clock."""
 
     def __init__(self) -> None:
         self._table = RateTable()
@@ -101,7 +101,7 @@ _MATCHES = {"same", "drifted", "refused", "failed"}
 
 
 def decoded(data: bytes, type: type[T]) -> T:
-    """Return what JSON says. Raises InfrastructureError where it says something else."""
+    """Return the value of a JSON text. Raises InfrastructureError if it is of another type."""
     try:
         return msgspec.json.decode(data, type=type)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -109,7 +109,7 @@ def decoded(data: bytes, type: type[T]) -> T:
 
 
 def checked_line(data: bytes, task: Task) -> ResultLine:
-    """Return the result of an attempt at a task. Raises InfrastructureError where it is none."""
+    """Return the result of an attempt at a task. Raises InfrastructureError if it is not one."""
     line = decoded(data, ResultLine)
     counts = [value for name, value in msgspec.structs.asdict(line).items() if name not in _SIGNED and isinstance(value, int | float)]
     if (
@@ -124,7 +124,7 @@ def checked_line(data: bytes, task: Task) -> ResultLine:
 
 
 def checked_replay(data: bytes, task: Task) -> Replay:
-    """Return the replay of an attempt at a task. Raises InfrastructureError where it is none."""
+    """Return the replay of an attempt at a task. Raises InfrastructureError if it is not one."""
     replay = decoded(data, Replay)
     if replay.task != task.id or replay.match not in _MATCHES or not _is_score(replay.score):
         raise _other(task)

@@ -1,4 +1,4 @@
-"""What is sent to another machine: once for a benchmark, and once for each attempt.
+"""Data sent to another machine: once for a benchmark, and once for each attempt.
 
 Files of this machine that attempts elsewhere need: plug-in modules, prompts, providers, and the files of tasks.
 """
@@ -64,7 +64,7 @@ class Cargo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Parcel(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of an engine elsewhere, with what an earlier attempt at the task left."""
+    """One call of an engine elsewhere, with the files of an earlier attempt at the task."""
 
     what: What
     agent: str
@@ -74,7 +74,7 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     blobs: dict[str, bytes] = {}
     """Contents that the journal refers to, by name."""
     memory: bytes = b""
-    """SQLite file of the agent's reflections; empty where none travels."""
+    """SQLite file of the agent's reflections; empty if none travels."""
     rounds: bytes = b""
     """Content of the run's rounds.json."""
 
@@ -104,7 +104,7 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _whole_lines(journal: Path) -> bytes:
-    """Return a journal without a torn last line; nothing where there is none. Raises JournalError."""
+    """Return a journal without a torn last line; nothing if there is none. Raises JournalError."""
     try:
         data = journal.read_bytes() if journal.exists() else b""
     except OSError as error:
@@ -113,7 +113,7 @@ def _whole_lines(journal: Path) -> bytes:
 
 
 def _blobs_of(text: bytes, blobs: Blobs) -> dict[str, bytes]:
-    """Return the contents that a text refers to, and those that these refer to. What is missing is reported where it is used."""
+    """Return the contents that a text refers to, and those that these refer to. A missing one is reported at its use."""
     found, waiting = dict[str, bytes](), set(_BLOB.findall(text))
     while waiting:
         name = waiting.pop().decode()
@@ -130,7 +130,7 @@ _NEVER = {"__pycache__", "node_modules"}
 
 
 class Shipped(msgspec.Struct, frozen=True, kw_only=True):
-    """Contents of files, and what stands for them in configurations and tasks."""
+    """Contents of files, and the names that stand for them in configurations and tasks."""
 
     files: dict[str, bytes] = {}
     """Contents by name, relative to the folder that they are unpacked in."""
@@ -164,7 +164,7 @@ class Shipped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def collect(configs: Iterable[Config], tasks: Iterable[Task]) -> Shipped:
-    """Return what configurations and tasks name of this machine's files. Raises UsageError where they are too large."""
+    """Return the files of this machine that configurations and tasks name. Raises UsageError if they are too large."""
     files, code, paths = dict[str, bytes](), dict[str, str](), dict[str, str]()
     configs, tasks = list(configs), list(tasks)
     for kind in dict.fromkeys([*(part for config in configs for part in config.own_parts if is_plugin(part)), *_named_by(tasks)]):
@@ -197,7 +197,7 @@ def _add(files: dict[str, bytes], path: Path, kind: str) -> str:
 
 
 def _module(name: str) -> Mapping[str, bytes]:
-    """Return the files of a module of the user's own; none where it is installed, as it then has to be on every node."""
+    """Return the files of a user's module; none if it is installed, as it then has to be on every node."""
     sys.path.insert(0, str(Path.cwd()))
     try:
         spec = importlib.util.find_spec(name)

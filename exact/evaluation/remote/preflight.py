@@ -1,4 +1,4 @@
-"""What is checked before the first attempt on a cluster: nodes that hold what attempts need, versions, browsers, sandboxes, keys, disks."""
+"""Checks before the first attempt on a cluster: nodes with the resources of attempts, versions, browsers, sandboxes, keys, disks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from exact.runs.journal.versions import versions
 LONGEST = 90.0
 """Seconds in which a node must answer; starting a process of Ray on a busy one takes some of them."""
 _COMPARED = ("exact", "commit")
-"""Versions that must be equal on all nodes; the commit where the code is in a source tree."""
+"""Versions that must be equal on all nodes; the commit if the code is in a source tree."""
 
 
 class NodeFaults(NamedTuple):
-    """What one node said."""
+    """Answer of one node."""
 
     versions: dict[str, str]
     runsc: bool
@@ -30,10 +30,10 @@ class NodeFaults(NamedTuple):
 
 
 async def preflight(ray: Any, cargo: Any, needs: Collection[Mapping[str, float]]) -> list[str]:
-    """Return what would keep attempts from running, a line each, with the name of the node; none where all is well.
+    """Return the faults that would keep attempts from running, a line each, with the name of the node; none if all is well.
 
-    `cargo`: reference of an encoded Cargo. `needs`: what attempts take of a node. Nodes that no attempt fits are not asked, and what
-    is said of one that was lost meanwhile does not count: no attempt goes there.
+    `cargo`: reference of an encoded Cargo. `needs`: resources that attempts take of a node. Nodes that no attempt fits are not asked, and
+    faults of a node that was lost meanwhile do not count: no attempt goes there.
     """
     used = [node for node in _alive(ray) if any(holds(node["Resources"], each) for each in needs)]
     answers = await asyncio.gather(*(_asked(ray, node, cargo) for node in used))
@@ -57,7 +57,7 @@ def _no_node(needs: Mapping[str, float]) -> str:
 
 
 async def _asked(ray: Any, node: Mapping[str, Any], cargo: Any) -> NodeFaults:
-    """Ask one node. What is sent works without this package, whose absence is one of the answers."""
+    """Ask one node. The question works without this package, whose absence is one of the answers."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     place = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
@@ -82,7 +82,7 @@ async def _asked(ray: Any, node: Mapping[str, Any], cargo: Any) -> NodeFaults:
 
 
 def _installed() -> Callable[[], dict[str, str]]:
-    """Return a function that says which version is installed where it runs. It is sent whole, as it is made in a function."""
+    """Return a function that returns the versions installed on its machine. It is sent whole, as it is made in a function."""
 
     def installed() -> dict[str, str]:
         import importlib.util
@@ -100,7 +100,7 @@ def _installed() -> Callable[[], dict[str, str]]:
 
 
 def look(cargo: bytes) -> tuple[dict[str, str], bool, list[str]]:
-    """Return this node's versions, whether it has runsc, and what it lacks for the attempts of a cargo."""
+    """Return this node's versions, whether it has runsc, and the parts that it lacks for the attempts of a cargo."""
     from exact.environments.sandbox.runsc import find_runsc
 
     runsc = not list(_said(find_runsc))
@@ -124,7 +124,7 @@ def look(cargo: bytes) -> tuple[dict[str, str], bool, list[str]]:
 
 
 def _lacks(config: Any, tasks: Any, benchmark: bool) -> Iterable[str]:
-    """Yield what is missing here for an agent: keys of its models, packages, browsers, what suites need."""
+    """Yield the parts missing here for an agent: keys of its models, packages, browsers, requirements of suites."""
     from exact.benchmarks.open import check_environments
     from exact.runs.runner import check_models
 
@@ -142,7 +142,7 @@ def _said(check: Callable[[], object]) -> list[str]:
 
 
 def _compared(answers: Sequence[NodeFaults]) -> list[list[str]]:
-    """Return the faults of each node, with versions that are not this machine's, and runsc where only some nodes have it."""
+    """Return the faults of each node, with versions that are not this machine's, and runsc if only some nodes have it."""
     here, some = versions(), any(each.runsc for each in answers)
     found = []
     for each in answers:

@@ -40,7 +40,7 @@ from exact.task import Task
 from exact.text import inert
 
 LOOK = 0.5
-"""Seconds between two looks at what an attempt has written."""
+"""Seconds between two looks at an attempt's new files."""
 _KINDS: dict[str, type[ExactError]] = {
     kind.__name__: kind for kind in (UsageError, UncertainCommit, InfrastructureError, EnvironmentFailure, ModelError, AnswerError, Hung)
 }
@@ -56,7 +56,7 @@ Outcome = tuple[str, bytes, int]
 
 
 def work(cargo: bytes, parcel: bytes, token: str, mailbox: Any, counter: Any) -> Outcome:
-    """Do what a parcel says in this process. `token` tells its batches from those of other attempts. `counter` counts used rates."""
+    """Make the call of a parcel in this process. `token`: marks the batches of this attempt. `counter`: counts used rates."""
     use_shared_rates(RayRates(counter))
     numbers = itertools.count()
 
@@ -73,7 +73,7 @@ def opened(cargo: bytes) -> OpenedBench:
     if _opened is None or _opened.digest != digest:
         close_opened()
         atexit.unregister(close_opened)
-        atexit.register(close_opened)  # Ray ends processes that are idle; what is killed leaves its folder to the next process
+        atexit.register(close_opened)  # Ray ends processes that are idle; a killed one leaves its folder to the next process
         _opened = OpenedBench(msgspec.msgpack.decode(cargo, type=Cargo), digest)
     return _opened
 
@@ -131,7 +131,7 @@ class OpenedBench:
         return "done", msgspec.json.encode(result), sent
 
     async def _attended(self, parcel: Parcel, post: Callable[[Sequence[DeliveryItem]], Awaitable[None]]) -> ResultLine | Replay | bool:
-        """Make the call, and post what it writes until it has ended."""
+        """Make the call, and post its new files until it has ended."""
         task, run = self._tasks[parcel.task], RunFolder(self._folder.agent_path(parcel.agent))
         self._clear(run, task)
         if parcel.memory:  # it comes anew with each attempt
@@ -153,7 +153,7 @@ class OpenedBench:
         return result
 
     def _clear(self, run: RunFolder, task: Task) -> None:
-        """Remove what an attempt left: a process has one attempt at a time."""
+        """Remove the files of an earlier attempt: a process has one attempt at a time."""
         shutil.rmtree(run.task_folder(task), ignore_errors=True)
         shutil.rmtree(run.blobs.folder, ignore_errors=True)
 
@@ -179,7 +179,7 @@ _opened: OpenedBench | None = None
 def raised(kind: str, text: bytes) -> ExactError:
     """Return the error that an outcome names, with its text but without its other attributes.
 
-    One that is not known is an InfrastructureError, and so is a JournalError, which is about the journal there.
+    An unknown one becomes an InfrastructureError, and so is a JournalError, which is about the journal there.
     """
     type = _KINDS.get(kind, InfrastructureError)
     return type.__new__(type, inert(text.decode(errors="replace"), _LONGEST))

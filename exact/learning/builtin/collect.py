@@ -38,7 +38,7 @@ def collect(
     processes: int,
     progress: Callable[[str], None],
 ) -> None:
-    """Explore the tasks of which the folder has no file yet. Raises UsageError where one is no training task."""
+    """Explore the tasks that have no file in the folder yet. Raises UsageError if one is not a training task."""
     split = load_split()
     for task in tasks:
         split.check_training(task)
@@ -97,7 +97,7 @@ async def _work(explorer: Explorer, environments: PracticeFactory, left: list[st
 async def _explored(
     explorer: Explorer, environment: PracticeEnvironment, task: str, longest: float, *, by_path: bool
 ) -> ExploredTask | None:
-    """Return what was found; None where the environment failed."""
+    """Return the explored task; None if the environment failed."""
     try:
         async with asyncio.timeout(longest):
             return await explorer.explore(environment, MiniWob().task(task), by_path=by_path)
@@ -128,7 +128,7 @@ def examples_of(folder: Path, task: str) -> Path:
 
 
 def summary_of(folder: Path, task: str) -> Path:
-    """Return the file that says what the exploration of a task came to."""
+    """Return the file that holds the summary of a task's exploration."""
     return folder / f"{_name(task)}.json"
 
 

@@ -24,8 +24,8 @@ Progress = Callable[[str], None]
 def imitation(folder: Path, progress: Progress) -> Network:
     """Return the model trained on the episodes that the untrained model, which acts as the lexical agent, wins.
 
-    The episodes are of the run's tasks and seeds. They are made once, in the run's folder, without noise. Raises UsageError where the run
-    was begun with other fonts or kernels.
+    The episodes are of the run's tasks and seeds. They are made once, in the run's folder, without noise. Raises UsageError if the run was
+    begun with other fonts or kernels.
     """
     settings = _settings(folder)
     like_machine(folder, progress)
@@ -42,7 +42,7 @@ def imitation(folder: Path, progress: Progress) -> Network:
 def shuffled(folder: Path, progress: Progress) -> Network:
     """Return the model trained on the run's examples, with visits and outcomes dealt out at random.
 
-    Raises UsageError where the run was begun with other fonts or kernels.
+    Raises UsageError if the run was begun with other fonts or kernels.
     """
     settings = _settings(folder)
     like_machine(folder, progress)

@@ -32,17 +32,17 @@ _LARGEST, _MOST_UNPACKED = 64 << 20, 1 << 30
 
 
 class Examples(NamedTuple):
-    """States and what is known of them."""
+    """States with their known visits, returns and ends."""
 
     features: StateFeatures
     visits: Floats
-    """[candidates]: share of the visits that the policy learns. All 0 in a state where nothing succeeded."""
+    """[candidates]: share of the visits that the policy learns. All 0 in a state without a success."""
     outcome: Floats
     """[states]: return that the value learns, in [0, 1]."""
     weight: Floats
     """[states]: weight of the outcome, in (0, 1]."""
     ended: Floats
-    """[candidates]: 1 or 0 where the candidate ended the episode with or without success; -1 elsewhere."""
+    """[candidates]: 1 or 0 if the candidate ended the episode with or without success; -1 elsewhere."""
     ended_lexical: Floats
     """[candidates]: value that the lexical agent gives that end."""
     task: Ints
@@ -52,7 +52,7 @@ class Examples(NamedTuple):
 
 
 def examples_of(explored: ExploredTask) -> Examples | None:
-    """Return the examples of one explored task. None where there are none, or its outcomes contradict each other."""
+    """Return the examples of one explored task. None if there are none, or its outcomes contradict each other."""
     nodes = [node for node in explored.nodes if node.visits]
     if explored.contradicted or not nodes:
         return None
@@ -160,7 +160,7 @@ def read(path: Path) -> Examples:
 
 
 def _checked(held: Mapping[str, Any]) -> Examples:
-    """Return the examples in arrays. Raises ValueError where one does not fit the others."""
+    """Return the examples in arrays. Raises ValueError if one does not fit the others."""
     candidates, states, tasks = held["visits"].size, held["outcome"].size, decoded(held["tasks"].tobytes(), tuple[str, ...])
     arrays = {name: numbers(held[name], np.float32, (candidates, *more)) for name, more in _OF_CANDIDATES.items()}
     arrays |= {name: numbers(held[name], np.float32, (states, *more)) for name, more in _OF_STATES.items()}
@@ -175,7 +175,7 @@ def _checked(held: Mapping[str, Any]) -> Examples:
 
 
 def _below(found: Any, most: int) -> Ints:
-    """Return indices. Raises ValueError where one is negative, or not below `most`."""
+    """Return indices. Raises ValueError if one is negative, or not below `most`."""
     array = numbers(found, np.int32, (None,))
     if len(array) and not (array.min() >= 0 and array.max() < most):
         raise ValueError(f"an index that is not in [0, {most})")
@@ -183,7 +183,7 @@ def _below(found: Any, most: int) -> Ints:
 
 
 def _beginnings(found: Any, count: int, end: int) -> Ints:
-    """Return where lists begin, none of which is empty. Raises ValueError where they are not `count`, or do not end at `end`."""
+    """Return the positions at which lists begin. No list is empty. Raises ValueError if they are not `count`, or do not end at `end`."""
     array = numbers(found, np.int32, (count,))
     if not count or array[0] != 0 or (np.diff([*array, end]) <= 0).any():
         raise ValueError("lists that do not follow one another")

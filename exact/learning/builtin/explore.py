@@ -1,9 +1,9 @@
 """Search of a training task by whole episodes, with the environment's reward.
 
-Each episode starts at the task's start, follows the tree by PUCT (Rosin 2011), and goes on by the same rule where the tree ends, until the
-page ends the episode or `steps` are done. The reward of the end is backed up along the path, less 3 percent for each step. States that
-look alike are one node, whichever way leads there; where that is contradicted, because a page keeps something that is not seen, the search
-is made again with a node for each path. Priors are the agent's, with Dirichlet noise (AlphaZero, Silver et al. 2018).
+Each episode starts at the task's start, follows the tree by PUCT (Rosin 2011), and goes on by the same rule beyond the tree, until the page
+ends the episode or `steps` are done. The reward of the end is backed up along the path, less 3 percent for each step. States that look
+alike are one node, whichever path leads there. If a page contradicts that, because it keeps hidden state, the search is repeated with a
+node for each path. Priors are the agent's, with Dirichlet noise (AlphaZero, Silver et al. 2018).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DISCOUNT = 0.97
 _IDLE, _WORTH_A_TRY = ("wait", "go_back"), 0.3
 """Actions that cost up to a second, and the lexical score from which they are tried."""
 _HIDDEN = ("press", "drag_at", "scroll_in")
-"""Actions that may change what is not seen without a screenshot: a selection, a size, how far a field is scrolled."""
+"""Actions that may change state that only a screenshot shows: a selection, a size, a field's scroll position."""
 
 
 class ExploreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,7 +41,7 @@ class ExploreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     episodes: int = 48
     """Most episodes of one task and seed."""
     enough: int = 3
-    """Successful episodes after which a task is left, where the first one has succeeded; four times as many where it has not."""
+    """Successful episodes after which a task is left if its first episode succeeded; otherwise four times as many are needed."""
     steps: int = 15
     """Most actions of an episode."""
     all_steps: int = 240
@@ -66,13 +66,13 @@ class ActionStatistics:
     closed: bool = False
     """Whether the action was refused, or changes nothing."""
     ended: float | None = None
-    """Reward where the action ends the episode."""
+    """Reward if the action ends the episode."""
     lexical: float = 0.5
-    """What the lexical agent gives the ended episode."""
+    """The lexical agent's value of the ended episode."""
 
     @property
     def left(self) -> bool:
-        """Return whether it need not be tried again: it was refused, or ended the episode without a reward twice."""
+        """Return whether another try is pointless: it was refused, or ended the episode without a reward twice."""
         return self.closed or (self.visits > 1 and self.ended is not None and self.ended <= 0)
 
     @property
@@ -95,7 +95,7 @@ class StateNode:
     best: float = 0.0
 
     def choose(self, c: float) -> int | None:
-        """Return the action to follow. None where all are left."""
+        """Return the action to follow. None if all are left."""
         parent = (self.total / self.visits + self.best) / 2 if self.visits else 0.5
         root, found, highest = math.sqrt(self.visits + 1), None, -math.inf
         for at in range(len(self.read.actions)):
@@ -117,7 +117,7 @@ class StateNodes:
     nodes: dict[tuple[str, ...], StateNode] = field(default_factory=dict)
 
     def key(self, observation: Observation, history: list[Taken]) -> tuple[str, ...]:
-        """Return the key of the state that a path leads to: what is seen, and the actions that may have changed what is not."""
+        """Return the key of the state that a path leads to: the visible state, and the actions that may have changed hidden state."""
         after = [*(step.observation.fingerprint for step in history[1:]), observation.fingerprint]
         counted = (
             step.action.key
@@ -129,7 +129,7 @@ class StateNodes:
 
 @dataclass
 class ExploredTask:
-    """What the search of one task and seed found."""
+    """Result of the search of one task and seed."""
 
     task: str
     contradicted: bool = False
@@ -150,7 +150,7 @@ class Explorer:
     async def explore(self, environment: Environment, task: Task, *, by_path: bool = False) -> ExploredTask:
         """Search one task from its start. `by_path`: states that look alike are different nodes if different ways lead there.
 
-        Raises UsageError unless it is a training task, EnvironmentFailure where the environment broke.
+        Raises UsageError unless it is a training task, EnvironmentFailure if the environment broke.
         """
         import numpy as np
 
@@ -206,7 +206,7 @@ class Explorer:
         self, task: Task, instruction: str, observation: Observation, history: list[Taken], nodes: StateNodes,
         random: np.random.Generator | None,
     ) -> StateNode | None:  # fmt: skip
-        """Return the node of a state. None where nothing can be done."""
+        """Return the node of a state. None if nothing can be done."""
         key = nodes.key(observation, history)
         found = nodes.nodes.get(key)
         if found is not None:
@@ -248,7 +248,7 @@ class Explorer:
 
 
 def solution(node: StateNode) -> dict[int, float]:
-    """Return the share of visits of each action that led to the best return found at a node. Empty where nothing succeeded."""
+    """Return the share of visits of each action that led to the best return found at a node. Empty if nothing succeeded."""
     if node.best <= 0:
         return {}
     kept = {at: edge.visits for at, edge in node.edges.items() if edge.visits and edge.best >= node.best - 1e-9}

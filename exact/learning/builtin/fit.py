@@ -63,7 +63,7 @@ class Losses(NamedTuple):
 
 
 def fit(start: Network, examples: Examples, settings: FitSettings, *, seed: int, about: About, progress: Callable[[str], None]) -> Network:
-    """Return a model trained on all examples, each state once an epoch. Raises UsageError where threadpoolctl is not installed."""
+    """Return a model trained on all examples, each state once an epoch. Raises UsageError if threadpoolctl is not installed."""
     with one_thread():
         return _fit(start, examples, settings, seed=seed, about=about, progress=progress)
 
@@ -138,7 +138,7 @@ def gradients(
 
 
 def _with_mask(parameters: Parameters, batch: Examples, found: Forward, mask: Floats) -> Forward:
-    """Return what follows from the last layer with some of its outputs left out."""
+    """Return the forward pass from the last layer on, with some of its outputs masked."""
     given, inner = batch.features, found.inner * mask
     pairs = found.logits - found.inner @ parameters["policy"]
     logits = pairs + inner @ parameters["policy"]
@@ -245,7 +245,7 @@ def _spread(slope: Floats, of: Ragged) -> Floats:
 
 
 def _add_rows(table: Floats, rows: Ints, slopes: Floats) -> None:
-    """Add slopes to rows of a table, of which some occur many times."""
+    """Add slopes to rows of a table; a row may occur many times."""
     order = np.argsort(rows, kind="stable")
     ordered = rows[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))

@@ -1,6 +1,6 @@
 """The kernels by which numpy's OpenBLAS computes products of matrices. Sums are rounded otherwise by others, and by several threads.
 
-The fonts in which a browser draws pages. Where lines break, and so what a training finds, depends on them.
+The fonts in which a browser draws pages. Line breaks, and so the results of a training, depend on them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VARIABLE, COMMON = "OPENBLAS_CORETYPE", "Haswell"
 def use_common_kernels() -> None:
     """Have OpenBLAS use kernels that most machines share, in this process and in those that it starts.
 
-    Without effect where numpy is loaded already, where the processor cannot run them, and where OPENBLAS_CORETYPE names others.
+    This has no effect if numpy is already loaded, if the processor cannot run them, or if OPENBLAS_CORETYPE names others.
     """
     if _runs_common(platform.machine(), Path("/proc/cpuinfo")):
         os.environ.setdefault(VARIABLE, COMMON)
@@ -44,9 +44,9 @@ def _runs_common(machine: str, processor: Path) -> bool:
 
 
 def used_kernels() -> str:
-    """Return the name of the kernels that this process uses; `unknown` where its library does not tell.
+    """Return the name of the kernels that this process uses; `unknown` if its library does not tell.
 
-    Raises UsageError where threadpoolctl is not installed.
+    Raises UsageError if threadpoolctl is not installed.
     """
     import_module("numpy")  # it loads the library
     found = [str(each.get("architecture", "")) for each in _threadpoolctl().threadpool_info() if each.get("user_api") == "blas"]
@@ -56,7 +56,7 @@ def used_kernels() -> str:
 def one_thread() -> AbstractContextManager[object]:
     """Compute products by one thread. On several, sums are rounded otherwise, and products as small as the model's take longer.
 
-    Raises UsageError where threadpoolctl is not installed.
+    Raises UsageError if threadpoolctl is not installed.
     """
     limits: AbstractContextManager[object] = _threadpoolctl().threadpool_limits(1)
     return limits
@@ -80,7 +80,7 @@ _SECONDS = 30.0
 async def drawn_fonts() -> dict[str, str]:
     """Return the name of the font in which this machine's browser draws each of the families.
 
-    Raises EnvironmentFailure where there is no browser, or it does not answer.
+    Raises EnvironmentFailure if the browser is missing or does not answer.
     """
     from playwright.async_api import Error
 
@@ -95,7 +95,7 @@ async def drawn_fonts() -> dict[str, str]:
 
 
 def drawn_fonts_now() -> dict[str, str]:
-    """Return what `drawn_fonts` returns, to code that is not async, also where a loop runs in this thread, as in a notebook."""
+    """Return the result of `drawn_fonts` to code that is not async, even if a loop runs in this thread, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

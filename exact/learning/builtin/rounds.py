@@ -1,8 +1,8 @@
-"""Expert iteration: rounds of searching training tasks with the environment's reward, and fitting the model to what was found.
+"""Expert iteration: rounds of searching training tasks with the environment's reward, and fitting the model to the results.
 
 The folder of a run holds `round-0.npz` (the untrained model) to `round-N.npz`, the examples and summaries of each round in `data-N`, and
-`run.json`. An interrupted run goes on where it was. Equal settings give equal weights where the browser, its fonts and the kernels of
-OpenBLAS are the same.
+`run.json`. An interrupted run resumes. Equal settings give equal weights if the browser, its fonts and the kernels of OpenBLAS are the
+same.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ class BuiltinSettings(Strict, frozen=True, kw_only=True):
 
 
 class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What the exploration of one task came to, as `collect` writes it."""
+    """Summary of the exploration of one task, as `collect` writes it."""
 
     contradicted: bool
     returns: tuple[float, ...]
-    """Returns of the episodes; empty where the environment failed."""
+    """Returns of the episodes; empty if the environment failed."""
     steps: int
     states: int
 
 
 class _Kept(msgspec.Struct):
-    """What is read of a training's run.json."""
+    """Fields read from a training's run.json."""
 
     settings: dict[str, Any]
     fonts: dict[str, str] = {}
@@ -68,7 +68,7 @@ class _Kept(msgspec.Struct):
 
 
 class RoundSummary(NamedTuple):
-    """What a round came to."""
+    """Result of a round."""
 
     round: int
     tasks: int
@@ -85,10 +85,10 @@ class RoundSummary(NamedTuple):
 
 
 def train(settings: BuiltinSettings, progress: Callable[[str], None]) -> list[RoundSummary]:
-    """Train for all rounds. Return what each came to.
+    """Train for all rounds. Return the result of each.
 
-    Raises UsageError for tasks or seeds that are not of the training split, and for a folder of other settings or fonts, and
-    EnvironmentFailure where there is no browser.
+    Raises UsageError for tasks or seeds outside the training split and for a folder of other settings or fonts, and EnvironmentFailure if
+    the browser is missing.
     """
     rounds = tasks_of_rounds(settings)
     with sole(Path(settings.out), LOCK):
@@ -112,7 +112,7 @@ def _trained(rounds: Sequence[Sequence[str]], settings: BuiltinSettings, progres
 
 
 def tasks_of_rounds(settings: BuiltinSettings) -> list[list[str]]:
-    """Return the tasks, with their seeds, that each round searches. Raises UsageError where one is no training task."""
+    """Return the tasks, with their seeds, that each round searches. Raises UsageError if one is not a training task."""
     split = load_split()
     names = settings.tasks or [name for name in split.training if name not in NOT_REPEATED]
     rounds = [
@@ -125,7 +125,7 @@ def tasks_of_rounds(settings: BuiltinSettings) -> list[list[str]]:
 
 
 def fitted(folder: Path, settings: BuiltinSettings, rounds: Sequence[Sequence[str]], progress: Callable[[str], None]) -> Network:
-    """Return the model fitted to the examples of all rounds so far, from the untrained one. Raises UsageError where there are none."""
+    """Return the model fitted to the examples of all rounds so far, from the untrained one. Raises UsageError if there are none."""
     found = read_examples(folder, rounds)
     episodes = sum(summarise(folder / f"data-{round}", round, tasks).episodes for round, tasks in enumerate(rounds))
     training = digest(tuple(sorted(found.tasks)))
@@ -136,7 +136,7 @@ def fitted(folder: Path, settings: BuiltinSettings, rounds: Sequence[Sequence[st
 
 
 def read_examples(folder: Path, rounds: Sequence[Sequence[str]]) -> Examples:
-    """Return the examples of rounds. Raises UsageError where there are none."""
+    """Return the examples of rounds. Raises UsageError if there are none."""
     files = [examples_of(folder / f"data-{round}", task) for round, tasks in enumerate(rounds) for task in tasks]
     parts = [examples.read(file) for file in files if file.exists()]
     if not parts:
@@ -145,7 +145,7 @@ def read_examples(folder: Path, rounds: Sequence[Sequence[str]]) -> Examples:
 
 
 def summarise(data: Path, round: int, tasks: Sequence[str]) -> RoundSummary:
-    """Return what a round came to."""
+    """Return the result of a round."""
     lines = [_summary(summary_of(data, task)) for task in tasks]
     good = [line for line in lines if line.returns and not line.contradicted]
     count = max(len(good), 1)
@@ -157,7 +157,7 @@ def summarise(data: Path, round: int, tasks: Sequence[str]) -> RoundSummary:
 
 
 def _summary(path: Path) -> TaskSummary:
-    """Return what the exploration of one task came to. Raises UsageError."""
+    """Return the summary of one task's exploration. Raises UsageError."""
     try:
         return decoded(read_bounded(path), TaskSummary)
     except (OSError, ValueError) as error:
@@ -170,7 +170,7 @@ def settings_of(folder: Path) -> dict[str, Any]:
 
 
 def _kept(folder: Path) -> _Kept:
-    """Return what a training's folder says of itself. Raises UsageError."""
+    """Return the fields of run.json in a training's folder. Raises UsageError."""
     try:
         return decoded(read_bounded(folder / "run.json"), _Kept)
     except (OSError, ValueError) as error:
@@ -196,7 +196,7 @@ def _opened(settings: BuiltinSettings, progress: Callable[[str], None]) -> Path:
 
 
 def like_machine(folder: Path, progress: Callable[[str], None]) -> dict[str, Any]:
-    """Return the fonts and kernels of this machine, and say them. Raises UsageError where the run in the folder was begun with others."""
+    """Return the fonts and kernels of this machine, and say them. Raises UsageError if the run in the folder was begun with others."""
     made = _kept(folder) if (folder / "run.json").exists() else _Kept({})
     fonts, kernels = drawn_fonts_now(), used_kernels()
     progress(f"the browser draws {told(fonts)}; OpenBLAS has the kernels of {kernels}")

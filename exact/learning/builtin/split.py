@@ -1,8 +1,8 @@
 """The split of tasks and seeds that the learned built-in agent is trained and measured by.
 
 It was fixed before any training. A training task is one of BrowserGym's MiniWoB++ tasks whose name's SHA-256 begins with an even digit; the
-tasks of the other half are held out. Tasks in which termination itself tells success, or which do not repeat with their seed, are in
-neither. Training, validation and test have seeds of their own.
+tasks of the other half are held out. Tasks in which termination itself shows success, or which do not repeat with their seed, are in
+neither. Training, validation and test have separate seeds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Seeds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.first <= seed < self.first + self.count
 
     def take(self, count: int, skip: int = 0) -> range:
-        """Return `count` seeds after the first `skip`. Raises UsageError where there are not so many."""
+        """Return `count` seeds after the first `skip`. Raises UsageError if there are not so many."""
         if skip + count > self.count:
             raise UsageError(f"{skip + count} seeds are more than the split has ({self.count}): ask for fewer rounds or seeds")
         return range(self.first + skip, self.first + skip + count)

@@ -47,7 +47,7 @@ def chat_application(loaded: LoadedModel, name: str, host: str = "") -> FastAPI:
 
 
 class ChatAnswers:
-    """Answers requests of the Chat Completions API, with token ids and log-probabilities where they are asked for."""
+    """Answers requests of the Chat Completions API, with token ids and log-probabilities if they are requested."""
 
     def __init__(self, loaded: LoadedModel) -> None:
         self._reader = None if loaded.image_processor is None else PictureReader(loaded, "the model", None)
@@ -55,7 +55,7 @@ class ChatAnswers:
         self._end = loaded.tokenizer.convert_tokens_to_ids("<|im_end|>")
 
     def __call__(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Return choices and usage. Raises UsageError for what is not supported."""
+        """Return choices and usage. Raises UsageError for an unsupported request."""
         import torch
 
         if body.get("stream"):

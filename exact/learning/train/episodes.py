@@ -26,7 +26,7 @@ _WRITTEN = re.compile(r"^\s*(?:Action:\s*)?(?P<action>[a-z_]+(?: .+)?)$", re.M)
 
 
 class EpisodeStart(NamedTuple):
-    """Where an episode begins."""
+    """Start of an episode."""
 
     task: str
     """Name of the task; empty: the server's default."""
@@ -62,7 +62,7 @@ class EpisodeStep:
 
 @dataclass
 class Episode:
-    """One row: what a policy was shown, what it answered, and what it got."""
+    """One row: the observations of a policy, its answers, and its reward."""
 
     start: EpisodeStart
     prompt_ids: list[int] = field(default_factory=list)
@@ -125,14 +125,14 @@ class EpisodePool:
         self._max_steps, self._characters, self._system, self._history = max_steps, characters, system, history
 
     async def play(self, starts: Sequence[EpisodeStart], sample: Sample) -> list[Episode]:
-        """Return one episode for each start, in order. Raises EnvironmentFailure, UsageError for a reward that is no number."""
+        """Return one episode for each start, in order. Raises EnvironmentFailure, UsageError for a reward that is not a number."""
         return await self.finish([Episode(start) for start in starts], sample)
 
     async def finish(self, begun: Sequence[Episode], sample: Sample) -> list[Episode]:
         """Return each episode, played to its end. Raises as `play`.
 
-        One that has steps goes on where they lead. Where the same actions lead to another page, its place is taken by an episode from the
-        start.
+        An episode that has steps continues from the page to which they lead. If the same actions lead to another page, an episode from the
+        start takes its place.
         """
         found = list[Episode]()
         for at in range(0, len(begun), len(self._clients)):
@@ -192,7 +192,7 @@ class EpisodePool:
 
 
 def first_action(text: str) -> str:
-    """Return the first action in an answer: a call such as `click('12')`, or a line such as `click [12]`. `noop()` where there is none."""
+    """Return the first action in an answer: a call such as `click('12')`, or a line such as `click [12]`. `noop()` if there is none."""
     if call := _CALL.search(text):
         return call[0]
     if line := _WRITTEN.search(text):
@@ -201,7 +201,7 @@ def first_action(text: str) -> str:
 
 
 def page_text(observation: dict[str, Any], characters: int, *, goal: bool = False, earlier: Sequence[str] = ()) -> str:
-    """Return what a policy is shown of an observation: the goal, the earlier actions, an error, the page with labels first."""
+    """Return the text of an observation that a policy is shown: the goal, the earlier actions, an error, the page with labels first."""
     text = label_first(str(observation.get("text") or observation.get("axtree_txt") or ""))
     lines = [f"Goal: {observation.get('goal', '')}"] if goal else []
     lines += [f"Earlier actions: {'; '.join(' '.join(each.split()) for each in earlier)}"] if earlier else []

@@ -2,7 +2,7 @@
 
 TRL's trainer with an advantage for each token in place of one for each row.
 
-Episodes of one start that share first steps, as a tree, and what each step of such a tree was worth.
+Episodes of one start that share first steps, as a tree, and the value of each step of such a tree.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def train(settings: GRPOSettings, report: Callable[[dict[str, float]], None] = l
 
 
 def last_checkpoint(folder: Path) -> str | None:
-    """Return the newest checkpoint that is whole; None where there is none. Its state is the file that is written last."""
+    """Return the newest checkpoint that is whole; None if there is none. Its state is the file that is written last."""
     whole = [path for path in folder.glob("checkpoint-*") if (path / "trainer_state.json").exists()]
     return str(max(whole, key=lambda path: int(path.name.rpartition("-")[2]))) if whole else None
 
@@ -148,7 +148,7 @@ class RolloutFunction:
     ) -> None:  # fmt: skip
         self._settings, self._tokenizer, self._play, self.reader = settings, tokenizer, play, reader
         self.figures = dict[str, float]()
-        """What was measured of the last rows."""
+        """Figures measured on the last rows."""
         self.credits = list[list[float]]()
         """Advantage of each token of the last rows, with `credit: step`."""
         self.pictures = list[list[ShownPicture]]()
@@ -199,7 +199,7 @@ def used() -> dict[str, Any]:
 
 
 def rows(episodes: Sequence[Episode]) -> dict[str, list[Any]]:
-    """Return episodes as TRL's `rollout_func` returns them. Raises UsageError where a row is empty or its lengths differ."""
+    """Return episodes as TRL's `rollout_func` returns them. Raises UsageError if a row is empty or its lengths differ."""
     for each in episodes:
         lengths = {len(each.completion_ids), len(each.env_mask), len(each.logprobs)}
         if len(lengths) != 1 or not each.completion_ids or not any(each.env_mask):
@@ -252,7 +252,7 @@ async def play_trees(
     """Return one episode for each start, in order. Raises as `EpisodePool.play`.
 
     Each `size` starts are equal, and make one tree. Its first episodes begin at the start; `branches` of them begin at a state inside of
-    those, each drawn by `chance` among the states after a first step. Where there is none, they begin at the start too.
+    those, each drawn by `chance` among the states after a first step. If there is none, they begin at the start too.
     """
     trunk = size - branches
     groups = [list(starts[at : at + size]) for at in range(0, len(starts), size)]
@@ -295,7 +295,7 @@ def step_values(tree: Sequence[Episode], returns: Sequence[float]) -> dict[Episo
 
 
 def token_credits(episodes: Sequence[Episode], returns: Sequence[float], size: int) -> list[list[float]]:
-    """Return the advantage of each token of each row, where each `size` episodes are one tree; 0 for the environment's tokens.
+    """Return the advantage of each token of each row; 0 for the environment's tokens. Each `size` episodes are one tree.
 
     It is the step's value difference, divided by the deviation of the tree's returns and by the number of rows that share the step, so
     that a step counts once.

@@ -27,7 +27,7 @@ class LoadedModel(NamedTuple):
     model: Any
     tokenizer: Any
     image_processor: Any = None
-    """What a vision model reads images by. None: it reads text alone."""
+    """Processor by which a vision model reads images. None: it reads text alone."""
 
 
 def load_model(name: str, seed: int = 0) -> LoadedModel:
@@ -64,7 +64,7 @@ def _found(name: str) -> LoadedModel:
 def adapter(model: Any, lora: LoraSettings | None, name: str) -> Any:
     """Return the model with a new adapter; as it is without settings for one. The adapter remembers the name of its model.
 
-    What reads images gets no adapter: some vision models name layers there as in the language model.
+    The part that reads images gets no adapter: some vision models name its layers as in the language model.
     """
     if lora is None:
         return model

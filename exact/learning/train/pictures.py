@@ -1,4 +1,4 @@
-"""Screenshots as a vision model of Qwen's kind reads them: patches of pixels, and a run of placeholder tokens where they stand."""
+"""Screenshots as a vision model of Qwen's kind reads them: patches of pixels, and a run of placeholder tokens in their place."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class PictureReader:
 
 
 def picture_inputs(pictures: Sequence[Sequence[ShownPicture]], ids: Any, token: int) -> dict[str, Any]:
-    """Return what a model's forward pass takes beside the ids of rows: the patches of all pictures, their grids, and where they stand."""
+    """Return the inputs of a model's forward pass beside the ids of rows: the patches of all pictures, their grids and positions."""
     import torch
 
     shown = [picture for row in pictures for picture in row]

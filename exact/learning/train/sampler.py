@@ -28,7 +28,7 @@ class AnswerSampler(ABC):
     """Draws answers, and measures how long that takes."""
 
     def __init__(self, tokenizer: Any, reader: PictureReader | None) -> None:
-        """Configure the sampler. reader: what read the pictures in prompts; None: there are none."""
+        """Configure the sampler. reader: the reader of the pictures in prompts; None: there are none."""
         self._tokenizer, self._reader = tokenizer, reader
         self._end = tokenizer.convert_tokens_to_ids("<|im_end|>")
         self.tokens, self.seconds = 0, 0.0
@@ -78,7 +78,7 @@ class Sampler(AnswerSampler):
 
 
 def seen_by(reader: PictureReader | None, pictures: Sequence[Sequence[ShownPicture]], ids: Any) -> dict[str, Any]:
-    """Return what a model takes beside the ids: nothing without a reader of pictures."""
+    """Return a model's inputs beside the ids: nothing without a reader of pictures."""
     return picture_inputs(pictures, ids, reader.token) if reader else {}
 
 
@@ -145,7 +145,7 @@ def vllm_usable(settings: GRPOSettings) -> None:
 
 
 def vllm_options(settings: GRPOSettings, tokenizer: Any, reader: PictureReader | None) -> dict[str, Any]:
-    """Return what TRL's own configuration says of vLLM: nothing where it is not used."""
+    """Return the options for vLLM in TRL's configuration: nothing if it is not used."""
     if settings.vllm is None:
         return {}
     drawn: dict[str, Any] = {"stop_token_ids": [tokenizer.convert_tokens_to_ids("<|im_end|>")]}
@@ -176,7 +176,7 @@ class VLLMSampler(AnswerSampler):
         """Configure the sampler. generation: TRL's `trainer.vllm_generation`, whose weights TRL updates before each rollout."""
         super().__init__(tokenizer, reader)
         generation.max_completion_length = most  # of one answer; the trainer's own is that of an episode
-        if reader:  # TRL reads nothing but this from it, to find where pictures stand
+        if reader:  # TRL reads nothing but this from it, to find the places of pictures
             generation.processing_class = SimpleNamespace(image_token_id=reader.token)
         self._generation = generation
 
@@ -185,5 +185,5 @@ class VLLMSampler(AnswerSampler):
         _, ids, found, _ = self._generation.generate(prompts=prompts, images=images, num_generations=1)
         if found is None:
             raise UsageError("vLLM returned no log-probabilities: start `vllm serve` with --logprobs-mode processed_logprobs")
-        # The first of a token's list is its own, and None where vLLM had no number: TRL makes no correction there.
+        # The first of a token's list is its own, and None if vLLM had no number: TRL makes no correction there.
         return [list(each) for each in ids], [[math.nan if token[0] is None else token[0] for token in row] for row in found]

@@ -28,7 +28,7 @@ class SessionClient(Protocol):
 
 
 class ClientSessions:
-    """Connections to a server. Their loop has a thread of its own, so that the server's pings are answered while the model trains."""
+    """Connections to a server. Their loop has a separate thread, so that the server's pings are answered while the model trains."""
 
     def __init__(self, server: str, count: int) -> None:
         self._server, self._count, self._loop = server, count, asyncio.new_event_loop()

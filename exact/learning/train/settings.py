@@ -75,8 +75,8 @@ class GRPOSettings(Strict, frozen=True, kw_only=True):
     branches: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Episodes among the `generations` that share the first steps of another one, and go on from there by themselves."""
     credit: Literal["episode", "step"] = "episode"
-    """What the tokens of a step are rewarded by. episode: the whole episode's reward. step: the difference of the values after and before
-    the step, by the branches there."""
+    """Reward of the tokens of a step. episode: the whole episode's reward. step: the difference of the values after and before the step, by
+    the branches there."""
     environments: Positive = 8
     """Episodes at once."""
     max_steps: Positive = 8
@@ -118,7 +118,7 @@ class GRPOSettings(Strict, frozen=True, kw_only=True):
 
 
 def read_settings(path: Path, kind: type[T], overrides: tuple[str, ...] = ()) -> T:
-    """Return the settings in a YAML file, with `key=value` in place of its own. Raises UsageError."""
+    """Return the settings in a YAML file, overridden by `key=value`. Raises UsageError."""
     try:
         data: Any = read_yaml(path) or {}
     except OSError as error:

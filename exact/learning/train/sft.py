@@ -21,7 +21,7 @@ _LONGEST_LINE = 1 << 28
 
 
 class TrainedModel(NamedTuple):
-    """What a training run left."""
+    """Result of a training run."""
 
     folder: Path
     history: list[dict[str, float]]

@@ -17,7 +17,7 @@ from exact.learning.train.sessions import ClientSessions, SessionClient, asked
 
 
 class EnvironmentTools:
-    """Makes an environment for each rollout. Each has a session of its own; all are closed with this object."""
+    """Makes an environment for each rollout. Each has a separate session; all are closed with this object."""
 
     def __init__(self, server: str, *, characters: int = 2000) -> None:
         """Configure the environments. characters: most characters of a page's text that the model is shown."""
@@ -66,7 +66,7 @@ class ToolEnvironment:
             reward = float(found.reward or 0.0)
             if not math.isfinite(reward):
                 raise UsageError(f"the server gave the reward {reward} for {action}: a reward is a finite number; correct the environment")
-        except (EnvironmentFailure, UsageError) as error:  # TRL shows a tool's error to the model, and goes on
+        except (EnvironmentFailure, UsageError) as error:  # TRL shows a tool's error to the model, and continues
             self._failure, self._done = error, True
             raise
         self._total += reward
@@ -74,7 +74,7 @@ class ToolEnvironment:
         return page_text(found.observation, self._characters)
 
     def get_reward(self) -> float:
-        """Return the sum of the episode's rewards. Raises the failure that ended it: what was not measured is no score."""
+        """Return the sum of the episode's rewards. Raises the failure that ended it: an unmeasured episode has no score."""
         if self._failure is not None:
             raise self._failure
         return self._total

@@ -1,8 +1,8 @@
-"""Quarantine of reflections that do more than state what was learned.
+"""Quarantine of reflections that do more than state a lesson.
 
-A reflection states a condition of a page and what is better there, in English or in the language of its task. It advises no deed that its
-task does not speak of: to destroy, pay, send, name secrets, weaken a protection, or run something. It grades nothing, obeys no page, hides
-nothing and disguises no letters. Whatever does otherwise is stored, and not shown until a person restores it.
+A reflection states a condition of a page and a better action there, in English or in the language of its task. It advises only deeds that
+its task mentions: to destroy, pay, send, name secrets, weaken a protection, or run something. It grades nothing, obeys no page, hides
+nothing and disguises no letters. A reflection that breaks a rule is stored, and not shown until a person restores it.
 
 disguise.py  letters in disguise          language.py  languages, conditions, advice, reasons
 patterns.py  addresses, markup, phrases   words.toml   words of nine languages
@@ -41,7 +41,7 @@ _DEEDS = {
     "runs": "advises to run what its task does not speak of",
 }
 _BY_NAME = frozenset({"destroys", "pays", "weakens"})
-"""Deeds that the name of an element tells too, such as `Delete`."""
+"""Deeds that the name of an element may reveal too, such as `Delete`."""
 _NEVER = {
     "obeys": "obeys text of a page",
     "dictates": "dictates an answer",
@@ -51,7 +51,7 @@ _NEVER = {
     "observes": "speaks of an agent, a judge or a site's owner, and not of a page",
 }
 _ANYWHERE = frozenset({"obeys", "poses", "observes"})
-"""What counts in a condition and in a reason too."""
+"""Rules that apply to conditions and reasons too."""
 _DONE = ("destroys", "pays", "secrets", "promotes", "runs")
 """Deeds that a reflection for judges does not speak of in its condition either."""
 _LOWER = re.compile(
@@ -85,7 +85,7 @@ def instructions(reflection: Reflection) -> list[str]:
 
 
 def _form(r: Reflection, task: str) -> list[str]:
-    """Return what is wrong with the form and the advice of a reflection."""
+    """Return the faults in the form and the advice of a reflection."""
     text = plain(r.text)
     bare, words, spoken = QUOTED.sub('""', text), known_words(), languages(text)
     if built_in := _BUILTIN.fullmatch(bare):
@@ -120,7 +120,7 @@ def _holds_against(bare: str) -> bool:
 
 
 def _deeds(says: str, task: str, spoken: frozenset[str], looked: Iterable[str] = _DEEDS) -> list[str]:
-    """Return the deeds that are advised and that the task does not speak of. Names of elements tell only some of them."""
+    """Return the advised deeds that the task does not mention. Names of elements tell only some of them."""
     words, bare = known_words(), QUOTED.sub('""', says)
     return [
         reason

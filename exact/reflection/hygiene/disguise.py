@@ -22,7 +22,7 @@ _LATIN_RUN = re.compile(r"(?<![\w])[a-z]{2,}(?: [a-z]{1,}){3,}(?!\w)")
 
 
 def disguises(text: str) -> list[str]:
-    """Return how a text hides its letters; empty where it does not."""
+    """Return how a text hides its letters; empty if it does not."""
     bare = QUOTED.sub('""', text)
     found = []
     if UNSEEN.search(text):
@@ -39,7 +39,7 @@ def disguises(text: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Return a text with its characters in their usual form, without those that are not seen."""
+    """Return a text with its characters in their usual form, without the invisible ones."""
     return UNSEEN.sub("", unicodedata.normalize("NFKC", text))
 
 
@@ -49,7 +49,7 @@ def joined(text: str) -> str:
 
 
 def foreign_run(text: str) -> str:
-    """Return the first run of four Latin words in a text of another script, outside quotes; empty where there is none."""
+    """Return the first run of four Latin words in a text of another script, outside quotes; empty if there is none."""
     match = _LATIN_RUN.search(QUOTED.sub('""', text))
     return match[0] if match else ""
 

@@ -13,7 +13,7 @@ _QUOTES = (
     r"(?<![\w])'[^'\n]{1,60}'(?![\w])",
 )  # fmt: skip
 QUOTED = re.compile("|".join(_QUOTES))
-"""Matches text in quotes: what a page says, or the name of an element."""
+"""Matches text in quotes: words of a page, or the name of an element."""
 _SENTENCE = re.compile(r"(?<=[.!?;؟؛])\s+|(?<=[。！？；])")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _ANYWHERE = re.compile(r"\b(?:when|whenever|if|where|wherever|once|while|until|unless)\b", re.I)
@@ -25,14 +25,14 @@ _DENIAL = re.compile(
     re.I,
 )
 _PART = 4
-"""Least number of words of a part of a text that has a language of its own."""
+"""Least number of words of a part of a text whose language is tested separately."""
 _SHARE, _FEW, _NEAR = 0.1, 6, 0.7
 """Least share of small words; number of words from which there must be one; share of the best language's count
 that another one needs, or all but one word of it."""
 
 
 class Words(NamedTuple):
-    """The words that the check reads by. Patterns are by language, or by the name of what they tell and by language."""
+    """The words that the check reads by. Patterns are by language, or by the name of the thing that they detect and by language."""
 
     small: dict[str, frozenset[str]]
     again: dict[str, re.Pattern[str]]
@@ -44,22 +44,22 @@ class Words(NamedTuple):
     reads: dict[str, re.Pattern[str]]
     direction: re.Pattern[str]
     deeds: dict[str, dict[str, re.Pattern[str]]]
-    """For each kind of deed what advises it; as `asked` what else a task says that asks for it."""
+    """For each kind of deed, the words that advise it; as `asked`, further words by which a task asks for it."""
     never: dict[str, dict[str, re.Pattern[str]]]
 
     def never_says(self, name: str, text: str, spoken: frozenset[str]) -> bool:
-        """Return whether a text says what no reflection says, in the languages that it may be in."""
+        """Return whether a text has words that no reflection may have, in the languages that it may be in."""
         return any(self.never[name][each].search(text) for each in spoken)
 
     def advises(self, name: str, text: str, spoken: frozenset[str]) -> bool:
-        """Return whether a text advises a deed, in the languages that it may be in. To read all of something is none."""
+        """Return whether a text advises a deed, in the languages that it may be in. To read all of something does not count."""
         if name == "sweeps":
             for each in spoken:
                 text = self.reads[each].sub(" ", text)
         return any(self.deeds[name][each].search(text) for each in spoken)
 
     def asks(self, name: str, task: str) -> bool:
-        """Return whether a task speaks of a deed, in any language."""
+        """Return whether a task mentions a deed, in any language."""
         return any(pattern.search(task) for pattern in self.deeds[name].values())
 
 
@@ -88,9 +88,9 @@ def known_words() -> Words:
 
 @functools.lru_cache(maxsize=512)
 def languages(text: str) -> frozenset[str]:
-    """Return the languages that a text may be in, as codes of two letters; none where no known language fits.
+    """Return the languages that a text may be in, as codes of two letters; none if no known language fits.
 
-    A script tells Russian, Arabic, Chinese and Japanese; small words tell the others. A text of few words may be in several.
+    The script identifies Russian, Arabic, Chinese and Japanese; small words identify the others. A text of few words may be in several.
     """
     plain = QUOTED.sub(" ", text)
     if not plain.isascii() and (told := _by_script(plain)) is not None:
@@ -104,7 +104,7 @@ def languages(text: str) -> frozenset[str]:
 
 
 def _by_script(text: str) -> frozenset[str] | None:
-    """Return the language that a script tells, none for a script of no known language; None for Latin letters."""
+    """Return the language that a script identifies, none for a script without a known language; None for Latin letters."""
     letters = [c for c in text if c.isalpha()]
     kana, han = sum("\u3040" <= c <= "\u30ff" for c in letters), sum("\u4e00" <= c <= "\u9fff" for c in letters)
     if kana * 8 > len(letters):
@@ -129,7 +129,7 @@ def same_language(text: str, task: str) -> bool:
 def states_condition(text: str) -> bool:
     """Return whether a text says when it holds: it begins with a condition, or with "next time", in its language.
 
-    English may state the condition later in the first sentence, or begin with what happened and go on with "so".
+    English may state the condition later in the first sentence, or begin with an event and continue with "so".
     """
     bare, found = QUOTED.sub('""', text).strip(), languages(text)
     if any(known_words().again[name].match(bare) for name in found | {"en"}):
@@ -140,7 +140,7 @@ def states_condition(text: str) -> bool:
 
 
 def advice(text: str) -> str:
-    """Return what a reflection says to do: its text without the conditions and the reasons."""
+    """Return the advice of a reflection: its text without the conditions and the reasons."""
     found = languages(text)
     return " . ".join(part for part in (_advised(sentence, found) for sentence in _sentences(text)) if part)
 
@@ -152,7 +152,7 @@ def mixes_languages(text: str) -> bool:
 
 
 def _sure_languages(part: str) -> frozenset[str]:
-    """Return the languages that a part of a text is in: none where it has few words, or few small ones."""
+    """Return the languages that a part of a text is in: none if it has few words, or few small ones."""
     words = [word.lower() for word in _WORD.findall(part)]
     small = known_words().small
     if len(words) < _PART:
@@ -161,12 +161,12 @@ def _sure_languages(part: str) -> frozenset[str]:
 
 
 def without_denials(text: str) -> str:
-    """Return advice without what it says not to do. A denial with an exception stays, for it may advise the exception."""
+    """Return advice without the deeds that it advises against. A denial with an exception stays, because it may advise the exception."""
     return _DENIAL.sub(" ", text)
 
 
 def without_clearing(text: str, whole: str) -> str:
-    """Return advice without verbs such as `clear` where the whole text speaks of a field, a filter or a search."""
+    """Return advice without verbs such as `clear` if the whole text speaks of a field, a filter or a search."""
     words, found = known_words(), languages(whole) | {"en"}
     bare = QUOTED.sub('""', whole)
     for name in found:

@@ -84,16 +84,16 @@ _NAMED = re.compile(r"[\w.+@:/?=&%-]*\w\.\w{2,}[\w.+@:/?=&%-]*")
 """Addresses and names of files in a task."""
 _ALL = frozenset(name for name, _ in _RULES)
 _AROUND = frozenset({"overrides instructions", "speaks as a system or a tool"})
-"""What counts also in the goal and in the action; a goal may say what holds from now on."""
+"""Rules that apply to the goal and the action too; a goal may set rules from now on."""
 _IN_QUOTES = _AROUND | {"sets rules for good"}
-"""What counts also inside quotes; an address or a label there is something that was seen on a page."""
+"""Rules that apply inside quotes too; an address or a label there was seen on a page."""
 
 
 def broken(reflection: Reflection) -> list[str]:
     """Return the names of the rules that a reflection breaks.
 
-    An address of the reflection's own site is no reason. Fewer rules apply to the goal and the action, which prompts show too, because they
-    are not the reflection's own words.
+    An address of the reflection's own site breaks no rule. Fewer rules apply to the goal and the action, which prompts show too, because
+    they are not the reflection's own words.
     """
     r = reflection
     own = [reason for part in (r.text, r.expected) for reason in _broken(part, r, _ALL)]

@@ -24,7 +24,7 @@ class SQLiteMemory(StoredMemory):
     def __init__(self, path: Path | str, *, embedding: Embedding | None = None, capacity: int = CAPACITY) -> None:
         """Open the file, or create it and its folders.
 
-        Raises UsageError if it cannot be written, is no memory, is of a newer version, or holds vectors of another embedding.
+        Raises UsageError if the file cannot be written, is not a memory, comes from a newer version, or holds vectors of another embedding.
         """
         from exact.reflection.embed import HashedEmbedding
         from exact.reflection.memory.sqlite import SQLiteDatabase

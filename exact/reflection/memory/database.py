@@ -56,7 +56,7 @@ class Database(Protocol):
 
     @property
     def likeness(self) -> Likeness | None:
-        """Comparison by the database; None where each process reads and compares the vectors."""
+        """Comparison by the database; None if each process reads and compares the vectors."""
         ...
 
     @property

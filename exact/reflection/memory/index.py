@@ -46,7 +46,7 @@ class Row(NamedTuple):
     hurt: int
     revision: int
     vector: bytes = b""
-    """Little-endian float32; empty where the database compares vectors."""
+    """Little-endian float32; empty if the database compares vectors."""
 
 
 class Hit(NamedTuple):
@@ -62,17 +62,17 @@ class Index:
     """Index of all kinds. It is not thread-safe."""
 
     def __init__(self, dimensions: int, likeness: Likeness | None = None) -> None:
-        """Start empty. `likeness` compares vectors where the database does it."""
+        """Start empty. `likeness` compares vectors if the database does it."""
         self._dimensions, self._likeness = dimensions, likeness
         self._kinds: dict[str, _Kind] = {}
         self._place: dict[str, tuple[_Kind, int]] = {}
         self._into: dict[str, str] = {}
-        """What each was merged into."""
+        """Reflection that each was merged into."""
         self._owed: dict[str, set[str]] = {}
         """Tasks and templates of all that was merged into each."""
         self._kept = self._helped = self._hurt = 0
         self._fades: dict[str, npt.NDArray[np.float64]] = {}
-        """What likeness counts for each row of a kind, as far as it is known."""
+        """Weight of likeness for each row of a kind, as far as it is known."""
         self.revision = 0
         self.removed = 0
         """How many rows had been taken out of the table, bypassing the memory, when it was read."""
@@ -103,7 +103,7 @@ class Index:
     def _join(self, row: Row) -> None:
         """Attribute the tasks of a merged reflection, and of those merged into it, to its target.
 
-        The target may be read later, where it was changed after the revision that is read.
+        The target may be read later, if it was changed after the revision that is read.
         """
         self._into[row.id] = into = row.note
         while into in self._into:
@@ -229,7 +229,7 @@ class _Kind:
         """Return the given values at the positions of their rows. Rows that were written since the read are left out."""
         cosines, seqs = np.full(self.count, -np.inf, dtype=np.float32), self.seqs[: self.count]
         told = np.array([seq for seq, _ in likeness], dtype=np.int64)
-        order = np.argsort(seqs, kind="stable")  # they rise, save where one was changed before it was first read
+        order = np.argsort(seqs, kind="stable")  # they rise, unless one was changed before it was first read
         places = order[np.minimum(np.searchsorted(seqs, told, sorter=order), self.count - 1)]
         read = seqs[places] == told
         cosines[places[read]] = np.round(np.array([cosine for _, cosine in likeness], dtype=np.float32)[read], 5)
@@ -300,7 +300,7 @@ def utility(helped: Counts, hurt: Counts, rate: float) -> Shares:
 
 
 def fade(helped: Counts, hurt: Counts, rate: float) -> Shares:
-    """Return the factor of a reflection's similarity, in [0, 1]: below 1 only where attempts went worse with it than with others.
+    """Return the factor of a reflection's similarity, in [0, 1]: below 1 only if attempts went worse with it than with others.
 
     It is 0 below FADED, and relative to the common rate, because on hard tasks all reflections fail alike.
     """

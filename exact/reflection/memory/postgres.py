@@ -1,8 +1,8 @@
 """A memory's database on a PostgreSQL server, for runs on many machines. Needs the extra `postgres`.
 
-Comparison of vectors by a PostgreSQL server with the extension pgvector, so that a process need not read all vectors.
+Comparison of vectors by a PostgreSQL server with the extension pgvector, so that a process does not have to read all vectors.
 
-The search is exact, as elsewhere: no index of the extension is used, since with filters these miss what they should find.
+The search is exact, as elsewhere: no index of the extension is used, because with filters it misses rows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SEARCH = (
 class PostgresDatabase:
     """A Database in the first schema of the connection's search path; the address may name another by `options=-csearch_path=...`.
 
-    Whoever writes takes the row of the revision first and so waits for who wrote before: revisions become visible in their order.
+    A writer takes the row of the revision first, and so waits for the writer before it: revisions become visible in their order.
     """
 
     def __init__(self, address: str, embedding: Embedding, *, other: bool = False) -> None:
@@ -72,7 +72,7 @@ class PostgresDatabase:
         return psycopg.connect(self._address, autocommit=True, connect_timeout=10)
 
     def execute(self, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
-        """Return all rows, over a new connection where the old one was lost outside a transaction. Raises InfrastructureError."""
+        """Return all rows, over a new connection if the old one was lost outside a transaction. Raises InfrastructureError."""
         try:
             try:
                 return self._rows(statement, arguments)
@@ -95,7 +95,7 @@ class PostgresDatabase:
         self._in_transaction = True
         try:
             with self._connection.transaction():
-                # What the one before wrote is to be seen by every statement, whatever the server's default is.
+                # Every statement must see the rows of the writer before, whatever the server's default is.
                 self._connection.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
                 self._connection.execute("SET LOCAL synchronous_commit = on")
                 yield
@@ -175,7 +175,7 @@ def _check(address: str) -> None:
 
 
 def _without_password(address: str) -> str:
-    """Return a valid address with the user's name and without what follows the name of the database."""
+    """Return a valid address with the user's name, cut after the name of the database."""
     scheme, _, rest = address.partition("://")
     before, at, after = rest.rpartition("@")
     if "?" in before:  # of the password, or before it
@@ -193,7 +193,7 @@ class PgVector:
     """A Likeness, made by `found`. Each query first adds new vectors to its copy, whichever process wrote them."""
 
     def __init__(self, execute: Execute, schema: str) -> None:
-        """Take the quoted schema of the extension, which need not be in the search path."""
+        """Take the quoted schema of the extension, which may be outside the search path."""
         self._execute, self._type, self._times = execute, f"{schema}.vector", f"OPERATOR({schema}.<#>)"
 
     def prepare(self) -> None:
@@ -234,7 +234,7 @@ class PgVector:
 
 
 def found(execute: Execute, alone: Callable[[], AbstractContextManager[object]]) -> PgVector | None:
-    """Return the comparison; None where the server lacks the extension, or this user may not use it.
+    """Return the comparison; None if the server lacks the extension, or this user may not use it.
 
     `alone` opens a transaction in which no other process creates tables.
     """

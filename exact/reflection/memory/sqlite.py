@@ -133,7 +133,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, embedding: Embedding) -
 
 
 def _identify(cursor: sqlite3.Cursor, path: Path, embedding: Embedding) -> None:
-    """Make the tables in an empty file, bring older ones up to date, refuse a file that is not ours to use."""
+    """Make the tables in an empty file, bring older ones up to date, refuse the file of another program."""
     application = cursor.execute("PRAGMA application_id").fetchone()[0]
     schema = cursor.execute("PRAGMA user_version").fetchone()[0]
     if application == 0 and cursor.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
@@ -183,7 +183,7 @@ def _from_schema_1(cursor: sqlite3.Cursor, embedding: Embedding) -> None:
 
 
 def _patiently(connection: sqlite3.Connection, attempt: Callable[[], object]) -> None:
-    """Repeat what SQLite refuses without waiting while others have the file: the change to WAL by several at once."""
+    """Repeat a statement that SQLite refuses without waiting while others have the file: the change to WAL by several at once."""
     end = time.monotonic() + _WAIT
     while True:
         try:
@@ -192,6 +192,6 @@ def _patiently(connection: sqlite3.Connection, attempt: Callable[[], object]) ->
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                 raise
-        # Waits, by SQLite's own busy timeout, until whoever writes has ended.
+        # Waits, by SQLite's own busy timeout, until the writer has ended.
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("ROLLBACK")

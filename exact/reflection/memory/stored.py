@@ -25,15 +25,15 @@ SAME = 0.95
 CANDIDATES = 8
 """For each reflection that is asked for, so many of the nearest are put in order by words in common too."""
 UNTRIED = 10
-"""Of capacity, one place in so many is for the newest of which nobody knows yet whether they help."""
+"""One place in so many of the capacity is for the newest reflections, whose effect is not known yet."""
 _READ = 20_000
 """Reflections whose words are kept as read."""
 
 
 class StoredMemory:
-    """A Memory. Several threads may use it; also a context manager, which closes it. Nothing is ever taken out for good.
+    """A Memory. Several threads may use it; also a context manager, which closes it. Nothing is ever deleted for good.
 
-    Each process keeps the vectors that it has read and reads only what was changed since.
+    Each process keeps the vectors that it has read, and reads only later changes.
     """
 
     def __init__(self, database: Database, embedding: Embedding, *, capacity: int) -> None:
@@ -49,9 +49,9 @@ class StoredMemory:
         """Store a reflection durably; an id that is there already has no effect. Raises InfrastructureError (disk full, file damaged).
 
         Of two reflections that say the same about the same embed, the one with the less certain outcome is merged into the other. A
-        reflection that does more than state what was learned is quarantined; one that only advises to destroy something is kept once a
-        second task has said the same. A reflection that a person had forgotten is forgotten again. Stored text never
-        changes: the same reflection from a more certain outcome gets an id of its own, and the first one is merged into it.
+        reflection that does more than state a lesson is quarantined; one that only advises to destroy something is kept once a second task
+        has said the same. A reflection that a person had forgotten is forgotten again. Stored text never changes: the same reflection from
+        a more certain outcome gets a separate id, and the first one is merged into it.
         """
         self.add_all([reflection])
 
@@ -59,7 +59,7 @@ class StoredMemory:
         """Add all in one transaction, and return the number of new ones."""
         vectors = [embed.vector(self._embedding, embed.of_reflection(each)) for each in reflections]
         with self._access():
-            self._refresh()  # what is long is read before others have to wait
+            self._refresh()  # long reads come before others have to wait
         with self._writing() as revision:
             added = 0
             for reflection, vector in zip(reflections, vectors, strict=True):
@@ -79,10 +79,10 @@ class StoredMemory:
     ) -> tuple[Reflection, ...]:
         """Return the k reflections of a kind from the situations most similar to that of `context`, best first.
 
-        The newest comes first among equal ones. `threshold`: the least cosine, in [-1, 1]. Of those that reach it the nearest,
-        CANDIDATES for each that is asked for, are put in order by cosine and words in common, times what their records count.
-        `exclude_task`: id of a task; nothing from any seed of it counts, nor from its template where the context's task names one.
-        `confidence`: the least, in [0, 1]; see record.confidence. Raises InfrastructureError if the file is damaged.
+        The newest comes first among equal ones. `threshold`: the least cosine, in [-1, 1]. Up to CANDIDATES nearest reflections above it
+        for each requested one are ranked by cosine and words in common, times the weight of their records. `exclude_task`: id of a task;
+        nothing from any seed of it counts, nor from its template if the context's task names one. `confidence`: the least, in [0, 1]; see
+        record.confidence. Raises InfrastructureError if the file is damaged.
         """
         query = embed.of_context(context)
         vector = embed.vector(self._embedding, query)
@@ -103,7 +103,7 @@ class StoredMemory:
         return tuple(known[seq] for seq in best if seq in known)
 
     def used(self, attempt: str, ids: Iterable[str], success: bool | None) -> None:
-        """Record the end of an attempt that was shown reflections; `success` is None where it is unknown. Each attempt counts once."""
+        """Record the end of an attempt that was shown reflections; `success` is None if it is unknown. Each attempt counts once."""
         with self._writing() as revision:
             for id in sorted(set(ids)):
                 self._table.count_use(attempt, id, success, revision)
@@ -116,7 +116,7 @@ class StoredMemory:
     def freeze(self, version: str | None = None) -> str:
         """Retrieve from the memory as it was in a version (None: as it is now) from now on, and return that version.
 
-        Raises UsageError for what is no version of this memory.
+        Raises UsageError for an unknown version of this memory.
         """
         with self._access():
             wanted = self._table.facts().revision if version is None else _revision(version)
@@ -130,7 +130,7 @@ class StoredMemory:
 
     @property
     def version(self) -> str:
-        """`kept:revision`: how many are retrieved from, and the number of the last change; of the frozen state where it is frozen."""
+        """`kept:revision`: number of retrievable reflections, and number of the last change; those of the frozen state if it is frozen."""
         with self._access():
             if self._frozen is None:
                 self._refresh()
@@ -211,7 +211,7 @@ class StoredMemory:
         return self._index if self._frozen is None else self._frozen
 
     def _new(self, reflection: Reflection) -> Reflection | None:
-        """Return the reflection to write: none where the id is there, or one with another id where its outcome is more certain."""
+        """Return the reflection to write: none if the id is there, or one with another id if its outcome is more certain."""
         if not self._table.has(reflection.id):
             return reflection
         if confidence(reflection) <= confidence(self._table.entry(reflection.id).reflection):
@@ -265,7 +265,7 @@ class StoredMemory:
                 yield other
 
     def _give_way(self, ids: Sequence[str], into: str, revision: int) -> None:
-        """Merge some into another, which takes over what is known of their use."""
+        """Merge some into another, which takes over the records of their use."""
         for id in ids:
             self._table.settle(id, "merged", into, revision)
             self._table.take_over(id, into, revision)
@@ -281,12 +281,12 @@ class StoredMemory:
             for each in changed:
                 self._table.settle(each.reflection.id, status, note, revision)
             if any(each.status == "merged" for each in changed):
-                # What it was merged into owes it nothing any more.
+                # Its former target owes it nothing any more.
                 self._table.read_anew()
         return len(changed)
 
     def _refresh(self) -> None:
-        """Read what was changed; everything again if anything was taken out."""
+        """Read the changes; everything again if anything was taken out."""
         facts = self._table.facts()
         if facts.removed != self._index.removed or facts.revision < self._index.revision:
             self._index = self._empty()
@@ -315,12 +315,12 @@ class StoredMemory:
             try:
                 with self._database.writing():
                     yield (revision := self._table.next_revision())
-                # What was written now is read back at the next look, as others read it.
+                # The rows written now are read back at the next look, as others read them.
                 self._index.revision = min(self._index.revision, revision - 1)
             except _Nothing:
                 return
             except BaseException:
-                # It may have read what was undone.
+                # It may have read rows that were rolled back.
                 self._index = self._empty()
                 raise
 

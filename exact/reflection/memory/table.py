@@ -1,4 +1,4 @@
-"""The tables of a memory: what is written to them and read from them, statement by statement."""
+"""The tables of a memory: the statements that write and read them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Facts(NamedTuple):
     revision: int
     """Number of the last change."""
     removed: int
-    """Rises where what was read must be read anew: rows were taken out, or what was merged was taken apart."""
+    """Rises if rows must be read anew: some were taken out, or a merge was undone."""
 
 
 class Table:

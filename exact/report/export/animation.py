@@ -23,14 +23,14 @@ class Frame(NamedTuple):
     """State on the committed path, with the action that was taken there."""
 
     screenshot: str
-    """Name of its screenshot among the blobs; empty where there is none."""
+    """Name of its screenshot among the blobs; empty if there is none."""
     caption: str
     boxes: tuple[Box, ...] = ()
-    """Boxes of what is acted on."""
+    """Boxes of the elements that are acted on."""
 
 
 def trajectory(reading: Reading, *, size: int = 4_000_000) -> str:
-    """Return the text of the SVG, of about `size` bytes at most. Raises UsageError where the attempt has no screenshots."""
+    """Return the text of the SVG, of about `size` bytes at most. Raises UsageError if the attempt has no screenshots."""
     frames = list(path_frames(reading))
     found = pictures([frame.screenshot for frame in frames], reading.blobs, size, reading.warnings)
     shown = [(found[frame.screenshot], frame.caption) for frame in frames if frame.screenshot in found]

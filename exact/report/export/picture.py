@@ -34,9 +34,9 @@ _MARK = (214, 40, 40)
 
 
 def moving_picture(reading: Reading, suffix: str = ".webp") -> bytes:
-    """Return the screenshots of the committed path with the actions under them, and a frame around what is acted on.
+    """Return the screenshots of the committed path with the actions under them, and a frame around the element that is acted on.
 
-    Raises UsageError for an unknown suffix, and where the attempt has no screenshots.
+    Raises UsageError for an unknown suffix, and if the attempt has no screenshots.
     """
     if suffix not in FORMATS:
         raise UsageError(f"no moving picture is named {suffix!r}: choose from {', '.join(FORMATS)}")
@@ -55,7 +55,7 @@ def moving_picture(reading: Reading, suffix: str = ".webp") -> bytes:
 
 
 def _drawn(frame: Frame, reading: Reading) -> Image.Image | None:
-    """Return a state with its caption; None where its screenshot is missing, with a warning."""
+    """Return a state with its caption; None if its screenshot is missing, with a warning."""
     if not frame.screenshot:
         return None
     try:
@@ -110,7 +110,7 @@ def dot(tree: Tree, committed: frozenset[int] = frozenset(), *, path: bool = Fal
 
 
 async def drawn(text: str, form: Format) -> bytes:
-    """Return DOT text as a picture. Raises UsageError where Graphviz is missing and InfrastructureError where it fails."""
+    """Return DOT text as a picture. Raises UsageError if Graphviz is missing and InfrastructureError if it fails."""
     command = shutil.which("dot")
     if command is None:
         raise UsageError("drawing needs Graphviz's program `dot`: install the package graphviz, or write its input: exact export dot RUN")

@@ -52,7 +52,7 @@ class Follower:
         self._renew()
 
     def look(self) -> bool:
-        """Read what was written since the last look. Return whether anything was."""
+        """Read the new events since the last look. Return whether there were any."""
         if not self._reading.more():
             return False
         self._renew()
@@ -80,7 +80,7 @@ class Follower:
         )
 
     def patch(self, since: int) -> dict[str, Any]:
-        """Return what changed after a version, as JSON data. An unknown version gets everything."""
+        """Return the changes after a version, as JSON data. An unknown version gets everything."""
         texts, iteration = self._known.get(since, (0, 0))
         fresh = [id for id, version in self._changed.items() if version > since]
         here = tuple(self._states[id] for id in sorted(fresh) if id in self._states)
@@ -121,7 +121,7 @@ class Follower:
         }
 
     def picture(self, name: str) -> tuple[bytes, str] | None:
-        """Return a screenshot of this attempt as a page shows it, with its media type; None where no screenshot has that name."""
+        """Return a screenshot of this attempt as a page shows it, with its media type; None if no screenshot has that name."""
         if name not in self._pictures:
             return None
         try:

@@ -1,9 +1,9 @@
 """The live view: reports of runs as they grow, served to browsers, and commands back to the searches.
 
 A browser gets a whole page first, then changes over one connection of server-sent events. Journals are read as files: a search does not
-know its viewers, and gets commands only from lines in a file of its own (exact/runs/journal/commands.py).
+know its viewers, and gets commands only from lines in a separate file (exact/runs/journal/commands.py).
 
-Access control of the live view: known hosts, requests from its own pages, and a token where it has one.
+Access control of the live view: known hosts, requests from its own pages, and a token if it has one.
 
 A page that a user visits elsewhere can make a browser send requests to this machine. So a request must name a known host (else a foreign
 name could resolve to this machine), and must come from a page of the live view itself.
@@ -73,7 +73,7 @@ class Feed:
         self._looked = 0.0
 
     async def look(self) -> None:
-        """Read what was written, unless that was just done."""
+        """Read the new events, unless that was just done."""
         async with self.lock:
             if time.monotonic() - self._looked >= EVERY * 0.9:
                 await asyncio.to_thread(self.follower.look)
@@ -225,7 +225,7 @@ class View:
 
 
 async def _body(request: Request) -> bytes:
-    """Return a small request body; of one larger than LARGEST only a beginning that is larger too.
+    """Return a small request body; if it exceeds LARGEST, only a beginning that exceeds it too.
 
     The rest is read and dropped, up to a bound: a client that is still sending would lose the answer with the connection.
     """
@@ -239,7 +239,7 @@ async def _body(request: Request) -> bytes:
 
 
 def _written(file: Path) -> float:
-    """Return when a file was written; 0 where it is gone."""
+    """Return when a file was written; 0 if it is gone."""
     try:
         return file.stat().st_mtime
     except OSError:
@@ -306,9 +306,9 @@ def application(
 ) -> ASGIApp:  # fmt: skip
     """Return the live view of a run, or of a folder of runs, as an ASGI application.
 
-    hosts: names of the view besides loopback. token: what a browser must send; empty: every client on this machine may look and command.
-    look_freely: whether clients without the token may look. orders: whether the view takes commands. metrics: function behind the address
-    `/metrics`; None: there is none.
+    hosts: names of the view besides loopback. token: the token that a browser must send; empty: every client on this machine may look and
+    command. look_freely: whether clients without the token may look. orders: whether the view takes commands. metrics: function behind the
+    address `/metrics`; None: there is none.
     """
     handlers: dict[Any, Callable[..., Any]] = {ExactError: _told}
     return Guarded(
@@ -321,7 +321,7 @@ COOKIE = "exact_view"
 
 
 def refusal(method: str, headers: Mapping[str, str], hosts: Collection[str], *, page: bool) -> str:
-    """Return why a request is refused; empty where it is accepted. Header names are in lower case.
+    """Return the reason if a request is refused; empty if it is accepted. Header names are in lower case.
 
     hosts: names of the view besides loopback. page: whether the request is for a page, to which a link on another site may lead.
     """
@@ -342,5 +342,5 @@ def refusal(method: str, headers: Mapping[str, str], hosts: Collection[str], *, 
 
 
 def is_let_in(token: str, given: str | None) -> bool:
-    """Return whether a given token is the right one. Every request passes where no token is set."""
+    """Return whether a given token is the right one. Every request passes if no token is set."""
     return not token or hmac.compare_digest(token.encode(), (given or "").encode())

@@ -84,19 +84,19 @@ class Head(ReportPart, frozen=True, kw_only=True):
     headline: str
     """`Solved`, `Judged 0.84`, ..."""
     sentence: str
-    """Sentence that says who found the outcome, and why the attempt stopped where that is short."""
+    """Sentence that says who found the outcome, with the reason why the attempt stopped if that is short."""
     brief: str = ""
     """Actions, model calls, money and time in one line."""
     answer: str | None = None
-    """Answer of the attempt; None where it gave none."""
+    """Answer of the attempt; None if it gave none."""
     reason: str = ""
     """Reason that the evaluator gave."""
     stopped: str = ""
-    """Reason why the attempt stopped, where it is long or a failure."""
+    """Reason why the attempt stopped, if it is long or a failure."""
     began: bool = True
-    """Flag: the start of the task was reached. Where it was not, there is nothing to show but the reason."""
+    """Flag: the start of the task was reached. If it was not, there is nothing to show but the reason."""
     way_on: Literal["", "resume", "new run"] = ""
-    """What to do about a failure, once its cause is fixed."""
+    """Way to continue after a failure, once its cause is fixed."""
     labels: tuple[str, ...] = ()
     """Labels that a reader needs before any number: `built-in agent, not a language model`, `oracle values`."""
     facts: tuple[Fact, ...] = ()
@@ -124,7 +124,7 @@ class Head(ReportPart, frozen=True, kw_only=True):
 
 
 class Trace(ReportPart, frozen=True, kw_only=True):
-    """Side effect, with where and when it happened."""
+    """Side effect, with its place and time."""
 
     kind: str
     method: str
@@ -133,7 +133,7 @@ class Trace(ReportPart, frozen=True, kw_only=True):
     detail: str
     write: bool
     what: str
-    """What happened, in words: `sent outside`, `sent in the sandbox`, `blocked`."""
+    """Outcome in words: `sent outside`, `sent in the sandbox`, `blocked`."""
     phase: Literal["committed", "simulated", "replayed"]
     node: int
     """Node that the step led to, or at which it happened."""
@@ -287,14 +287,14 @@ class TreeState(ReportPart, frozen=True, kw_only=True):
     note: str = ""
     """Further notes on the step that led here."""
     marks: tuple[str, ...] = ()
-    """What the detector of injections found in the observation."""
+    """Findings of the injection detector in the observation."""
     shown: tuple[RetrievedReflections, ...] = ()
     calls: tuple[ModelCall, ...] = ()
     failures: tuple[str, ...] = ()
     seconds: float | None = None
     """Seconds that the step that led here took."""
     spent: str = ""
-    """Text about what the model calls in this state took."""
+    """Text about the cost of the model calls in this state."""
     commands: tuple[str, ...] = ()
     """Commands of viewers about it."""
 
@@ -316,7 +316,7 @@ class CommittedStep(ReportPart, frozen=True, kw_only=True):
     node: int
     """TreeState in which it was taken."""
     child: int | None
-    """TreeState that it led to; None where it was refused or its result is not journalled."""
+    """TreeState that it led to; None if the action was refused or its result is not journalled."""
     words: str
     reason: str
     stopped: str
@@ -361,12 +361,12 @@ class PersonPart(ReportPart, frozen=True, kw_only=True):
     seconds: float
     """Seconds since the attempt began."""
     by: str
-    """Who it was, in a few words; empty where nobody answered."""
+    """Who it was, in a few words; empty without an answer."""
     words: str
     outcome: str
-    """The answer, or why it was refused; empty for a command that was done."""
+    """The answer, or the reason for its refusal; empty for a command that was done."""
     touched: bool
-    """Whether it changed what the agent did, so that the attempt has no score."""
+    """Whether it changed the agent's actions, so that the attempt has no score."""
 
 
 class Report(ReportPart, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""The first questions of a reader: what was written outside, and where the attempt went wrong."""
+"""The first questions of a reader: the writes outside, and the step at which the attempt went wrong."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ DROP = 0.1
 """Drop below the expected value from which a step counts as one at which the attempt may have gone wrong."""
 _STANDS = "It stands."
 _CONTAINED = {"sandbox": "It stayed in the sandbox.", "recording": "It was answered from recorded traffic."}
-"""Fate of a write that did not reach a server outside, by where it was answered."""
+"""Fate of a write that did not reach a server outside, by the place that answered it."""
 
 
 class Writes(msgspec.Struct, frozen=True, kw_only=True):
-    """The writes of an attempt, by where they went."""
+    """The writes of an attempt, by destination."""
 
     committed: tuple[data.Write, ...]
     simulated: tuple[data.Write, ...]
@@ -29,7 +29,7 @@ class Writes(msgspec.Struct, frozen=True, kw_only=True):
     outside: int
     """Number of writes that are known to have been sent to a server outside."""
     unknown: bool
-    """Flag: of a write it is not known where it was answered. Older journals do not record that."""
+    """Flag: the destination of a write is unknown. Older journals do not record it."""
 
 
 _Sent = tuple[SideEffect, data.Write]
@@ -96,7 +96,7 @@ def _blocked(reading: Reading) -> Iterator[data.Write]:
 
 
 def wrong(reading: Reading, steps: tuple[data.CommittedStep, ...], ending: data.Ending) -> data.WrongStep | None:
-    """Return the step at which the attempt went wrong; None where there is none.
+    """Return the step at which the attempt went wrong; None if there is none.
 
     It is the first step that the live environment refused or answered differently, else the one with the largest drop.
     """

@@ -26,7 +26,7 @@ class Growth:
         self._root: Node | None = None
 
     def before(self, state: AttemptState, event: ev.AnyEvent) -> None:
-        """Record where the event will be applied."""
+        """Record the state to which the event will be applied."""
         self._root = state.tree.root
         work = state.tree.open.get(event.selection) if isinstance(event, ev.Told | ev.Released) else None
         self._path = list(work.path) if work is not None else []
@@ -36,7 +36,7 @@ class Growth:
             self.touched.add(work.target.id)
 
     def after(self, state: AttemptState, event: ev.AnyEvent) -> None:
-        """Record what changed."""
+        """Record the changes."""
         tree = state.tree
         if isinstance(event, ev.Asked) and (work := tree.open.get(getattr(event.answer, "id", -1))) is not None:
             self.touched.update(node.id for node, _ in work.path)
@@ -50,7 +50,7 @@ class Growth:
             self._grown(state, event.t)
 
     def timeline(self) -> tuple[data.TimelinePoint, ...]:
-        """Return the moments, thinned out evenly where there are many; those before a commit and the last one are kept."""
+        """Return the moments, thinned out evenly if there are many; those before a commit and the last one are kept."""
         stride = 1
         while len(self.moments) > MOST * stride:
             stride *= 2

@@ -37,7 +37,7 @@ _JUDGES = {
 
 
 def head(reading: Reading, task: Task, committed: tuple[data.CommittedStep, ...] = (), *, oracle: bool = False) -> data.Head:
-    """Return what a reader should see first. `committed`: its steps. `oracle`: whether the values came from the benchmark's score."""
+    """Return the head of a report. `committed`: its steps. `oracle`: whether the values came from the benchmark's score."""
     ending, headline, sentence = _ending(reading)
     stopped = one_line(_stopped(reading), 4 * LINE)
     if stopped and len(stopped) <= BRIEF and ending != "failed":
@@ -107,7 +107,7 @@ def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
 
 
 def _stopped(reading: Reading) -> str:
-    """Return why the attempt stopped: what broke, or why no further action was committed."""
+    """Return the reason why the attempt stopped: the failure, or the reason why no further action was committed."""
     state = reading.state
     if state.finished is not None and state.finished.status == "failed":
         return state.finished.reason
@@ -122,7 +122,7 @@ def _way_on(reading: Reading) -> Literal["", "resume", "new run"]:
 
 
 def _brief(reading: Reading) -> str:
-    """Return what the attempt took in one line."""
+    """Return the cost of the attempt in one line."""
     state, spent = reading.state, reading.state.budget.spent
     if not state.started:
         return ""
@@ -286,7 +286,7 @@ _WORDS = {
 
 
 def people(reading: Reading) -> tuple[data.PersonPart, ...]:
-    """Return what people were asked, answered and commanded, in order."""
+    """Return the questions to people, their answers and their commands, in order."""
     found, asked = list[data.PersonPart](), dict[str, ev.PersonAsked]()
     for event in reading.people:
         match event:

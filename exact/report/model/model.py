@@ -25,9 +25,9 @@ MARKED = 400
 def report(
     run: RunFolder, task: Task, *, screenshots: bool = True, room: tuple[int, int] = (PICTURES, TEXTS), config: Config | None = None
 ) -> data.Report:
-    """Return what the journal of a task says, as far as it goes.
+    """Return the report of a task's journal, as far as it goes.
 
-    room: bytes of the page that screenshots and long texts may take. Raises UsageError where the run's configuration does not read.
+    room: bytes of the page that screenshots and long texts may take. Raises UsageError if the run's configuration cannot be read.
     """
     config = config or load_recorded(run.path)
     reading = Reading(run.task_folder(task) / "journal.jsonl", config, run.blobs)

@@ -2,7 +2,7 @@
 
 Model calls at a node: prompts as sent, answers as received.
 
-Screenshots small enough for a page: WebP (JPEG where Pillow has no WebP), equal ones once.
+Screenshots small enough for a page: WebP (JPEG if Pillow has no WebP), equal ones once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _KINDS: dict[str, data.Status] = {
 _REACHED = {
     "outside": "sent outside", "sandbox": "sent in the sandbox", "recording": "answered from recorded traffic", "": "sent",
 }  # fmt: skip
-"""What happened to a write, by where it was answered."""
+"""Fate of a write, by the place that answered it."""
 
 
 def nodes(reading: Reading, texts: Texts) -> tuple[data.TreeState, ...]:
@@ -50,7 +50,7 @@ def nodes(reading: Reading, texts: Texts) -> tuple[data.TreeState, ...]:
 
 
 def state(reading: Reading, node: Node, texts: Texts) -> data.TreeState:
-    """Return everything that is known of one node."""
+    """Return all known data of one node."""
     seen, now = reading.seen(node), reading.state
     status, reason = _status(node)
     came = now.effects.get(node.id)
@@ -92,7 +92,7 @@ def state(reading: Reading, node: Node, texts: Texts) -> data.TreeState:
 
 
 def _spent(calls: Sequence[ev.Called]) -> str:
-    """Return what some calls took as text; empty for no calls."""
+    """Return the cost of some calls as text; empty for no calls."""
     if not calls:
         return ""
     read, written = sum(c.usage.input_tokens for c in calls), sum(c.usage.output_tokens for c in calls)
@@ -119,7 +119,7 @@ def _mean(node: Node) -> float | None:
 
 
 def _status(node: Node) -> tuple[data.Status, str]:
-    """Return the status of a state, and why the search does nothing more in it."""
+    """Return the status of a state, and the reason why the search does nothing more in it."""
     edge = node.edge
     if edge is not None and edge.child is not node:
         return "unlike", "the committed step led to another state than the search had seen"
@@ -301,7 +301,7 @@ def _call(reading: Reading, called: ev.Called, texts: Texts) -> data.ModelCall:
 
 
 def _blob(reading: Reading, name: str, kind: Any) -> Any:
-    """Return a blob's JSON as `kind`; None, with a warning, where it is missing or damaged."""
+    """Return a blob's JSON as `kind`; None, with a warning, if it is missing or damaged."""
     try:
         return reading.blobs.read(name, kind)
     except JournalError as error:

@@ -1,4 +1,4 @@
-"""A journal read for a report: the state that it folds to, and what happened where, when and in which order."""
+"""A journal read for a report: the state that it folds to, and its events with their place, time and order."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Reading:
         self.commands: dict[int, list[ev.Commanded]] = defaultdict(list)
         """Commands of viewers by the state that they concern; -1: the attempt."""
         self.people: list[ev.Commanded | ev.PersonAsked | ev.PersonAnswered] = []
-        """What people were asked, answered and commanded, in order."""
+        """Questions to people, their answers and their commands, in order."""
         self._used: set[int] = set()
         """Selections whose result the search used."""
         self._seen: dict[str, Observation | None] = {}
@@ -66,7 +66,7 @@ class Reading:
             self.warnings.append("The journal's last line is torn; it is left out.")
 
     def more(self) -> int:
-        """Read what was written since the last call. Return the number of events."""
+        """Read the events written since the last call. Return their number."""
         taken = 0
         try:
             for event in () if self._broken else self._tail.new():
@@ -135,7 +135,7 @@ class Reading:
                 self.resumed += 1
 
     def seen(self, node: Node | None) -> Observation | None:
-        """Return the observation of a state; None where it has none or its blob is gone, which is a warning."""
+        """Return the observation of a state; None if it was not recorded, or, with a warning, if its blob is gone."""
         if node is None or not node.observation:
             return None
         if node.observation not in self._seen:
@@ -149,7 +149,7 @@ class Reading:
     def merged(self, node: Node) -> Node:
         """Return the node that represents this one.
 
-        It is the real end where the search foresaw an end, or did not see what an action led to that was then committed.
+        It is the real end if the search foresaw an end, or did not see the result of an action that was then committed.
         """
         now = node.edge.child if node.edge is not None else None
         return now if now is not None and (node.unseen or (node.terminated and now.terminated)) else node
@@ -160,7 +160,7 @@ class Reading:
 
 
 def _move(event: ev.AnyEvent) -> tuple[str, int] | None:
-    """Return what an event did to the search, and in which state; None for a fact."""
+    """Return the kind of search move that an event is, and its state; None for a fact."""
     match event:
         case ev.Asked(answer=Selection() as asked):
             edge = "" if asked.edge is None else f" by action {asked.edge}"

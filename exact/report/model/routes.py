@@ -1,6 +1,6 @@
 """How environments reached states in an attempt: routes with their outcomes and seconds, snapshots, unused preparations.
 
-The committed steps of a report, and what went wrong on the way.
+The committed steps of a report, and the faults on the way.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Travel(msgspec.Struct, frozen=True, kw_only=True):
     snapshots: int = 0
     snapshot_seconds: float = 0.0
     snapshot_bytes: int = 0
-    """Maximum bytes of retained snapshots at once; 0 where they were not counted."""
+    """Maximum bytes of retained snapshots at once; 0 if they were not counted."""
     severed: tuple[tuple[str, int], ...] = ()
     """Connections that returns to snapshots found cut off, with the number of snapshots: those counted as `page`."""
     prepared: int = 0
@@ -75,7 +75,7 @@ def travel(reading: Reading) -> Travel:
 
 
 def lines(travel: Travel, label: str = "arrivals: ") -> Iterator[str]:
-    """Yield the sums as text; nothing where no environment was moved. `label` begins the line of arrivals."""
+    """Yield the sums as text; nothing if no environment was moved. `label` begins the line of arrivals."""
     if travel.moved:
         yield label + ", ".join(
             f"{each.times} by {each.route}{'' if each.match == 'exact' else f', {each.match}'} ({each.seconds:.1f} s)"
@@ -146,7 +146,7 @@ def outside(reading: Reading, nodes: tuple[data.TreeState, ...]) -> tuple[data.T
 
 
 def trouble(reading: Reading) -> tuple[tuple[int, str, int], ...]:
-    """Return what drifted, failed, or led to another state than foreseen: node, reason, count."""
+    """Return the moves that drifted, failed, or led to another state than foreseen: node, reason, count."""
     found = [
         (node, f"{arrival.match}: {arrival.reason or 'another state was there'}")
         for node, each in reading.arrivals.items()

@@ -65,7 +65,7 @@ class Texts:
 
 
 def share(sizes: list[int], total: int) -> int:
-    """Return the cap under which the sizes, each cut to it, sum to at most `total`; None where nothing needs cutting."""
+    """Return the cap under which the sizes, each cut to it, sum to at most `total`; None if nothing needs cutting."""
     left = total
     for place, size in enumerate(sorted(sizes)):
         fair = left // (len(sizes) - place)

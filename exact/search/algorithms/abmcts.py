@@ -4,8 +4,10 @@ At each state Thompson sampling chooses between GEN, which samples one more acti
 The child is then chosen by its own draw. A draw comes from the conjugate posterior (rules/posterior.py) of an arm's values, one for each
 evaluated state:
 
-- GEN: the children's own values. CONT: the values of all states below the children. A child: its own value and all values below it. - A
-policy, where there are several: the values of all states that its actions led to. It is drawn after GEN was chosen.
+- GEN: the children's own values.
+- CONT: the values of all states below the children.
+- A child: its own value and all values below it.
+- A policy, if the agent has several: the values of all states that its actions led to. It is drawn after GEN was chosen.
 
 This is TreeQuest's ABMCTSA with its default, `multiarm_bandit_thompson`. Actions in an environment add three cases. A sampled action that
 is known counts as CONT on its child, and the search continues there. An end is not a child to continue in; it is evaluated again while that
@@ -123,7 +125,7 @@ class ABMCTS(MCTS):
         rng = generator(tree.seed, "policy", node.id, draw)
         return max(range(self.policies), key=lambda i: self.belief.draw(moments[i], rng))
 
-    # --- what is drawn
+    # --- draws
 
     def _take_in(self, tree: Tree, work: Open, result: Result) -> None:
         """Take in a result, and queue the sampled actions to be followed."""

@@ -53,7 +53,7 @@ class Beam(Lookahead):
         return None
 
     def _complete(self, tree: Tree, node: Node) -> Selection | None:
-        """Return what a state of the level still lacks: proposals, an untried action, or the joint evaluation of its children."""
+        """Return the work that a state of the level still lacks: proposals, an untried action, or the joint evaluation of its children."""
         if (asked := self._propose(tree, node)) is not None:
             return asked
         if tries := untried(node):
@@ -61,13 +61,13 @@ class Beam(Lookahead):
         return self._together(tree, node, self.together) if self.together is not None else None
 
     def _step(self, tree: Tree, node: Node, index: int) -> Selection:
-        """Reserve a step, without its own evaluation where siblings are evaluated together."""
+        """Reserve a step, without its own evaluation if siblings are evaluated together."""
         if self.together is None:
             return super()._step(tree, node, index)
         return self.select_step(tree, [*path_to(tree, node), (node, node.edges[index])], index, needs=("step",))
 
     def _evaluate(self, tree: Tree) -> Selection | None:
-        """Return the evaluation of a state that has none. Where siblings are evaluated together, only the root is evaluated alone."""
+        """Return the evaluation that a state lacks. If siblings are evaluated together, only the root is evaluated alone."""
         if self.together is None:
             return super()._evaluate(tree)
         root = tree.root

@@ -2,7 +2,7 @@
 
 The root's actions are arms. Pulling an arm evaluates the state it leads to once more; the first pull takes the step. With n arms and B
 iterations, each of `ceil(log2 n)` phases pulls its c arms `max(1, floor(B / (c ceil(log2 n))))` times and retains the better half by mean
-value, `ceil(c / 2)`, at least two. B and n are counted from what is left when a phase begins. Ties go to the higher prior, then to the
+value, `ceil(c / 2)`, at least two. B and n are the iterations and arms left when a phase begins. Ties go to the higher prior, then to the
 first. The arm with the highest mean of the last phase is committed.
 
 A state is evaluated at most `evaluations` times; with the default of 1 each action is looked at once. The root is not evaluated, and
@@ -37,7 +37,7 @@ class FlatHalving(Work):
         tree.affordable = None if left is None else tree.iterations + left
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
-        """Reserve the next pull, or return why there is none."""
+        """Reserve the next pull, or return the reason if there is none."""
         if not tree.allowed:
             tree.allowed = self.iterations
         root = tree.root

@@ -50,7 +50,7 @@ class Gumbel(MCTS):
         tree.affordable = None if left is None else tree.iterations + left
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
-        """Reserve the next visit of the current phase, or return why there is none."""
+        """Reserve the next visit of the current phase, or return the reason if there is none."""
         if not tree.allowed:
             tree.allowed = self.iterations
         root = tree.root
@@ -69,7 +69,7 @@ class Gumbel(MCTS):
     # --- the root
 
     def _root(self, tree: Tree, root: Node) -> Selection | Wait | None:
-        """Return what must be known before any phase: the root's evaluation and its actions."""
+        """Return the work needed before any phase: the root's evaluation and its actions."""
         if root.pending:
             return Wait()
         if root.evaluation is None:

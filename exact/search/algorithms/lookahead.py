@@ -1,7 +1,7 @@
 """Base class of the searches that look for one good state and commit the path to it: best-first, beam, tree of thoughts, best of n.
 
 They differ in the next state to work on (`_next`) and in the states to choose between (`_choices`). Everything is read off the tree at each
-ask: its size is at most the budget, which is small where an evaluation is a model call.
+ask: its size is at most the budget, which is small if an evaluation is a model call.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Lookahead(Work):
         self.depth, self.plan, self.enough = depth, plan, enough
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
-        """Reserve the next work, or return why there is none."""
+        """Reserve the next work, or return the reason if there is none."""
         if not tree.allowed:
             tree.allowed = self.iterations
         root = tree.root
@@ -82,7 +82,7 @@ class Lookahead(Work):
         ]
         return sorted(waiting, key=lambda node: (-(node.value or 0.0), node.id))[:k]
 
-    # --- what the algorithms say
+    # --- defined by the algorithms
 
     def _next(self, tree: Tree) -> Selection | Wait | None:
         """Return the next work within the budget, or None if there is none."""
@@ -95,21 +95,21 @@ class Lookahead(Work):
                 yield node
 
     def _best(self, tree: Tree) -> Node | None:
-        """Return the best of the choices, by rules/final.py where it is an unseen state; None if there is none."""
+        """Return the best of the choices, by rules/final.py if it is an unseen state; None if there is none."""
         choices = list(self._choices(tree))
         seen, unseen = (self._first(tree, [node for node in choices if node.unseen is hidden]) for hidden in (False, True))
         if seen is None or unseen is None:
             return seen or unseen
         before, after = unseen.parent, self._score(tree, unseen)
         assert before is not None
-        deep = before is not tree.root and before.value is not None  # then the state before it is a choice of its own
+        deep = before is not tree.root and before.value is not None  # then the state before it is a separate choice
         if deep and min(after, self._score(tree, before)) > self._score(tree, seen):
             return unseen
         wins = prefers_unseen(self._candidate(tree, unseen), self._candidate(tree, seen), before=parent_value(before))
         return unseen if wins else seen
 
     def _candidate(self, tree: Tree, node: Node) -> Candidate:
-        """Return what a state makes its path's first action worth."""
+        """Return the worth that a state gives its path's first action."""
         return Candidate(score := self._score(tree, node), score, path_to(tree, node)[0][1].prior)
 
     def _first(self, tree: Tree, nodes: list[Node]) -> Node | None:
@@ -120,7 +120,7 @@ class Lookahead(Work):
         """Return the score by which a state is chosen."""
         return worth(tree, node)
 
-    # --- what they share
+    # --- shared by the algorithms
 
     def _left(self, tree: Tree) -> int:
         """Return the number of iterations that are neither used nor reserved by work in flight."""
@@ -143,7 +143,7 @@ class Lookahead(Work):
         return None
 
     def _evaluate(self, tree: Tree) -> Selection | None:
-        """Return the evaluation of a state that has none: the root, or a state whose evaluation was lost."""
+        """Return the evaluation that a state lacks: that of the root, or one that was lost."""
         for node in (tree.root, *reachable(tree)):
             if node.value is None and not node.closed and not node.pending:
                 return self.select_state(tree, path_to(tree, node), node, "value")

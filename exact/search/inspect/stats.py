@@ -31,7 +31,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     entropy: float | None
     """Normalised entropy of the first state's visits over its actions: 0 all on one action, 1 evenly spread."""
     agreement: float | None
-    """Share of sibling pairs that V and Q order alike, in [0, 1]; a tie counts half. Only pairs of which at least one was searched below
+    """Share of sibling pairs that V and Q order alike, in [0, 1]; a tie counts half. Only pairs with a search below at least one of the two
     count: otherwise Q is V."""
 
 
@@ -64,7 +64,7 @@ def entropy(node: Node) -> float | None:
 
 
 def _pairs(node: Node) -> Iterator[float]:
-    """Yield for each sibling pair of which one was searched below: 1 if V and Q order them alike, 0.5 for a tie, else 0."""
+    """Yield for each sibling pair with a search below one of the two: 1 if V and Q order them alike, 0.5 for a tie, else 0."""
     evaluated = [edge for edge in node.edges if edge.visits and edge.child is not None and edge.child.value is not None]
     for one, other in combinations(evaluated, 2):
         if _searched_below(one) or _searched_below(other):

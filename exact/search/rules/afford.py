@@ -21,8 +21,8 @@ class Replans(Protocol):
 def affordable(spent: Mapping[str, float], remaining: Mapping[str, float | None], iterations: int) -> int | None:
     """Return the number of further iterations that the tightest budget pays for: `floor(remaining * iterations / spent)`.
 
-    Both mappings are keyed by kind of budget (money, seconds, calls, ...), in any unit. A kind without `remaining` has no limit. None if
-    nothing limits, or if nothing was measured: `iterations` is 0, or the iterations cost nothing of what is limited.
+    Both mappings are keyed by kind of budget (money, seconds, calls, ...), in any unit. A kind without `remaining` has no limit. None if no
+    budget is limited, or if nothing was measured: `iterations` is 0, or the iterations used no limited budget.
     """
     counts = [
         math.floor(max(0.0, left) * iterations / spent[kind] + 1e-9)

@@ -71,7 +71,7 @@ def back_up(tree: Tree, path: Path, node: Node, value: float, *, rule: Backup = 
         if visits := edge.visits:
             edge.visits = visits = visits + 1
             edge.total = total = edge.total + value
-            if not edge.closed or not edge.settled:  # only what is closed is settled
+            if not edge.closed or not edge.settled:  # only closed edges are settled
                 edge.q = total / visits if averages else rule(edge, below)
         else:
             edge.visits, edge.total = 1, value  # and Q is the same number object
@@ -105,8 +105,8 @@ def record_noise(tree: Tree, node: Node, evaluation: Evaluation) -> None:
     """Add one more evaluation of `node` to the tree's noise estimate, before it is counted in the node.
 
     There are two sources. The samples of one evaluation: the variance of their mean is `within^2 / n`, or `disagreement^2 / (n - 1)` if the
-    evaluation does not say where its samples differ. Repeated evaluations of one state: Welford's update. The order effect cancels in the
-    mean, and a spread between judges is not noise. Noise that repeats each time a state is evaluated cannot be seen this way.
+    evaluation does not break down the spread of its samples. Repeated evaluations of one state: Welford's update. The order effect cancels
+    in the mean, and a spread between judges is not noise. Noise that repeats each time a state is evaluated cannot be seen this way.
     """
     samples = len(evaluation.samples)
     if samples > 1 and (evaluation.within or evaluation.between or evaluation.order_effect):

@@ -10,7 +10,7 @@ import msgspec
 from exact.context import Proposal
 
 MakeGenerator = Callable[[], random.Random]
-"""Function that makes the random generator, where one is needed."""
+"""Function that makes the random generator, called only if one is needed."""
 Candidates = Callable[[Sequence[Proposal], int, MakeGenerator], tuple[Proposal, ...]]
 """Function that returns at most k of the proposals, with priors that sum to 1."""
 

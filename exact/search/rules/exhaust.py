@@ -44,7 +44,7 @@ def reopen(tree: Tree, rule: Backup, *, deeper: bool) -> None:
     def goes_on(node: Node) -> bool:
         return any(not edge.closed for edge in node.edges) or (deeper and not node.leaf and not node.expansions)
 
-    for node in sorted(tree.walk(), key=lambda node: -node.depth):  # what lies below comes first
+    for node in sorted(tree.walk(), key=lambda node: -node.depth):  # deeper nodes come first
         for edge in node.edges:
             if edge.closed.startswith("exhausted") and any(map(goes_on, edge.outcomes)):
                 edge.closed, edge.settled, edge.distance = "", False, 0
@@ -80,7 +80,7 @@ def settled_value(node: Node) -> float | None:
 
 
 def _best(node: Node) -> float:
-    """Return the value of a state whose every action is known; its own value if it has none."""
+    """Return the value of a state whose every action is known; its own value if no action is settled."""
     assert node.value is not None
     return max((edge.q for edge in node.edges if edge.settled and not edge.futile), default=node.value)
 

@@ -1,13 +1,13 @@
 """The final choice: the action to commit when a search has ended, and when that choice can no longer change.
 
-Decisions where no evaluation could be read: the policy's first choice, as without a search.
+Decisions without a readable evaluation: the policy's first choice, as without a search.
 
-Actions whose effect was not seen, beside those that were searched.
+Actions with an unseen effect, beside those that were searched.
 
-A write is blocked while exploring, and some states cannot be reached again. What such an action leads to is judged by the state before it
-and the action, and exploring never refutes that judgement. So it gets no visits beyond its evaluations, it never counts as the end of a
-search, and it is committed only by these rules, the first that applies. An action that a failure closed before it was evaluated is worth
-the state before it.
+A write is blocked while exploring, and some states cannot be reached again. The state that such an action leads to is judged by the state
+before it and the action, and exploring never refutes that judgement. So it gets no visits beyond its evaluations, it never counts as the
+end of a search, and it is committed only by these rules, the first that applies. An action that a failure closed before it was evaluated is
+worth the state before it.
 
 1. It promises more than the best searched action and than the state before it, by more than `CLEARLY`: it is committed.
 2. The best searched action is worth more: that one is committed.
@@ -41,7 +41,7 @@ class FinalChoice:
 
 
 def first_value(node: Node, edge: Edge) -> float:
-    """Return Q of an edge; for an unvisited edge the parent's own value (0.5 if it has none)."""
+    """Return Q of an edge; for an unvisited edge the parent's own value (0.5 if unknown)."""
     return edge.q if edge.visits else parent_value(node)
 
 
@@ -193,7 +193,7 @@ LOWER_BOUND = lower_bound()
 def principal(tree: Tree, final: FinalChoice, node: Node | None = None) -> list[int]:
     """Return the principal variation: the edge index of each state's final choice, down to the first state without visited edges.
 
-    node: where it begins; by default the root.
+    node: its start; by default the root.
     """
     node, edges = node or tree.root, list[int]()
     while not node.leaf:
@@ -265,7 +265,7 @@ def _improved(value: float, prior: float) -> float:
 
 
 def rank_unseen(node: Node, order: list[int]) -> list[int]:
-    """Return an order of a node's edges, best first, with the best unseen action moved to where the module's rules want it.
+    """Return an order of a node's edges, best first, with the best unseen action moved to the place that the module's rules give it.
 
     Actions that failures closed are added to the order. An empty order stays empty.
     """

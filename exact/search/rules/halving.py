@@ -1,4 +1,4 @@
-"""Sequential halving: a budget spread over phases, each of which drops half of the actions (Karnin, Koren and Somekh 2013).
+"""Sequential halving: a budget spread over phases that each drop half of the actions (Karnin, Koren and Somekh 2013).
 
 `ceil(log2 n)` phases lead from n actions to one. Each visits its c actions `max(1, floor(budget / (phases c)))` times. With the budget of
 the whole search, and the phases counted from its first actions, this is the schedule of Karnin et al. and of mctx. If each phase is planned

@@ -6,7 +6,7 @@ equation 11). q is completed: Q if the action was visited, else the mixed value 
     v = (V + sum N * weighted) / (1 + sum N)
     weighted = sum over visited a of P(a) Q(a) / sum over visited a of P(a)
 
-Visits in flight count where visits are spread, never in Q or sigma.
+Visits in flight count when visits are spread, never in Q or sigma.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def by_visits(c_visit: float = 50.0, c_scale: float = 0.1, epsilon: float = 1e-8
 
 
 def mixed_value(node: Node) -> float:
-    """Return the mixed value of a state, which its untried actions count with; see the module. V is 0.5 if it is not known."""
+    """Return the mixed value of a state, which stands for its untried actions; see the module. V is 0.5 if unknown."""
     tried = [edge for edge in node.edges if edge.visits]
     if not tried:
         return parent_value(node)

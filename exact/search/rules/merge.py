@@ -1,6 +1,6 @@
 """Merging of equal states: a step that changes nothing, siblings with the same result, and by choice any equal states.
 
-A fingerprint covers only what can be seen. So two states are equal only if `beyond` is equal too: writes made on the way, open tabs.
+A fingerprint covers only visible state. So two states are equal only if `beyond` is equal too: writes made on the way, open tabs.
 
 Pooling of ends that give the same answer: an evaluation of one counts for all of them.
 """

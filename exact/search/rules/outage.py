@@ -18,18 +18,18 @@ ANSWER = "answer"
 
 
 def outage(tree: Tree) -> str:
-    """Return why nothing is known of any action of the root, if the infrastructure is to blame: the reason of a closing, kind first.
+    """Return the reason of a closing, kind first, if nothing is known of any action of the root because of the infrastructure.
 
-    Empty if something is known, or if there is another reason. An action that changes nothing tells nothing, nor do states whose
-    evaluations could not be read.
+    Empty if something is known, or if there is another reason. An action that changes nothing gives no knowledge, and neither do states
+    whose evaluations could not be read.
     """
     return next((closed for closed in _closed_by_failure(tree) if _kind(closed) in KINDS), "")
 
 
 def unreadable(tree: Tree) -> str:
-    """Return why nothing is known of any action of the root, if only unreadable answers are to blame: the error of one of them.
+    """Return the error of an unreadable answer, if nothing is known of any action of the root because of such answers alone.
 
-    Empty too if an action that was proposed may be committed all the same: it was not tried, or it changed nothing that can be seen.
+    Also empty if a proposed action may be committed all the same: it was not tried, or it changed nothing that can be seen.
     """
     if any(not edge.futile and (not edge.closed or is_noop(edge)) for edge in tree.root.edges):
         return ""
@@ -38,7 +38,7 @@ def unreadable(tree: Tree) -> str:
 
 
 def _closed_by_failure(tree: Tree) -> list[str]:
-    """Return why the root, or every tried action of it, was closed, if no reason is a property of the actions and nothing is known."""
+    """Return the reasons why the root, or all its tried actions, were closed, if none is a property of the actions and nothing is known."""
     tried = [edge for edge in tree.root.edges if not edge.futile and not is_noop(edge)]
     if any(edge.visits for edge in tried) and not knows_nothing(tree):
         return []
@@ -47,7 +47,7 @@ def _closed_by_failure(tree: Tree) -> list[str]:
 
 
 def reopen_outages(algorithm: Work, tree: Tree) -> None:
-    """Reopen what failures closed below the root, and what was exhausted because of them, and grant the iterations that they took again."""
+    """Reopen the states that failures closed or exhausted below the root, and grant the iterations that they took again."""
     below = {node.id for node in tree.walk()}
     for broken in tree.outages:
         if broken.at.id in below:

@@ -1,6 +1,6 @@
 """Conjugate posteriors of an arm's mean after values in [0, 1], for Thompson sampling.
 
-Beta: `Beta(a + sum v, b + n - sum v)`, where a value counts as a fractional success. Prior a = b = 0.5 (Jeffreys).
+Beta: `Beta(a + sum v, b + n - sum v)`, in which a value counts as a fractional success. Prior a = b = 0.5 (Jeffreys).
 
 Gaussian with unknown mean and variance: the normal-inverse-chi-squared posterior (Murphy 2023, "Probabilistic Machine Learning: Advanced
 Topics", 3.4.3.3), with n values of mean `v` and sum of squared deviations S: `kappa_n = kappa + n`, `m_n = (kappa m + n v) / kappa_n`,

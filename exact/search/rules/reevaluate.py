@@ -2,8 +2,8 @@
 
 Q of a candidate rests on n evaluations, each with a standard deviation of about `noise`, so its standard error is `noise / sqrt(n)`.
 Candidates whose Q lies less than `z` such errors below the best one's are rivals: Q does not separate them. Their states are evaluated
-again, the least certain first, and those evaluations decide among them. This ends when the best rival leads the next by `z` errors of their
-own.
+again, the least certain first, and those evaluations decide among them. This ends when the best rival leads the next by `z` standard errors
+of these evaluations.
 
 Each re-evaluation is one of the granted iterations, so searches with and without them cost the same.
 """
@@ -60,7 +60,7 @@ def are_separated(tree: Tree, among: Sequence[int], z: float) -> bool:
 
 
 def reranked(tree: Tree, order: Sequence[int], z: float, noise: float) -> list[int] | None:
-    """Return the order with the rivals first, by their re-evaluations; None if there are no rivals, or some were not evaluated again."""
+    """Return the order with the rivals first, by their re-evaluations; None without rivals, or if some were not evaluated again."""
     among = rivals(tree, order, z, noise)
     if not among or not all(_scores(tree, i) for i in among):
         return None
@@ -75,7 +75,7 @@ def reevaluation_count(tree: Tree) -> int:
 
 
 def record_score(tree: Tree, node: Node, evaluation: Evaluation, noise: float) -> None:
-    """Record a re-evaluation with its variance: that of its samples, or that of the assumed noise if it has none."""
+    """Record a re-evaluation with its variance: that of its samples, else that of the assumed noise."""
     samples = len(evaluation.samples)
     variance = evaluation.within**2 / samples if samples > 1 else noise**2
     tree.reevaluations.setdefault(node.id, []).append((evaluation.value, variance))

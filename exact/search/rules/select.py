@@ -28,7 +28,7 @@ FirstPlay = Callable[[Node], float]
 
 
 def parent_value(node: Node) -> float:
-    """Return the state's own V, or 0.5 if it has none: an untried action is neither better nor worse than its state."""
+    """Return the state's own V, or 0.5 if unknown: an untried action is neither better nor worse than its state."""
     return node.value_sum / node.evaluations if node.evaluations else 0.5
 
 

@@ -6,7 +6,7 @@ from exact.search.tree import Node, Tree
 
 
 def clear_choice(tree: Tree, prior: float) -> str:
-    """Return why to commit without a search; empty if a search is needed.
+    """Return the reason to commit without a search; empty if a search is needed.
 
     It applies to a root that was evaluated and expanded, with nothing tried yet, if the top prior reaches `prior`, its action is not
     presumed to write, and the value has not fallen since the root before.

@@ -9,7 +9,7 @@ from exact.search.tree import SearchError
 
 
 def validate(selection: Selection, result: Result, about: int | None = None) -> None:
-    """Raise SearchError for a value outside [0, 1], priors that are no distribution, an empty list, or an action without a key.
+    """Raise SearchError for a value outside [0, 1], priors that are not a distribution, an empty list, or an action without a key.
 
     about: id of the node to name in the error; by default the selection's.
     """
@@ -27,7 +27,7 @@ def validate(selection: Selection, result: Result, about: int | None = None) -> 
 
 
 def _proposals(selection: Selection, result: Proposed) -> None:
-    """Raise SearchError for proposals that are empty or whose priors are no distribution."""
+    """Raise SearchError for proposals that are empty or whose priors are not a distribution."""
     if not result.proposals:
         raise SearchError(f"node {selection.node}: an empty list of proposals: if there is nothing to propose, tell a Failure")
     total, negative = 0.0, False

@@ -72,7 +72,7 @@ def score_click(situation: Situation, item: Item) -> ActionScore:
 
 
 def _score_in_application(situation: Situation, item: Item) -> ActionScore | None:
-    """Return the score of a button that performs, sends or searches for what an application is asked for.
+    """Return the score of a button that performs, sends or searches for the task of an application.
 
     None for other elements.
     """

@@ -1,6 +1,6 @@
 """Progress on the instruction: which subgoals are visibly completed, and which are open.
 
-Part of the built-in agent, which is not a language model. Progress is read from the page and the actions taken, never from what follows an
+Part of the built-in agent, which is not a language model. Progress is read from the page and the actions taken, never from events after an
 episode's end.
 """
 
@@ -32,7 +32,7 @@ class SubgoalStatus(msgspec.Struct, frozen=True, kw_only=True):
     clicked_ids: tuple[str, ...] = ()
     """Ids of the elements clicked for the subgoal."""
     confidence: float = 1.0
-    """Confidence in `done`, in [0, 1], where the subgoal is done."""
+    """Confidence in `done`, in [0, 1], if the subgoal is done."""
 
 
 class InstructionProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ class InstructionProgress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def share(self) -> float:
-        """Completed share of `tasks`, in [0, 1]. A visible target counts a little. 0.5 if there are no tasks."""
+        """Completed share of `tasks`, in [0, 1]. A visible target counts a little. 0.5 without tasks."""
         if not self.tasks:
             return 0.5
         return sum(s.confidence if s.done else 0.3 * s.best_affinity for s in self.tasks) / len(self.tasks)

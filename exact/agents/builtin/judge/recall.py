@@ -28,7 +28,7 @@ def reflection_adjustment(context: Context, kind: Kind, action: Action, seen: Ob
     """Return the change that reflections make to an action's score, and the start of the reflection that weighs most.
 
     The change is in [-MAX_ADJUSTMENT, MAX_ADJUSTMENT]. `history` is the steps before the action. A reflection from one attempt may be
-    chance or wrong: where n attempts agree with the sum, its weight is n / (n + SUPPORT_PRIOR) in favour of the action, and n / (n +
+    chance or wrong: if n attempts agree with the sum, its weight is n / (n + SUPPORT_PRIOR) in favour of the action, and n / (n +
     BLAME_PRIOR) against it.
     """
     label = action_label(action, seen)

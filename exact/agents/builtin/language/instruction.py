@@ -1,7 +1,7 @@
 """Parsing of an instruction into subgoals by general rules of English.
 
-Part of the built-in agent, which is not a language model. The subgoals are in the order in which the instruction names them. Each says what
-to do (`kind`), to which element (`targets`, roles, ordinal) and with which text.
+Part of the built-in agent, which is not a language model. The subgoals are in the order in which the instruction names them. Each gives the
+kind of action (`kind`), the element (`targets`, roles, ordinal) and the text.
 
 Clauses that ask for text to be entered: which text, and into which field.
 

@@ -1,4 +1,4 @@
-"""Similarity of words: what a phrase of an instruction and the label of an element have in common.
+"""Similarity of words: the overlap of a phrase of an instruction with the label of an element.
 
 Part of the built-in agent, which is not a language model: no function here knows the meaning of a word.
 """

@@ -58,7 +58,7 @@ class ParsedQuestion(msgspec.Struct, frozen=True):
 
 @functools.lru_cache(maxsize=256)
 def parse_question(instruction: str) -> ParsedQuestion | None:
-    """Return what the instruction asks, or None if it asks nothing."""
+    """Return the question that the instruction asks, or None if it asks nothing."""
     sentences = SENTENCE_BREAK.split(instruction.strip())
     asking = [each for each in sentences if each.endswith("?") or _asks_to_be_told(each)]
     forms = [each for each in sentences if words(each)[:1] == ("answer",) and each not in asking]

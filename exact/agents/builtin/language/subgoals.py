@@ -66,9 +66,9 @@ class Subgoal(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     text: str = ""
     """Text to enter, for `fill`."""
     ending: str = ""
-    """Required ending of the text to enter, where `text` is only its beginning."""
+    """Required ending of the text to enter, if `text` is only its beginning."""
     description: str = ""
-    """Words that describe the text to enter, where the text itself is not given."""
+    """Words that describe the text to enter, if the text itself is not given."""
     opens_next: bool = False
     """Whether the subgoal only leads to the next one, as in a path through menus."""
     roles: frozenset[str] = frozenset()

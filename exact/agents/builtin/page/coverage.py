@@ -32,7 +32,7 @@ def setting_coverage(goal: Goal, page: PageModel, history: Sequence[Taken]) -> f
 def word_coverage(goal: Goal, page: PageModel, history: Sequence[Taken]) -> float:
     """Return the share of the instruction's words that occur on the page, in its fields, or near a clicked element, in [0, 1].
 
-    It needs no parsed instruction, so it is informative even where parsing failed.
+    It needs no parsed instruction, so it is informative even if parsing failed.
     """
     wanted = _content_words(goal)
     if not wanted:

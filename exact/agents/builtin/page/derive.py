@@ -28,7 +28,7 @@ _OPERATORS: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": oper
 
 
 def derive_text(subgoal: Subgoal, page: PageModel) -> str:
-    """Return the text to enter where the instruction gives none. Empty if the page suggests none."""
+    """Return the text to enter if the instruction gives none. Empty if the page suggests none."""
     adjacent = next(filter(None, (adjacent_text(target, page) for target in subgoal.targets)), "")
     described = words(subgoal.description)
     return (

@@ -69,7 +69,7 @@ def _is_pictured(item: Item, page: PageModel) -> bool:
 
 
 def _role_affinity(subgoal: Subgoal, alone: bool) -> float:
-    """Return the affinity of an element of which only the role fits."""
+    """Return the affinity of an element that matches by role only."""
     if not subgoal.targets:
         return 0.9 if alone else 0.5
     if subgoal.literal or subgoal.kind != "click":
@@ -151,7 +151,7 @@ def superlative(subgoal: Subgoal) -> str:
 
 @functools.lru_cache(maxsize=512)
 def superlative_item(subgoal: Subgoal, page: PageModel) -> Item | None:
-    """Return the element that the subgoal's superlative means, or None if there is no superlative or nothing to compare."""
+    """Return the element that the subgoal's superlative means, or None without a superlative or without elements to compare."""
     word = superlative(subgoal)
     if not word:
         return None

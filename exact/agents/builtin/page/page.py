@@ -24,7 +24,7 @@ _REACH = 60
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """An element, with what the page says about it."""
+    """An element, with the page's information about it."""
 
     index: int
     """Position in document order."""

@@ -122,7 +122,7 @@ class BacktrackingEnvironment:
                 here.snapshot = await self._inner.snapshot()
 
     async def _return_to(self, place: int) -> Transition:
-        """Return to a state of the path. Raises ActionError where something would stay that the steps since have written."""
+        """Return to a state of the path. Raises ActionError if something would stay that the steps since have written."""
         there, wrote, isolated = self._path[place], any(each.wrote for each in self._path[place + 1 :]), self._inner.capabilities.isolated
         if wrote and not isolated:
             raise ActionError("a step since then wrote outside, which cannot be taken back: go on from here")
@@ -135,7 +135,7 @@ class BacktrackingEnvironment:
         return await self._replay([visited.action for visited in way if visited.action], there)
 
     async def _restored(self, there: _Visited, wrote: bool) -> Observation | None:
-        """Restore a state's snapshot and return the observation. None where there is none, or where that failed.
+        """Restore a state's snapshot and return the observation. None if there is none, or where that failed.
 
         `wrote`: whether a step since wrote, which only a snapshot of the server too undoes.
         """

@@ -173,15 +173,15 @@ class Environment(Protocol):
     async def reset(self, task: Task) -> Observation:
         """Bring the environment to the start of a task and return the first observation.
 
-        Raises EnvironmentFailure where the environment broke.
+        Raises EnvironmentFailure if the environment broke.
         """
         ...
 
     async def step(self, action: Action) -> Transition:
         """Carry out one action, wait until the environment has settled, and return the result.
 
-        Raises ActionError where the action does not fit the present state, or the episode has ended; the action has then done nothing, and
-        the error's text goes to the policy. It is a StateChanged where the state had changed by itself. Raises EnvironmentFailure where the
+        Raises ActionError if the action does not fit the present state, or the episode has ended; the action has then done nothing, and
+        the error's text goes to the policy. It is a StateChanged where the state had changed by itself. Raises EnvironmentFailure if the
         environment broke. An action that changes nothing visible is legal.
         """
         ...
@@ -189,14 +189,14 @@ class Environment(Protocol):
     async def snapshot(self) -> Snapshot:
         """Take a snapshot of the present state; the environment continues.
 
-        Raises EnvironmentFailure where the fidelity is `replay`, or where no snapshot can be taken now.
+        Raises EnvironmentFailure if the fidelity is `replay`, or where no snapshot can be taken now.
         """
         ...
 
     async def restore(self, snapshot: Snapshot) -> Observation:
         """Return to the state of a snapshot of this environment and observe it.
 
-        Raises EnvironmentFailure where the snapshot is gone.
+        Raises EnvironmentFailure if the snapshot is gone.
         """
         ...
 
@@ -223,7 +223,7 @@ class RewardSource(Protocol):
     def reward(self) -> float:
         """Return the reward of the last step, on the environment's own scale. 0 right after `reset` and `restore`.
 
-        Raises UsageError where the environment gives none, which only its first step may show.
+        Raises UsageError if the environment gives none, which only its first step may show.
         """
         ...
 
@@ -317,7 +317,7 @@ class ForkableFactory(EnvironmentFactory, Protocol):
 
 
 async def evaluate_outcome(environment: Environment, task: Task, outcome: Outcome) -> Score:
-    """Return the score of an environment's evaluator. Raises InfrastructureError where its value is not in [0, 1]."""
+    """Return the score of an environment's evaluator. Raises InfrastructureError if its value is not in [0, 1]."""
     score = await environment.evaluate(outcome)
     if not 0 <= score.value <= 1:  # nor NaN
         raise InfrastructureError(f"the evaluator of {task.id} gave {score.value}: a score is in [0, 1]")

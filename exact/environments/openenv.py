@@ -187,7 +187,7 @@ class ForkableOpenEnvFactory(OpenEnvFactory):
 
     @asynccontextmanager
     async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[OpenEnvEnvironment]:
-        """Open another session at a snapshot. Raises EnvironmentFailure where it is gone."""
+        """Open another session at a snapshot. Raises EnvironmentFailure if it is gone."""
         async with self.open(simulation=simulation) as environment:
             await environment.fork(snapshot)
             yield environment
@@ -204,8 +204,8 @@ class ForkableOpenEnvFactory(OpenEnvFactory):
 async def openenv_factory(url: str, *, isolated: bool = True) -> AsyncIterator[OpenEnvFactory]:
     """Open a server's sessions. One session is opened and closed first, to learn what its environment can do.
 
-    isolated: whether a reset undoes every side effect there. Raises UsageError where no OpenEnv server is at the address, or where its
-    actions are more than one text; EnvironmentFailure where it opens no session.
+    isolated: whether a reset undoes every side effect there. Raises UsageError if no OpenEnv server is at the address, or where its
+    actions are more than one text; EnvironmentFailure if it opens no session.
     """
     server = await asyncio.to_thread(_server, url.rstrip("/"))
     async with _connected(server) as client:
@@ -283,7 +283,7 @@ def _said(error: Exception) -> str:
 
 
 def described_actions(text: str) -> ActionSpace | None:
-    """Return the action space whose description is given, one verb a line; None where the text describes none."""
+    """Return the action space whose description is given, one verb a line; None if the text describes none."""
     verbs = list[Verb]()
     for line in text.splitlines():
         usage, _, help = line.partition("  ")

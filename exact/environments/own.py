@@ -69,7 +69,7 @@ def own_environment(task: Task) -> tuple[str, str, dict[str, Any]] | None:
 
 
 def check_own(task: Task) -> bool:
-    """Return whether a task names an environment of the user's own. Raises UsageError where it is not there."""
+    """Return whether a task names an environment of the user's own. Raises UsageError if it is not there."""
     if found := own_environment(task):
         attribute(found[0], found[1], GROUP)
     return found is not None
@@ -93,7 +93,7 @@ async def own_environments(key: str, name: str, options: Mapping[str, Any] | Non
         name: `module:factory`, found in the current folder too, `file.py:factory`, or the name of an entry point.
         options: Keyword arguments. None: there are none.
 
-    Raises UsageError where there is no such object, or it makes something else.
+    Raises UsageError if there is no such object, or it makes something else.
     """
     given = dict(options or {})
     make = partial(attribute(key, name, GROUP), **given)

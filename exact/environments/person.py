@@ -28,9 +28,9 @@ class Person(Protocol):
     """A person who can be asked."""
 
     async def allows(self, question: PersonQuestion) -> str:
-        """Return why a write or an action is not allowed; empty where it is. Without an answer in time it is not."""
+        """Return why a write or an action is not allowed; empty if it is. Without an answer in time it is not."""
         ...
 
     async def answer(self, question: PersonQuestion) -> str | None:
-        """Return the answer to an agent's question; None where none came in time."""
+        """Return the answer to an agent's question; None if none came in time."""
         ...

@@ -37,7 +37,7 @@ def rewarded_factory(environments: EnvironmentFactory, totals: Totals) -> Inform
 def reward_of(environment: Environment) -> float:
     """Return the reward of an environment's last step.
 
-    Raises UsageError where the environment gives no rewards, EnvironmentFailure for one that is no finite number.
+    Raises UsageError if the environment gives no rewards, EnvironmentFailure for one that is no finite number.
     """
     if not callable(getattr(environment, "reward", None)):  # a wrapper hands it on
         raise UsageError(f"{type(environment).__name__} gives no rewards: it needs a method `reward() -> float`, or another value.kind")
@@ -132,7 +132,7 @@ def with_rewards(environment: Environment) -> Environment:
 
 
 def _own_reward(environment: Environment) -> float | None:
-    """Return the reward of the last step; None where the environment gives none."""
+    """Return the reward of the last step; None if the environment gives none."""
     try:
         return reward_of(environment)
     except UsageError:
@@ -140,7 +140,7 @@ def _own_reward(environment: Environment) -> float | None:
 
 
 def miniwob_pages() -> Path:
-    """Return the folder of the wheel's pages. Raises UsageError where it is not installed."""
+    """Return the folder of the wheel's pages. Raises UsageError if it is not installed."""
     with suppress(PackageNotFoundError):  # not by import, which would find a script of that name in the working directory first
         pages = Path(str(distribution("miniwob").locate_file("miniwob/html")))
         if pages.is_dir():

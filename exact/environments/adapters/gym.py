@@ -138,7 +138,7 @@ def family_of(id: str) -> TaskFamily:
 
 
 def missing_requirements(id: str, python: Path | None = None) -> str:
-    """Return what a BrowserGym task needs and this machine lacks, with the way to get it. Empty where it can be attempted."""
+    """Return what a BrowserGym task needs and this machine lacks, with the way to get it. Empty if it can be attempted."""
     family, found = family_of(id), list[str]()
     try:
         python = python or browsergym_python()
@@ -167,7 +167,7 @@ def browsergym_hint() -> str:
 def browsergym_python() -> Path:
     """Return the interpreter of BrowserGym's virtual environment: $EXACT_BROWSERGYM, else what shells/setup.sh --browsergym made.
 
-    Raises UsageError where there is none.
+    Raises UsageError if there is none.
     """
     named = os.environ.get(VARIABLE)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

@@ -251,7 +251,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         `here`: address of the page before the action.
 
         Return the observation, and why the action was not repeated. A simulated action that is not repeated is an EnvironmentFailure, which
-        a fresh environment mends: its outcome is still unknown. Raises EnvironmentFailure where the log-in cannot be renewed.
+        a fresh environment mends: its outcome is still unknown. Raises EnvironmentFailure if the log-in cannot be renewed.
         """
         policy, url, ids = self.tabs.policy, observed.observation.url, self.observer.ids
         effects = policy.take_effects()
@@ -305,7 +305,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
     ) -> Transition:
         """Describe what a step led to. `refused`: why the action broke off.
 
-        Raises ActionError where the action broke off, or its download was stopped, and nothing else came of it.
+        Raises ActionError if the action broke off, or its download was stopped, and nothing else came of it.
         """
         secrets, observation = self.episode.secrets, observed.observation
         own = [effect for effect in effects if not effect.late]
@@ -344,7 +344,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return {"unsettled": why} if why else {}
 
     async def snapshot(self) -> Snapshot:
-        """Take a snapshot of the present state. Raises EnvironmentFailure where there is an obstacle; the state is unchanged then."""
+        """Take a snapshot of the present state. Raises EnvironmentFailure if there is an obstacle; the state is unchanged then."""
         if obstacle := self.obstacle:
             raise EnvironmentFailure(f"no snapshot now: {obstacle}")
         from playwright.async_api import Error
@@ -377,7 +377,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return self._begin(observed)
 
     async def evaluate(self, outcome: Outcome) -> Score:
-        """Score the outcome on the present page, without a reset. Raises UsageError where the environment has no evaluator."""
+        """Score the outcome on the present page, without a reset. Raises UsageError if the environment has no evaluator."""
         if self._evaluator is None:
             raise UsageError("this environment has no evaluator: its outcomes are judged, not scored")
         secrets, config, policy = self.episode.secrets, self.tabs.config, self.tabs.policy

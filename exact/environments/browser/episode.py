@@ -49,7 +49,7 @@ _PARSED = """document.readyState === 'loading' &&
 class EpisodeSetup:
     """Prepares the episodes of one environment, and holds what belongs to the present one.
 
-    `tabs`, `observer` and `interaction` live as long as the environment. Each method may raise EnvironmentFailure, and UsageError where
+    `tabs`, `observer` and `interaction` live as long as the environment. Each method may raise EnvironmentFailure, and UsageError if
     the configuration does not fit the task.
     """
 
@@ -79,7 +79,7 @@ class EpisodeSetup:
         """CDP id of the browser context."""
         self._pace = shared.pace
         self.person: Person | None = None
-        """The person who is asked; None where there is none."""
+        """The person who is asked; None if there is none."""
         self.presumption = WritePresumption(shared.steps)
         """Presumes whether actions write."""
         self._trace = PlaywrightTrace()
@@ -223,7 +223,7 @@ class EpisodeSetup:
                     await browser.close_context(context)
 
     async def _try_empty(self) -> bool:
-        """Empty the context instead of opening another one, which takes three times as long. Return False where that is not possible.
+        """Empty the context instead of opening another one, which takes three times as long. Return False if that is not possible.
 
         Only in an isolated environment, whose servers keep nothing that a cache could hold on to.
         """
@@ -322,7 +322,7 @@ class EpisodeSetup:
         return policy
 
     async def _ask(self, question: PersonQuestion) -> str:
-        """Ask the person who watches whether a request may be sent. Return why not; empty where it may."""
+        """Ask the person who watches whether a request may be sent. Return why not; empty if it may."""
         if self.person is None:
             return "nobody was there to confirm it"
         return await self.person.allows(question)

@@ -85,7 +85,7 @@ class LoginSession(NamedTuple):
 
     config: LoginConfig
     account: str
-    """Name of the account; empty where all environments have the same."""
+    """Name of the account; empty if all environments have the same."""
     context: BrowserContext
     tab: Callable[[], Tab]
     policy: RequestPolicy
@@ -111,7 +111,7 @@ class Authenticator:
         """Whether the server's answer for a start page holds the proof of an account, while logged in, by account and address."""
 
     def headers(self, config: LoginConfig) -> dict[str, str]:
-        """Return the headers of requests to the task's origins. Raises UsageError where an environment variable is not set."""
+        """Return the headers of requests to the task's origins. Raises UsageError if an environment variable is not set."""
         found = {name: value_of(f"header {name}", value, os.environ) for name, value in config.headers.items()}
         if config.user:
             pair = f"{value_of('login.user', config.user, os.environ)}:{value_of('login.password', config.password, os.environ)}"
@@ -119,7 +119,7 @@ class Authenticator:
         return found
 
     def logins(self, config: LoginConfig) -> tuple[Login, ...]:
-        """Return the secrets that agents know by name only. Raises UsageError where an environment variable is not set."""
+        """Return the secrets that agents know by name only. Raises UsageError if an environment variable is not set."""
         return _logins(tuple(config.secrets.items()), config.secret_origins)
 
     def secrets(self, config: LoginConfig, account: str) -> tuple[Secret, ...]:
@@ -129,7 +129,7 @@ class Authenticator:
     async def begin(self, session: LoginSession) -> bool:
         """Log in before the start page of a task is opened. Return whether pages were opened for it.
 
-        Raises EnvironmentFailure where it fails, and UsageError for an invalid file.
+        Raises EnvironmentFailure if it fails, and UsageError for an invalid file.
         """
         config = session.config
         if state := self._sessions.get(session.account):
@@ -148,7 +148,7 @@ class Authenticator:
     async def renew_at_start(self, session: LoginSession, url: str) -> bool:
         """Log in again where the start page at `url` shows that the log-in expired. Return whether that was done.
 
-        Raises EnvironmentFailure where it fails.
+        Raises EnvironmentFailure if it fails.
         """
         seconds = 0.0 if not session.config.proof or await asks_for_password(session.tab()) else _PROOF_SECONDS
         if not _is_refused(session, url) and await _proves(session, seconds):
@@ -344,7 +344,7 @@ async def is_shown(page: Page, proof: str, *, seconds: float = 0.0) -> bool:
 
 
 async def is_in_answer(tab: Tab, url: str, proof: str) -> bool | None:
-    """Return whether the HTML that a server answers with holds a proof. None where it cannot be asked from the present page."""
+    """Return whether the HTML that a server answers with holds a proof. None if it cannot be asked from the present page."""
     from playwright.async_api import Error
 
     try:

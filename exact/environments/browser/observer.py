@@ -40,7 +40,7 @@ class Observer:
         """
         self._pictures = pictures or PictureMemory()
         self.drawn: DrawnState | None = None
-        """What was drawn; None where no screenshot was taken."""
+        """What was drawn; None if no screenshot was taken."""
         self._elements: tuple[Element, ...] = ()
         self._documents: list[Document] = []
         self._shown: tuple[Element, ...] = ()
@@ -55,7 +55,7 @@ class Observer:
         """What identifies the elements of the last observation, by their paths; empty unless masks are learned."""
         self.ids = Ids()
         self.instruction = ""
-        """The instruction that the page shows; empty where the task has it."""
+        """The instruction that the page shows; empty if the task has it."""
         self.last_step = ""
         """The last action and the state it was taken in. It identifies a state whose page cannot be observed."""
 
@@ -66,7 +66,7 @@ class Observer:
     async def observe_page(self, config: BrowserConfig, downloads: Downloads, terminated: str) -> tuple[Observation, bool]:
         """Observe the present page, and whether the episode is over.
 
-        That is asked last, so that nothing of a terminated state is observed. `terminated`: the JavaScript expression for it; empty where
+        That is asked last, so that nothing of a terminated state is observed. `terminated`: the JavaScript expression for it; empty if
         pages end no episode.
         """
         tab = self._window.present

@@ -48,7 +48,7 @@ async def open_served_site(
     """Open environments of a site with its services, in a sandbox or not as `config.sandbox` says.
 
     `application`: the sandbox that the services need. `outside`: what else they reach. `warn` is called with the reason why the
-    environments do not fork although they should. Raises EnvironmentFailure where a service does not start, or where there is no sandbox
+    environments do not fork although they should. Raises EnvironmentFailure if a service does not start, or where there is no sandbox
     although one is required or `application` describes one.
     """
     async with AsyncExitStack() as stack:
@@ -80,7 +80,7 @@ async def open_remote_site(
     The browser forks where this machine can, unless the configuration says `never`; so the search goes on after a write that was sent. With
     hooks that save and restore the site's state everything is rolled back. In a plain browser a site with hooks is reset for the live
     environment, and nothing is rolled back. `warn` is called with the reason why the browser does not fork, or why hooks are not used.
-    Raises EnvironmentFailure where a sandbox is required and there is none.
+    Raises EnvironmentFailure if a sandbox is required and there is none.
     """
     async with AsyncExitStack() as stack:
         obstacle = "browser.sandbox is never" if config.sandbox == "never" else _unforkable(config) or await _sandbox_obstacle(config)
@@ -108,7 +108,7 @@ def _forking(
 
 
 def _unforkable(config: BrowserConfig) -> str:
-    """Return why a browser of this configuration stays outside of a sandbox by default; empty where nothing speaks against it."""
+    """Return why a browser of this configuration stays outside of a sandbox by default; empty if nothing speaks against it."""
     if config.sandbox == "required":
         return ""
     if config.headed:
@@ -120,7 +120,7 @@ def _unforkable(config: BrowserConfig) -> str:
 
 
 async def _sandbox_obstacle(config: BrowserConfig) -> str:
-    """Try to start a sandbox. Return the reason why there is none; empty if there is. Raises EnvironmentFailure where one is required."""
+    """Try to start a sandbox. Return the reason why there is none; empty if there is. Raises EnvironmentFailure if one is required."""
     from exact.environments.sandbox.probe import probe_forking
 
     try:
@@ -136,7 +136,7 @@ async def _sandbox_obstacle(config: BrowserConfig) -> str:
 async def _run_service(service: Service) -> AsyncIterator[None]:
     """Run a service on this machine while the block runs, and end it with all processes that it started.
 
-    Raises EnvironmentFailure where it does not become ready.
+    Raises EnvironmentFailure if it does not become ready.
     """
     name = " ".join(service.command)
     if not await asyncio.to_thread(unanswered, service.ready_url):

@@ -83,7 +83,7 @@ class Memo:
     tabs: tuple[OpenTab, ...]
     """The open tabs; the last one is the tab in front."""
     drawn: DrawnState | None = None
-    """What was drawn; None where no screenshots are taken."""
+    """What was drawn; None if no screenshots are taken."""
     now: int = 0
     """Time of a paused page clock in milliseconds since 1970; 0 where the clock runs."""
     downloads: tuple[str, ...] = ()

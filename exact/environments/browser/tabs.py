@@ -44,14 +44,14 @@ class Tabs:
         self.dialogs = Dialogs("accept" if setup.one_page else config.dialogs)
         self.downloads = self._new_downloads(())
         self.clock = Clock(config.clock) if config.clock else None
-        """The paused clock of the pages; None where their time is the machine's."""
+        """The paused clock of the pages; None if their time is the machine's."""
         self.timeouts = Timeouts(lambda: self.config.settle_seconds)
         self.history: Sequence[str] = ()
         """Addresses behind a restored page, which its tab does not know. The next one is the last."""
 
     @property
     def present(self) -> Tab:
-        """The tab that actions go to. Raises EnvironmentFailure where none is open."""
+        """The tab that actions go to. Raises EnvironmentFailure if none is open."""
         return self.window.present
 
     @property
@@ -104,7 +104,7 @@ class Tabs:
         return url
 
     def take_too_large(self) -> str:
-        """Return why a page was not opened that is too large, once; empty where all were."""
+        """Return why a page was not opened that is too large, once; empty if all were."""
         found, self.policy.too_large = self.policy.too_large, {}
         return next((found[tab.main_frame] for tab in self.window.tabs if tab.main_frame in found), "")
 
@@ -163,7 +163,7 @@ class Tabs:
                 return restless
 
     async def try_empty(self) -> bool:
-        """Leave the only page and delete what it stored. Return False where something may be left: then a new context is needed.
+        """Leave the only page and delete what it stored. Return False if something may be left: then a new context is needed.
 
         Nothing is left where there was one page, which never left its origin.
         """
@@ -186,7 +186,7 @@ class Tabs:
         self.dialogs.clear()
 
     def _check_opened(self, url: str, found: Navigation) -> None:
-        """Raise EnvironmentFailure where a navigation brought no document, or a server's error: that is no attempt at the task."""
+        """Raise EnvironmentFailure if a navigation brought no document, or a server's error: that is no attempt at the task."""
         if found.error and self.window.unanswered():
             seconds = self.config.answer_seconds
             raise EnvironmentFailure(f"the start page {url} did not answer for {seconds:g} s: raise browser.answer_seconds")

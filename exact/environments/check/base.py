@@ -130,7 +130,7 @@ class Subject:
             await self.call("close", opened.__aexit__(None, None, None))
 
     async def call(self, what: str, call: Awaitable[T]) -> T:
-        """Await one call to the environment. Raises Broken where it hangs."""
+        """Await one call to the environment. Raises Broken if it hangs."""
         limit = self.stated.call_seconds if self.limit is None else self.limit
         try:
             async with asyncio.timeout(limit):
@@ -143,7 +143,7 @@ class Subject:
         return await self.call("reset", environment.reset(self.task))
 
     async def step(self, environment: Environment, action: Action) -> Transition:
-        """Take a step and count it. Raises ActionError where it is refused, Broken where it hangs."""
+        """Take a step and count it. Raises ActionError if it is refused, Broken where it hangs."""
         self.tally.tried += 1
         try:
             transition = await self.call(f"step {action}", environment.step(action))
@@ -171,7 +171,7 @@ class Subject:
         return path
 
     async def set_out(self, environment: Environment, steps: int, key: object) -> list[Taken]:
-        """Walk from the start; try again where the first action ends the episode. Raises Skip where every one does."""
+        """Walk from the start; try again where the first action ends the episode. Raises Skip if every one does."""
         for attempt in range(TRIES):
             if path := await self.walk(environment, await self.reset(environment), steps, f"{key} {attempt}"):
                 return path
@@ -180,7 +180,7 @@ class Subject:
         raise Skip("every action that was tried ends the episode")
 
     async def _one(self, environment: Environment, seen: Observation, dice: random.Random, *, nameless: bool) -> Taken | None:
-        """Take one action that is accepted and does not end the episode; return None where there is none."""
+        """Take one action that is accepted and does not end the episode; return None if there is none."""
         known = [action for action in self.propose(seen, environment.actions) if not environment.actions.is_final(action)]
         possible = [action for action in known if (seen.fingerprint, action.key) not in self.ends]
         drawn = dice.sample(possible, min(len(possible), 6))
@@ -198,12 +198,12 @@ class Subject:
         return None
 
     async def retrace(self, environment: Environment, path: Sequence[Taken]) -> str:
-        """Repeat a path from the start. Return where it first differs; empty where it does not."""
+        """Repeat a path from the start. Return where it first differs; empty if it does not."""
         await self.reset(environment)
         return await self.follow(environment, path)
 
     async def follow(self, environment: Environment, path: Sequence[Taken]) -> str:
-        """Repeat a path from the present state. Return where it first differs; empty where it does not."""
+        """Repeat a path from the present state. Return where it first differs; empty if it does not."""
         for i, (action, seen) in enumerate(path, 1):
             try:
                 transition = await self.step(environment, action)
@@ -243,8 +243,8 @@ _NAMED = re.compile(r"\[\s*(?:[A-Za-z][\w-]*)?\s*\"(?:[^\"\\]|\\.)*\"\s*\]")
 async def written_actions(environments: EnvironmentFactory, texts: Sequence[str]) -> Propose:
     """Return a function that proposes these actions in every state, those that fit it.
 
-    An element may be named by role and name, `click [button "Ok"]`; in a state without it the action is left out. Raises UsageError where
-    a text is no action of the environment, EnvironmentFailure where no environment opens.
+    An element may be named by role and name, `click [button "Ok"]`; in a state without it the action is left out. Raises UsageError if
+    a text is no action of the environment, EnvironmentFailure if no environment opens.
     """
     async with environments.open(simulation=True) as environment:
         for text in texts:

@@ -114,7 +114,7 @@ async def _pages_come_back(subject: Subject, environment: Environment) -> str:
 async def _deeper(
     subject: Subject, environment: Environment, seen: Observation, snapshot: Snapshot | None, depth: int
 ) -> Observation | None:
-    """Take two more actions, away from ends; return the state, or None where every action ends.
+    """Take two more actions, away from ends; return the state, or None if every action ends.
 
     `kept`: the snapshot at the beginning, if any.
     """

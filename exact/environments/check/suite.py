@@ -206,7 +206,7 @@ def _of(verb: Verb, seen: Observation, actions: ActionSpace) -> list[Action]:
 
 
 def _made(verb: Verb, args: tuple[str, ...], actions: ActionSpace) -> Action | None:
-    """Return the action, or None where the verb does not take the made-up arguments."""
+    """Return the action, or None if the verb does not take the made-up arguments."""
     try:
         return actions.action(verb.name, *args)
     except ActionError:

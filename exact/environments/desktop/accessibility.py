@@ -113,7 +113,7 @@ class Accessibility:
         self._bus.close()
 
     def ask(self, questions: Sequence[ObjectCall], seconds: float | None = None) -> list[tuple[Any, ...] | None]:
-        """Return the answers in order; None where an object is gone or has none.
+        """Return the answers in order; None if an object is gone or has none.
 
         seconds: time without any answer after which the applications that still owe one count as hung; by default that of this
         connection. Raises Silent, and EnvironmentFailure if the bus is gone.

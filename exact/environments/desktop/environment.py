@@ -77,7 +77,7 @@ class Desktop:
         self._setup, self._over, self._rested = Setup(), True, True
         self._seen = Seen((), {}, {}, {}, "")
         self._kept: dict[str, Any] | None = None
-        """Last observation; None where it may not hold any more."""
+        """Last observation; None if it may not hold any more."""
         self._kept_at: tuple[int, bytes] = 0, b""
         """Number of reports and digest of the screen, as they were then."""
         self._begin()

@@ -25,7 +25,7 @@ TIMEOUTS = GuestTimeouts(reset=180.0, step=90.0)
 
 
 def absent() -> str:
-    """Return what a desktop needs and this machine lacks, with the way to get it; empty where nothing is missing."""
+    """Return what a desktop needs and this machine lacks, with the way to get it; empty if nothing is missing."""
     packages = [name for name, module in _PACKAGES.items() if not importlib.util.find_spec(module)]
     if packages:
         return f"{', '.join(packages)} not installed: pip install 'exact-agent[desktop]'"
@@ -50,8 +50,8 @@ async def desktop_factory(
 
     sandbox: run each in gVisor as the user of `account`, where it can be forked as a whole; else states are reached by reset and replay.
     width, height: size of the screen in pixels. vm_port: port of its loopback at which each serves OSWorld's interface of a machine; None
-    for none. limit: bytes of retained snapshots. log: file to which the programs' output is appended. Raises UsageError where packages are
-    missing, and EnvironmentFailure where there is no usable runsc.
+    for none. limit: bytes of retained snapshots. log: file to which the programs' output is appended. Raises UsageError if packages are
+    missing, and EnvironmentFailure if there is no usable runsc.
     """
     if lack := absent():
         raise UsageError(f"no desktop here: {lack}")

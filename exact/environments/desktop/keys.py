@@ -62,7 +62,7 @@ class Keyboard:
     def type(self, text: str, rest: Callable[[], object]) -> None:
         """Type one character after the other.
 
-        rest: waits until programs know the keys that got other symbols. Raises ActionError where more characters have no key than there
+        rest: waits until programs know the keys that got other symbols. Raises ActionError if more characters have no key than there
         are spare keys.
         """
         characters = [_WRITTEN.get(each, each) for each in text.replace("\r\n", "\n")]
@@ -90,7 +90,7 @@ class Keyboard:
         return own or (self._lent[_symbol(key)], False)
 
     def _own(self, key: str) -> tuple[int, bool] | None:
-        """Return the code of a key that the keyboard has by itself; None where it has none."""
+        """Return the code of a key that the keyboard has by itself; None if it has none."""
         from Xlib import XK
 
         symbol = _symbol(key) if len(key) == 1 else int(XK.string_to_keysym(_NAMES.get(key, key)))

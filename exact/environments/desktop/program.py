@@ -47,7 +47,7 @@ class Interpreter:
         """Make an interpreter.
 
         `modules`: those that may be imported. `call` is given each call and returns its value; `leave` is given the call of a `with`
-        statement when its block is over. Both raise ActionError where there is no such function.
+        statement when its block is over. Both raise ActionError if there is no such function.
         """
         self._modules, self._call, self._leave = modules, call, leave
         self._functions: dict[str, str] = {name: name for name in modules}

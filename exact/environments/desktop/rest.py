@@ -26,8 +26,8 @@ _ANSWERS, _LONGEST = 60.0, 30.0
 def settle(bus: Accessibility, screen: Screen, applications: Sequence[str], seconds: float, late: float = 0.0) -> bool:
     """Wait until a desktop is idle, and until applications have reported nothing for `late` seconds more, whatever they draw.
 
-    Return False where it still changed after that many seconds, or more where it answers slowly: what was typed is still on its way then.
-    Raises Silent where an application hangs.
+    Return False if it still changed after that many seconds, or more where it answers slowly: what was typed is still on its way then.
+    Raises Silent if an application hangs.
     """
     first = time.monotonic()
     end, last = first + seconds, first + max(seconds, _LONGEST)

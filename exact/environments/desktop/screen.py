@@ -65,7 +65,7 @@ class Screen:
     """Display. It reads DISPLAY and XAUTHORITY."""
 
     def __init__(self) -> None:
-        """Connect to the display. Raises EnvironmentFailure where there is none."""
+        """Connect to the display. Raises EnvironmentFailure if there is none."""
         from Xlib import X, display
         from Xlib.ext import damage
 
@@ -110,7 +110,7 @@ class Screen:
             return drawn
 
     def manager(self, seconds: float) -> bool:
-        """Wait until the window manager has handled earlier events: it sees clicks first. Return False where it does not answer.
+        """Wait until the window manager has handled earlier events: it sees clicks first. Return False if it does not answer.
 
         The request is for a frame's extents, which it answers by setting a property of the requesting window. openbox sets three others
         before that one.
@@ -207,7 +207,7 @@ class Screen:
             return self._atom("_NET_WM_WINDOW_TYPE_SPLASH") in self._property(target, "_NET_WM_WINDOW_TYPE")
 
     def class_of(self, window: TopLevelWindow) -> tuple[str, ...]:
-        """Return the instance and the class of a window's application: `("mousepad", "Mousepad")`. Empty where it has none."""
+        """Return the instance and the class of a window's application: `("mousepad", "Mousepad")`. Empty if it has none."""
         with broken():
             found = self._display.create_resource_object("window", window.id).get_wm_class()
         return tuple(found or ())
@@ -229,7 +229,7 @@ class Screen:
             return bool(child) and bool(child.get_attributes().override_redirect)
 
     def copied(self, seconds: float) -> str:
-        """Return the text that was copied or cut last, which a later paste inserts; empty where nothing was.
+        """Return the text that was copied or cut last, which a later paste inserts; empty if nothing was.
 
         seconds: time that the application which holds it has to answer.
         """

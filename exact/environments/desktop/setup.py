@@ -58,7 +58,7 @@ def declared(private: dict[str, object]) -> Setup:
 
 
 def failure(check: Check, home: Path, elements: Sequence[Element], answer: str | None) -> str:
-    """Return why a condition does not hold; empty where it does."""
+    """Return why a condition does not hold; empty if it does."""
     if check.file:
         path = home / check.file
         if check.kind != "text":

@@ -46,7 +46,7 @@ class Seen(NamedTuple):
     caret: str
     """Position of the caret in the focused text, and its selection."""
     copied: str = ""
-    """Text that was copied or cut last, which is not shown; empty where nothing was."""
+    """Text that was copied or cut last, which is not shown; empty if nothing was."""
 
     @property
     def text(self) -> str:

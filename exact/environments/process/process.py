@@ -76,7 +76,7 @@ class Launcher(Protocol):
     """Starts guests: plain processes, or a sandbox's."""
 
     async def start(self, args: Sequence[str], env: Mapping[str, str]) -> GuestProcess:
-        """Run a command with added environment variables. Raises EnvironmentFailure where it cannot be started."""
+        """Run a command with added environment variables. Raises EnvironmentFailure if it cannot be started."""
         ...
 
 

@@ -51,7 +51,7 @@ class EnvironmentSpec(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> Path | None:
-        """File of the factory. None where it is named by module."""
+        """File of the factory. None if it is named by module."""
         module = self.name.rpartition(":")[0]
         return Path(module) if module.endswith(".py") else None
 
@@ -129,7 +129,7 @@ class Worker:
         self._actions = ActionSpace(())
         self._closed = False
         self._reward: float | None = 0.0
-        """Reward of the last step. None where the guest gave none."""
+        """Reward of the last step. None if the guest gave none."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -153,7 +153,7 @@ class Worker:
         return processor_seconds(self.pid) if self.pid else 0.0
 
     async def open(self) -> None:
-        """Start a guest and let it create the environment. Raises EnvironmentFailure, and UsageError where the factory raised one."""
+        """Start a guest and let it create the environment. Raises EnvironmentFailure, and UsageError if the factory raised one."""
         await self._take(await self._launcher.start(self._spec.command, self._spec.env))
 
     async def _take(self, process: GuestProcess) -> None:
@@ -184,19 +184,19 @@ class Worker:
         return Transition(observation=moved.observation, terminated=moved.terminated, effects=moved.effects, info=moved.info)
 
     def reward(self) -> float:
-        """Return the reward of the last step, as the guest gave it. Raises UsageError where it gave none."""
+        """Return the reward of the last step, as the guest gave it. Raises UsageError if it gave none."""
         if self._reward is None:
             raise UsageError("this environment gives no rewards: its steps have no `reward`, so choose another value.kind")
         return self._reward
 
     async def snapshot(self) -> Snapshot:
-        """Take a snapshot of the present state. Raises EnvironmentFailure where the guest's environment has none."""
+        """Take a snapshot of the present state. Raises EnvironmentFailure if the guest's environment has none."""
         self._require_known_state()
         taken = _parse("snapshot", await self._call("snapshot", {}, self._timeouts.snapshot), Snapshot)
         return msgspec.structs.replace(taken, id=f"{self._running().mark}{taken.id}")
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Return to a state of this guest. Raises EnvironmentFailure where the snapshot is another guest's, or gone."""
+        """Return to a state of this guest. Raises EnvironmentFailure if the snapshot is another guest's, or gone."""
         running = self._running()
         if not snapshot.id.startswith(running.mark):
             raise EnvironmentFailure(f"snapshot {snapshot.id!r} is gone with the guest that took it: return by reset and replay")
@@ -321,7 +321,7 @@ class WorkerFactory:
 
     @asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[Worker]:
-        """Open a worker with a fresh guest. Raises EnvironmentFailure where it cannot be started."""
+        """Open a worker with a fresh guest. Raises EnvironmentFailure if it cannot be started."""
         worker = Worker(self._spec, self._launcher, simulation=simulation, timeouts=self._timeouts, actions=self._actions)
         await worker.open()
         try:

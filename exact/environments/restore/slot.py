@@ -120,7 +120,7 @@ class Slot:
 
         `reserve`: called with the steps of a route before it is taken. A route that it refuses is skipped; if no other route was taken,
         its BudgetExceeded is raised. `since`: steps up to this waypoint are not repeated, because they wrote to something that no reset
-        undoes. Raises EnvironmentFailure where an environment broke on the way and no other route arrived.
+        undoes. Raises EnvironmentFailure if an environment broke on the way and no other route arrived.
         """
         if self.is_at(path):
             return Arrival(route="reuse", match="exact")
@@ -167,7 +167,7 @@ class Slot:
         return transition
 
     async def snapshot_if_worth(self, returns: float) -> Snapshot | None:
-        """Take a snapshot of the present state where it is possible and saves time. Return None where not.
+        """Take a snapshot of the present state where it is possible and saves time. Return None if not.
 
         `returns`: expected number of returns to the state. It is at least as often replayed again as it was replayed before.
         """
@@ -178,7 +178,7 @@ class Slot:
         return await self._snapshot(environment, path) if self._costs.pays(returns, self._return_seconds(path)) else None
 
     async def snapshot_if_written(self) -> Snapshot | None:
-        """Take a snapshot where a write led to the present state and the snapshot includes it (fidelity `full`). Return None where not.
+        """Take a snapshot where a write led to the present state and the snapshot includes it (fidelity `full`). Return None if not.
 
         A repeated write may have another result (a date, a number), so that no replay leads back to this state.
         """
@@ -343,7 +343,7 @@ class Slot:
         return transition
 
     async def _snapshot(self, environment: Environment, path: StatePath) -> Snapshot | None:
-        """Take a snapshot. Return None where the environment reports an obstacle or refuses; it then continues."""
+        """Take a snapshot. Return None if the environment reports an obstacle or refuses; it then continues."""
         if getattr(environment, "obstacle", ""):
             return None
         began, before = self._clock(), self._processor()

@@ -59,7 +59,7 @@ class SandboxedWorker(Worker):
 
     @property
     def observation(self) -> Observation:
-        """Last observation; after a fork, that of the snapshot's state. Raises EnvironmentFailure where there is none."""
+        """Last observation; after a fork, that of the snapshot's state. Raises EnvironmentFailure if there is none."""
         if self._observation is None:
             raise EnvironmentFailure("there is no observation: no episode is in progress: reset it first")
         return self._observation
@@ -114,7 +114,7 @@ class SandboxedWorker(Worker):
         return transition
 
     async def snapshot(self) -> Snapshot:
-        """Take a snapshot of the whole environment, which continues. Raises EnvironmentFailure where there is an obstacle."""
+        """Take a snapshot of the whole environment, which continues. Raises EnvironmentFailure if there is an obstacle."""
         if self.obstacle:
             raise EnvironmentFailure(f"no snapshot now: {self.obstacle}")
         fingerprint = self.observation.fingerprint
@@ -202,7 +202,7 @@ class SandboxedFactory:
 
     @asynccontextmanager
     async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[SandboxedWorker]:
-        """Open another environment at the state of a snapshot. Raises EnvironmentFailure where the snapshot is gone."""
+        """Open another environment at the state of a snapshot. Raises EnvironmentFailure if the snapshot is gone."""
         async with self.made() as worker:
             await worker.restore(snapshot)
             yield worker
@@ -248,7 +248,7 @@ async def sandboxed_factory(
     and `reads`, which it may change in its memory. `inside`: another root, mounts, variables and user; in another root, the
     specification's interpreter is a path of that root. `limit`: bytes of retained snapshots. `idle`: seconds after the last call after
     which an environment is paused. `log`: file that the stderr of guests is appended to; by default it goes to the logger `exact.guest`.
-    Raises EnvironmentFailure where there is no usable runsc, or no such interpreter.
+    Raises EnvironmentFailure if there is no usable runsc, or no such interpreter.
     """
     inside = inside or SandboxConfig()
     application, own = SandboxApplication.from_config(inside), (Path(guest.__file__), *([spec.file] if spec.file else []))

@@ -96,7 +96,7 @@ class ImageStore:
         return id in self._pinned or bool(self._users[id])
 
     def find(self, id: str) -> SandboxImage:
-        """Return an image, also one that was dropped while in use. Raises EnvironmentFailure where it is gone."""
+        """Return an image, also one that was dropped while in use. Raises EnvironmentFailure if it is gone."""
         found = self._images.get(id) or self._dropped.get(id)
         if found is None:
             raise EnvironmentFailure(f"snapshot {id} is gone, dropped or evicted: return by another route")
@@ -167,7 +167,7 @@ class ImagePacker:
             await self.wait()
 
     async def unpacked(self, image: SandboxImage) -> SandboxImage:
-        """Return an image in use with its files unpacked. Raises EnvironmentFailure where it is damaged, or memory does not suffice."""
+        """Return an image in use with its files unpacked. Raises EnvironmentFailure if it is damaged, or memory does not suffice."""
         if not image.packed and self._current != image.id:
             return image
         return await asyncio.shield(asyncio.ensure_future(self._unpack(image.id)))

@@ -44,7 +44,7 @@ class MemoryGauge:
         """Processes of the tree, and paths of open files in memory, as of the last search."""
 
     def read(self) -> int | None:
-        """Return the bytes in use; None where the process has ended."""
+        """Return the bytes in use; None if the process has ended."""
         if not os.path.exists(f"/proc/{self._pid}/stat"):
             return None
         if self._looks % _SEARCH == 0:

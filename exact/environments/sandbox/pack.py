@@ -27,7 +27,7 @@ _LEVEL = 1
 
 
 def pack(folder: Path, base: Path | None) -> None:
-    """Replace the files of an image by packed ones, each atomically. Raises OSError where the disk is full."""
+    """Replace the files of an image by packed ones, each atomically. Raises OSError if the disk is full."""
     for name in FILES:
         if (folder / name).is_file():
             partial = folder / f"{name}.partial"
@@ -40,7 +40,7 @@ def pack(folder: Path, base: Path | None) -> None:
 
 
 def unpack(folder: Path, base: Path | None) -> None:
-    """Restore the files of an image. Raises OSError where the disk is full, and ValueError where it is damaged; it then stays packed."""
+    """Restore the files of an image. Raises OSError if the disk is full, and ValueError if it is damaged; it then stays packed."""
     for name in FILES:
         if (packed := folder / f"{name}.packed").is_file():
             partial = folder / f"{name}.partial"

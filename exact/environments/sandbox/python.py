@@ -29,7 +29,7 @@ class PythonInstallation(NamedTuple):
 
 
 async def inspect_python(python: Path, env: Mapping[str, str]) -> PythonInstallation:
-    """Run an interpreter with environment variables and return what it reports. Raises EnvironmentFailure where it does not run."""
+    """Run an interpreter with environment variables and return what it reports. Raises EnvironmentFailure if it does not run."""
     try:
         process = await Child.start(
             python, "-c", _SCRIPT, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, cwd="/", env={**inherited_variables(dict(os.environ)), **env}

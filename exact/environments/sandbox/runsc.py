@@ -90,7 +90,7 @@ def _candidates() -> list[Path]:
 
 
 def _version(path: Path) -> str:
-    """Return the version of a runsc. Empty where it does not run."""
+    """Return the version of a runsc. Empty if it does not run."""
     try:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):

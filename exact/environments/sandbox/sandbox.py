@@ -156,5 +156,5 @@ def _free(folder: Path) -> int:
 
 
 def _last(lines: Sequence[str]) -> str:
-    """Return the last line with a message, skipping Go stack traces. Empty where there is none."""
+    """Return the last line with a message, skipping Go stack traces. Empty if there is none."""
     return next((line for line in reversed(lines) if ": " in line and not line[0].isspace()), "")

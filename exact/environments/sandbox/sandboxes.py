@@ -54,7 +54,7 @@ class Sandboxes:
         return sorted(each.pid for each in self._running if each.alive)
 
     async def start(self, guest: GuestSpec) -> Sandbox:
-        """Start a guest. It may not answer requests yet. Raises EnvironmentFailure where a mount point cannot be made."""
+        """Start a guest. It may not answer requests yet. Raises EnvironmentFailure if a mount point cannot be made."""
         make_mount_points(guest)
         bundle = self._scratch.folder("bundles", str(next(self._numbers)))
         (bundle / "config.json").write_text(json.dumps(oci_configuration(guest, dict(os.environ))))
@@ -80,7 +80,7 @@ class Sandboxes:
     async def fork(self, id: str) -> AsyncIterator[Sandbox]:
         """Start another sandbox from an image, which is retained during the block.
 
-        Leave the block when the guest answers; the sandbox keeps running. Raises EnvironmentFailure where the image is gone or damaged, or
+        Leave the block when the guest answers; the sandbox keeps running. Raises EnvironmentFailure if the image is gone or damaged, or
         where a program that it depends on has changed.
         """
         image = self.images.find(id)
@@ -131,7 +131,7 @@ async def open_sandboxes(*, limit: int = LIMIT, parent: Path | None = None, log:
     """Open sandboxes for the time of the block; none remains after it, nor after a crash.
 
     `limit`: bytes of retained images. `parent`: folder for their files; by default /dev/shm where it is large enough, else the folder for
-    temporary files. `log`: file that their stderr is appended to. Raises EnvironmentFailure where there is no usable runsc, or no space for
+    temporary files. `log`: file that their stderr is appended to. Raises EnvironmentFailure if there is no usable runsc, or no space for
     images.
     """
     sandboxes = Sandboxes(find_runsc(), ScratchFolder("environments", parent or _image_folder()), limit, log)

@@ -63,7 +63,7 @@ def located(service: Service, where: Path) -> Service:
 def declared_services(task: Task) -> tuple[Service, ...]:
     """Return the services that a task declares: `services` in its metadata, a JSON list of objects with the fields of Service.
 
-    Raises UsageError where that does not parse.
+    Raises UsageError if that does not parse.
     """
     text = task.metadata.get("services") or "[]"
     try:
@@ -91,7 +91,7 @@ class SandboxApplication(NamedTuple):
     def from_config(cls, config: SandboxConfig) -> SandboxApplication:
         """Check a configuration and unpack its root.
 
-        Raises UsageError where a key is invalid here, and EnvironmentFailure where the root cannot be unpacked.
+        Raises UsageError if a key is invalid here, and EnvironmentFailure if the root cannot be unpacked.
         """
         for mount in config.mounts:
             if not PurePosixPath(mount.target).is_absolute() or ".." in PurePosixPath(mount.target).parts or mount.target == "/":

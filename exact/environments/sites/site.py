@@ -91,7 +91,7 @@ class Hook(_Declaration, frozen=True, kw_only=True):
             process = await Child.start(
                 program, *arguments, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, cwd=self.folder or None, start_new_session=True
             )
-        except (OSError, ValueError) as error:  # a ValueError where an argument holds a zero byte
+        except (OSError, ValueError) as error:  # a ValueError if an argument holds a zero byte
             raise EnvironmentFailure(f"the site's hook {role} does not start: {error}") from error
         try:
             async with asyncio.timeout(self.seconds):
@@ -203,9 +203,9 @@ class Outside(Requests, frozen=True, kw_only=True):
 
 
 def declared_outside(task: Task) -> Outside | None:
-    """Return what a task declares: `outside` in its metadata, a JSON object with the fields of Outside. None where it has none.
+    """Return what a task declares: `outside` in its metadata, a JSON object with the fields of Outside. None if it has none.
 
-    Raises UsageError where that does not parse.
+    Raises UsageError if that does not parse.
     """
     text = task.metadata.get("outside")
     if text is None:

@@ -171,7 +171,7 @@ class ToyEnvironment:
             return Snapshot(id=id, fidelity="full", fingerprint=self._observe(position).fingerprint)
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Return to a state of this environment. Raises EnvironmentFailure where it has no such snapshot."""
+        """Return to a state of this environment. Raises EnvironmentFailure if it has no such snapshot."""
         with self._call():
             self._present()
             if snapshot.id not in self._own or snapshot.id not in self._shared.snapshots:

@@ -173,7 +173,7 @@ def trapped_maze(width: int = 4, height: int = 4, *, traps: int = 2, seed: int =
 
     The policy likes traps three times as well. The seed draws them. Known answer: as in the maze, the only path never enters a trap:
     1.0. An agent that follows the priors falls into the first; one step of search shows a trap beside it. A maze with too few rooms
-    beside the path is drawn again; raises UsageError where none is found.
+    beside the path is drawn again; raises UsageError if none is found.
     """
     plain, beside = _roomy(width, height, traps, seed)
     chosen = sorted(beside, key=lambda name: uniform(seed, "trap", name))[:traps]

@@ -130,7 +130,7 @@ class ExactProvider(AttachedProvider):
         self._ask("save", snapshot_name)
 
     def revert_to_snapshot(self, path_to_vm: str, snapshot_name: str) -> str:
-        """Return to a saved state; `init_state` is that of the start. Raises ProviderError where there is none of that name."""
+        """Return to a saved state; `init_state` is that of the start. Raises ProviderError if there is none of that name."""
         self._ask("revert", snapshot_name)
         return path_to_vm
 

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def unresolved(task: dict[str, Any]) -> list[str]:
-    """Return what a task names and desktop_env lacks, in words. Empty where everything is there."""
+    """Return what a task names and desktop_env lacks, in words. Empty if everything is there."""
     return list(_unresolved(task))
 
 

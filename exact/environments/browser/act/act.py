@@ -31,7 +31,7 @@ _UNREACHABLE = ("CONNECTION_", "NAME_", "ADDRESS_", "NETWORK_", "INTERNET_", "PR
 async def act(context: ActionContext, action: Action) -> None:
     """Carry out one action. Return once the page has the input, before it is quiet.
 
-    Raises ActionError where nothing was done, PartialAction where a part was done, and EnvironmentFailure where a server cannot be
+    Raises ActionError if nothing was done, PartialAction if a part was done, and EnvironmentFailure if a server cannot be
     reached.
     """
     if action.name not in _HANDLERS:

@@ -34,7 +34,7 @@ class ActionContext:
     """Brings another tab to the front."""
     fill: Callable[[str, Iterable[str]], str] = lambda text, where: text
     """Returns a text as it is typed, with secrets in place of their placeholders. The second argument: the origins of the documents that
-    may get it. Raises SecretRefused where they are not the secret's own."""
+    may get it. Raises SecretRefused if they are not the secret's own."""
     holds_secret: Callable[[str], bool] = lambda text: False
     """Returns whether a placeholder of a secret stands in a text."""
     files: Mapping[str, Path]

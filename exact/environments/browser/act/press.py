@@ -30,7 +30,7 @@ class PressResult(NamedTuple):
     """What became of a press."""
 
     missed: str = ""
-    """Why it did not hit the element, and was stopped; empty where it did."""
+    """Why it did not hit the element, and was stopped; empty if it did."""
     slipped: bool = False
     """Whether the element moved away before the release."""
 
@@ -38,7 +38,7 @@ class PressResult(NamedTuple):
 async def click_element(context: ActionContext, id: str, *, button: Button = "left", count: int = 1) -> bool:
     """Click an element `count` times in a row. Return False, and do nothing, for an option of a closed drop-down.
 
-    Raises ActionError where nothing was pressed, and PartialAction where the page may have noticed or the element moved away before the
+    Raises ActionError if nothing was pressed, and PartialAction if the page may have noticed or the element moved away before the
     button was released.
     """
     slipped = False
@@ -75,7 +75,7 @@ async def press(aims: Aiming, id: str, target: AimPoint, act: Act, undo: Act | N
     """Point at an element and let `act` press there; aim again where something else came under the pointer first.
 
     `undo`: releases what `act` leaves pressed, where that was stopped. `releases`: how often `act` releases the button. Return whether
-    the element moved away before the release. Raises ActionError where nothing was pressed.
+    the element moved away before the release. Raises ActionError if nothing was pressed.
     """
     found: AimPoint | None = target
     result = PressResult("cannot be clicked")
@@ -145,7 +145,7 @@ async def _point_and_arm(context: ActionContext, target: AimPoint) -> PressResul
 
 
 async def _meanwhile(question: Awaitable[Any], act: Awaitable[None]) -> Any:
-    """Return the answer to a question that the page answers while it deals with an act; None where it does not come in time."""
+    """Return the answer to a question that the page answers while it deals with an act; None if it does not come in time."""
     asked, doing = asyncio.ensure_future(question), asyncio.ensure_future(act)  # the page gets the question first
     try:
         await doing
@@ -200,7 +200,7 @@ def _others(context: ActionContext, target: AimPoint) -> list[str]:
 
 
 async def ask_page(context: ActionContext, frame: str, name: str, *args: object) -> Any:
-    """Return the answer of a script in a frame; None where its document is gone."""
+    """Return the answer of a script in a frame; None if its document is gone."""
     from playwright.async_api import Error
 
     try:
@@ -212,7 +212,7 @@ async def ask_page(context: ActionContext, frame: str, name: str, *args: object)
 
 
 async def drag_element(context: ActionContext, one: str, other: str) -> None:
-    """Drag an element onto another, which may be covered. Raises ActionError where both are not in view together."""
+    """Drag an element onto another, which may be covered. Raises ActionError if both are not in view together."""
     mouse = context.tab.page.mouse  # Playwright's, which also drags draggable elements
 
     async def take(target: AimPoint) -> None:

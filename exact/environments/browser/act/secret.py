@@ -10,7 +10,7 @@ from exact.errors import EnvironmentFailure, SecretRefused
 
 
 async def fill_at(context: ActionContext, text: str, frame: str) -> str:
-    """Return a text as it is typed into a frame. Raises SecretRefused where the frame's origin is not that of a secret in the text."""
+    """Return a text as it is typed into a frame. Raises SecretRefused if the frame's origin is not that of a secret in the text."""
     if not context.holds_secret(text):
         return text
     return context.fill(text, [(await _document(context, frame))["origin"]])

@@ -240,7 +240,7 @@ async def connect(
 async def _over_cdp(playwright: Playwright, address: str, relay: Relay, seconds: float, artifacts: Path) -> PlaywrightBrowser:
     """Connect Playwright to the browser.
 
-    Raises EnvironmentFailure where the environment ends meanwhile, Playwright's Error where it does not connect. A cancelled call waits
+    Raises EnvironmentFailure if the environment ends meanwhile, Playwright's Error if it does not connect. A cancelled call waits
     until Playwright has given up, which is soon, because the relay is closed: Playwright raises the error of a browser that ends before
     it was handed over in the next call of any of its browsers. Playwright does not notice a browser that ends while its pages are
     attached, and waits for its timeout; this function does not wait for that.

@@ -38,7 +38,7 @@ class Egress:
         return sum(tunnel.is_socket for _, tunnel in self._ends.values())
 
     def open(self, ident: int) -> None:
-        """Serve a connection that the sandbox opened. Raises ValueError where it may not be one more."""
+        """Serve a connection that the sandbox opened. Raises ValueError if it may not be one more."""
         if not ident & OUTWARD or ident in self._ends or len(self._ends) >= _MOST:
             raise ValueError(f"connection {ident} is not a new one, or is one of more than {_MOST}")
         end = _Connection(ident, self._send, self._tell)
@@ -112,7 +112,7 @@ class _Connection:
         self._ended = False
 
     def hear(self, data: bytes) -> None:
-        """Take bytes from the sandbox. Raises ValueError where it sends more than it may, or after the end."""
+        """Take bytes from the sandbox. Raises ValueError if it sends more than it may, or after the end."""
         self._unacknowledged += len(data)
         if self._unacknowledged > WINDOW or (self._ended and data):
             raise ValueError(f"a connection with more than {WINDOW} bytes in flight, or with bytes after its end")

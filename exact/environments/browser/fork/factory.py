@@ -71,7 +71,7 @@ class ForkingFactory:
 
     @asynccontextmanager
     async def _leased(self, name: str = "") -> AsyncIterator[AccountLease | None]:
-        """Lease an account while the block runs: the one of that name, or any. None where there are no accounts."""
+        """Lease an account while the block runs: the one of that name, or any. None if there are no accounts."""
         if self._accounts is None:
             yield None
             return
@@ -115,7 +115,7 @@ async def forking(
     are not isolated then, and their snapshots are of the client. `recording`: where its answers are recorded, or replayed from.
     `limit`: bytes of snapshots that are retained. `idle`: seconds after which an environment that is not used is paused. `warn` is called
     with what a user should know of.
-    Raises EnvironmentFailure where there is no usable runsc or no browser.
+    Raises EnvironmentFailure if there is no usable runsc or no browser.
     """
     place = SandboxApplication.from_config(application or SandboxConfig())
     with scratch("artifacts") as artifacts:

@@ -397,7 +397,7 @@ def last_lines(lines: Iterable[str]) -> str:
 
 
 def unanswered(url: str) -> str:
-    """Return why a URL does not answer with a status below 500; empty where it does. No proxy is used."""
+    """Return why a URL does not answer with a status below 500; empty if it does. No proxy is used."""
     try:
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=5):
             return ""

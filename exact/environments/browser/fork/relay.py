@@ -313,7 +313,7 @@ class Relay:
             writer.transport.abort()
 
     async def _admit(self, reader: asyncio.StreamReader) -> bytes:
-        """Return the head of the request with the browser's own path; empty where the token is wrong."""
+        """Return the head of the request with the browser's own path; empty if the token is wrong."""
         head = await reader.readuntil(b"\r\n\r\n")
         known = f"GET /{self._token}/".encode()
         return head.replace(known, b"GET /", 1) if secrets.compare_digest(head[: len(known)], known) else b""

@@ -72,7 +72,7 @@ class ForkStore:
         self._sandboxes, self._playwright, self._artifacts = sandboxes, playwright, artifacts
         self.setup, self.config, self.outside, self.idle = setup, config, outside, idle
         self.states = SiteStates(outside.site) if outside and outside.site and outside.site.has_states else None
-        """The states of the site outside; None where it has no hooks to retain them."""
+        """The states of the site outside; None if it has no hooks to retain them."""
         self._services, self._application = tuple(services), application
         self._warn = warn
         self._recording = recording or recording_of(config.recording)

@@ -37,8 +37,8 @@ _CONNECT_SECONDS, _CLOSE_SECONDS, _READ_SECONDS = 30.0, 10.0, 2.0
 async def connect(config: BrowserConfig, hosts: Mapping[str, str]) -> AsyncIterator[Browser]:
     """Use the browser at `browser.cdp_url` while the block runs. Its tabs and its default context stay as they are.
 
-    Environments have contexts of their own in it, which are closed. Requests of other contexts pass untouched. Raises UsageError where
-    `hosts` maps names, which a running browser cannot be told, and EnvironmentFailure where no browser answers.
+    Environments have contexts of their own in it, which are closed. Requests of other contexts pass untouched. Raises UsageError if
+    `hosts` maps names, which a running browser cannot be told, and EnvironmentFailure if no browser answers.
     """
     from playwright.async_api import Error
 

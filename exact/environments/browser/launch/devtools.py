@@ -20,7 +20,7 @@ _LINE = 300
 async def websocket_of(address: str, *, seconds: float) -> str:
     """Return the WebSocket of the DevTools at an address: itself, or what `/json/version` there names.
 
-    Raises EnvironmentFailure where nothing or no browser answers in time, and where the answer leads to another host: a redirect is not
+    Raises EnvironmentFailure if nothing or no browser answers in time, and where the answer leads to another host: a redirect is not
     followed.
     """
     if address.startswith(("ws://", "wss://")):

@@ -146,7 +146,7 @@ class Browser:
         """Set what a page needs besides the options of its context."""
 
     def clipboard(self) -> Clipboard | None:
-        """Return a clipboard for a new environment; None where it has the browser to itself."""
+        """Return a clipboard for a new environment; None if it has the browser to itself."""
         return Clipboard(self._clipboard)
 
     async def close_context(self, context: BrowserContext) -> None:
@@ -225,7 +225,7 @@ async def _close(making: Awaitable[BrowserContext]) -> None:
 async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, *, pins: Sequence[str] = ()) -> AsyncIterator[Browser]:
     """Run a browser while the block runs. No process of it remains afterwards, even if this process is killed.
 
-    `hosts`: names of local servers, as in PageSetup. `pins`: pins of trusted public keys, as in Outside. Raises EnvironmentFailure where
+    `hosts`: names of local servers, as in PageSetup. `pins`: pins of trusted public keys, as in Outside. Raises EnvironmentFailure if
     there is no browser, or the browser or its driver does not start.
     """
     if config.cdp_url:

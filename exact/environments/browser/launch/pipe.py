@@ -41,7 +41,7 @@ class SharedPipe(CdpConnection):
     def __init__(self) -> None:
         super().__init__(_FIRST_NUMBER)
         self._ports: socket.socket | None = None
-        """Asks for ports in the browser's network namespace; None where it has none of its own."""
+        """Asks for ports in the browser's network namespace; None if it has none of its own."""
         self._asking = asyncio.Lock()
         self._driver = _Side(self._from_driver, self._ended)
         self._browser = _Side(self._from_browser, self._ended, MOST_BYTES)
@@ -75,7 +75,7 @@ class SharedPipe(CdpConnection):
         return self._ports is not None
 
     async def port(self) -> socket.socket | None:
-        """Return a socket that listens in the browser's network namespace; None where it has none. Raises EnvironmentFailure."""
+        """Return a socket that listens in the browser's network namespace; None if it has none. Raises EnvironmentFailure."""
         if self._ports is None:
             return None
         async with self._asking:

@@ -38,7 +38,7 @@ class PlaywrightTrace:
     async def begin(self, context: BrowserContext, folder: str, name: str) -> None:
         """Start to trace, unless `folder` is empty.
 
-        `name`: name of the file in the folder. Raises UsageError where files cannot be written to the folder.
+        `name`: name of the file in the folder. Raises UsageError if files cannot be written to the folder.
         """
         if folder:
             _make_folder(Path(folder))

@@ -41,7 +41,7 @@ class UserProfile:
             copy: Folder for the copies, which exist only while they are read.
             nowhere: Address of a proxy that connects to nothing.
 
-        Raises UsageError where there is no profile.
+        Raises UsageError if there is no profile.
         """
         folder = Path(profile).expanduser()
         whole = (folder / "Local State").is_file() or (folder / "Default").is_dir()
@@ -112,7 +112,7 @@ _REMOVAL_TIMEOUT = 2.0
 
 
 async def find_profile(cdp: CDPSession | CdpConnection) -> Path | None:
-    """Return the folder of the profile; None where it is not Playwright's. `cdp`: the browser's own session. Raises Playwright's Error."""
+    """Return the folder of the profile; None if it is not Playwright's. `cdp`: the browser's own session. Raises Playwright's Error."""
     found = _ARGUMENT.search((await cdp.send("SystemInfo.getInfo"))["commandLine"])
     return Path(found[1]) if found else None
 

@@ -138,7 +138,7 @@ def _bytes(part: dict[str, Any]) -> bytes:
 
 
 def _length(event: dict[str, Any]) -> int | None:
-    """Return the bytes of a body; None where its head does not tell, because it is compressed or comes in chunks."""
+    """Return the bytes of a body; None if its head does not tell, because it is compressed or comes in chunks."""
     headers = {each["name"].lower(): each["value"].strip() for each in event.get("responseHeaders", ())}
     if headers.keys() & {"content-encoding", "transfer-encoding"}:
         return None
@@ -164,7 +164,7 @@ class Kind(Enum):
 
 
 async def read_first(read: Callable[[], Awaitable[bytes]]) -> bytes:
-    """Read as many bytes of a connection as tell its kind: a request's head, or the first record of TLS. Empty where none come."""
+    """Read as many bytes of a connection as tell its kind: a request's head, or the first record of TLS. Empty if none come."""
     data = b""
     while part := await read():
         data += part

@@ -21,7 +21,7 @@ _PART = re.compile(
     r'^content-disposition:[^\r\n]*?\bname="([^"\r\n]*)"([^\r\n]*)\r?\n(?:[^\r\n]+\r?\n)*\r?\n(.*?)(?=\r?\n--)', re.I | re.M | re.S
 )
 Ask = Callable[[PersonQuestion], Awaitable[str]]
-"""Asks a person whether a request may be sent. Returns why it may not; empty where it may."""
+"""Asks a person whether a request may be sent. Returns why it may not; empty if it may."""
 
 
 class Confirmations:
@@ -29,7 +29,7 @@ class Confirmations:
 
     def __init__(self) -> None:
         self.ask: Ask | None = None
-        """Asks a person; None where writes need no yes."""
+        """Asks a person; None if writes need no yes."""
         self.suspended: Callable[[], AbstractContextManager[None]] = nullcontext
         """Suspends the time limits of the page while a person is asked."""
         self._held = 0
@@ -44,7 +44,7 @@ class Confirmations:
 
     @property
     def declined(self) -> str:
-        """The reason for which a request was refused since the last action began; empty where none was."""
+        """The reason for which a request was refused since the last action began; empty if none was."""
         return next(iter(self._refused.values()), "")
 
     @property
@@ -70,7 +70,7 @@ class Confirmations:
                 self._released.set()
 
     async def refusal(self, method: str, url: str, body: str, mask: Callable[[str], str], *, by_itself: bool) -> str:
-        """Return why a write is not sent; empty where it is. `by_itself`: no action caused it."""
+        """Return why a write is not sent; empty if it is. `by_itself`: no action caused it."""
         if self.ask is None:
             return ""
         if by_itself:

@@ -43,7 +43,7 @@ class DenyList:
             raise UsageError(f"browser.deny: invalid entry {entry!r}: write https://host, host, *.host, an address or a network 10.0.0.0/8")
 
     def refusal(self, url: str) -> str:
-        """Return why a URL is denied; empty where it is not."""
+        """Return why a URL is denied; empty if it is not."""
         found = origin(url)
         if not found:
             return ""

@@ -68,7 +68,7 @@ class Dialler:
         """Addresses by name, from the first time that it was resolved."""
 
     async def connect(self, server: Destination, refusal: Callable[[Address], str]) -> Route:
-        """Connect to a server. `refusal` returns why an address may not be reached; empty where it may. Raises OSError."""
+        """Connect to a server. `refusal` returns why an address may not be reached; empty if it may. Raises OSError."""
         written = written_address(server.host)
         if written is not None and (why := refusal(written)):
             raise ForbiddenAddress(why)
@@ -153,7 +153,7 @@ class Destinations:
         self._hosts[_key(host)] = f"[{parts.hostname}]:{port}" if ":" in parts.hostname else f"{parts.hostname}:{port}"
 
     def refusal(self, host: str, port: int) -> str:
-        """Return why the browser may not connect to a host and port; empty where it may."""
+        """Return why the browser may not connect to a host and port; empty if it may."""
         shown = _origins(host, port)
         if not any(each in self._allowed for each in shown):
             return f"{host}:{port} is outside the task's origins"
@@ -177,7 +177,7 @@ class Destinations:
         return Destination(name, given.strip("[]"), port, is_mapped=True)
 
     def address_refusal(self, server: Destination, address: Address) -> str:
-        """Return why a server may not be reached at an address that its name led to; empty where it may.
+        """Return why a server may not be reached at an address that its name led to; empty if it may.
 
         A public name may not lead to a private address: its owner would reach this machine or its network through the browser.
         """
@@ -310,7 +310,7 @@ class Upstream:
 
 
 def upstream_for(proxy: ProxyConfig) -> Upstream | None:
-    """Return the proxy of a configuration, or else of the system's environment variables; None where there is none. Raises UsageError."""
+    """Return the proxy of a configuration, or else of the system's environment variables; None if there is none. Raises UsageError."""
     if proxy.server:
         user, password = proxy.user, proxy.password
         if user:

@@ -133,7 +133,7 @@ class HarRecorder:
             self._changed.set()
 
     async def _body(self, response: Response) -> bytes:
-        """Return an answer's body. Raises Playwright's Error where the browser does not have it any more."""
+        """Return an answer's body. Raises Playwright's Error if the browser does not have it any more."""
         from playwright.async_api import Error
 
         try:

@@ -98,7 +98,7 @@ def request_kind(method: str, url: str, body: str = "") -> str:
 
 
 def graphql_operations(body: str) -> set[str]:
-    """Return the kinds of GraphQL operations in a request's body: `query`, `mutation`, `subscription`. Empty where it is no GraphQL."""
+    """Return the kinds of GraphQL operations in a request's body: `query`, `mutation`, `subscription`. Empty if it is no GraphQL."""
     data = _decoded(body)
     found = set[str]()
     for each in data if isinstance(data, list) else [data]:

@@ -348,7 +348,7 @@ class RequestInterceptor:
         await self._cdp.send("Fetch.fulfillRequest", {**answer, "responseHeaders": [*_HTML, still]})
 
     async def _policy_of(self, frame: str) -> RequestPolicy | None:
-        """Return the policy of a frame or worker. Wait a moment for an unknown one to be reported; return None where it is not."""
+        """Return the policy of a frame or worker. Wait a moment for an unknown one to be reported; return None if it is not."""
         until = asyncio.get_running_loop().time() + _FRAME_TIMEOUT
         while (context := self._context_of(frame)) is None:
             if asyncio.get_running_loop().time() >= until:
@@ -367,7 +367,7 @@ class RequestInterceptor:
         return context is not None and context not in self._own
 
     def _context_of(self, frame: str) -> str | None:
-        """Return the context of a frame or worker; None where it is unknown."""
+        """Return the context of a frame or worker; None if it is unknown."""
         if frame not in self._contexts and (found := next((c for c, policy in self._policies.items() if policy.frames.has(frame)), None)):
             self._contexts[frame] = found
         return self._contexts.get(frame)
@@ -393,7 +393,7 @@ class RequestInterceptor:
 
 
 def reported_socket(body: str) -> str:
-    """Return the address of the WebSocket in a report of a violated policy; empty where it reports something else."""
+    """Return the address of the WebSocket in a report of a violated policy; empty if it reports something else."""
     try:
         report = msgspec.json.decode(body.encode("utf-8", "replace"), type=dict[str, dict[str, Any]])
     except (msgspec.MsgspecError, RecursionError):

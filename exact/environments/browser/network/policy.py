@@ -58,7 +58,7 @@ class PageRequest(NamedTuple):
     frame: str = ""
     """CDP id of the frame."""
     referrer: str = ""
-    """Address of the document that sent it; empty where the page does not tell."""
+    """Address of the document that sent it; empty if the page does not tell."""
     is_document: bool = False
     """Whether it is a navigation."""
     is_beacon: bool = False
@@ -77,7 +77,7 @@ class RequestDecision(NamedTuple):
     """What becomes of a request."""
 
     refused: str = ""
-    """Why it is not sent. Empty where it is."""
+    """Why it is not sent. Empty if it is."""
     effect: SideEffect | None = None
     """What it does, where it writes or is refused."""
     pretends: bool = False
@@ -99,7 +99,7 @@ class Frames(Protocol):
         ...
 
     async def ask(self) -> None:
-        """Ask the browser for all frames. A blocked page answers late. Raises Playwright's Error where a page is gone."""
+        """Ask the browser for all frames. A blocked page answers late. Raises Playwright's Error if a page is gone."""
         ...
 
 
@@ -129,7 +129,7 @@ class RequestPolicy:
         self._documents: dict[str, str] = {}
         """Addresses of the documents that came since the last action began, by frame."""
         self._presumption = ""
-        """Why the action under way is presumed to write; empty where it is presumed to read."""
+        """Why the action under way is presumed to write; empty if it is presumed to read."""
         self.sent_presumed = False
         """Whether a request was sent, or stopped, since the last action began, that writes if the action does."""
         self._own_reads: set[str] = set()
@@ -148,7 +148,7 @@ class RequestPolicy:
         self.headers: dict[str, str] = {}
         """Headers that are added to requests, by name."""
         self._login_origins: tuple[str, ...] = ()
-        """Origins of the pages of a log-in script that is acting; empty where none is."""
+        """Origins of the pages of a log-in script that is acting; empty if none is."""
         self.blank_pages: set[str] = set()
         """Addresses that are answered with an empty page, without a request to the server."""
         self.unauthorized = ""
@@ -183,7 +183,7 @@ class RequestPolicy:
         self.mask: Callable[[str], str] = unchanged
         """Masks secrets in what is recorded."""
         self.withheld: Callable[[str, str, bool], str] = lambda text, target, is_document: ""
-        """Returns why a text is not sent to an origin, because of a secret: see SecretMasking. Empty where it may be."""
+        """Returns why a text is not sent to an origin, because of a secret: see SecretMasking. Empty if it may be."""
         self._popups: set[str] = set()
         self._popups_done = asyncio.Event()
         self._popups_done.set()
@@ -312,7 +312,7 @@ class RequestPolicy:
         self._failures[f"{host_name(host)}:{port}"] = found
 
     def failure(self, url: str) -> str:
-        """Return why the server of a URL could not be connected to, as CDP's Network.ErrorReason; empty where that is not known."""
+        """Return why the server of a URL could not be connected to, as CDP's Network.ErrorReason; empty if that is not known."""
         parts = urlsplit(origin(url))
         return self._failures.pop(f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}", "")
 
@@ -399,7 +399,7 @@ class RequestPolicy:
         return RequestDecision(effect=_effect(request, "request", reach=reach, write=True, detail=why))
 
     def _presumed(self, request: PageRequest) -> str:
-        """Return why a request that reads by its method is presumed to write; empty where it is not."""
+        """Return why a request that reads by its method is presumed to write; empty if it is not."""
         if request.override and request.override not in SAFE_METHODS:
             return f"a header asks for {request.override}"
         if request.kind in _PARTS or (request.kind == "Image" and _PICTURE.search(split_url(request.url).path)):

@@ -106,7 +106,7 @@ class Tunnel:
         return not self._destinations.refusal(*self._asked) and (not self.is_socket or self._destinations.admits_socket(*self._asked))
 
     async def _requested(self) -> tuple[str, int] | None:
-        """Return the host and port that the connection is for; None where something else is asked for."""
+        """Return the host and port that the connection is for; None if something else is asked for."""
         client = self._client
         given = await client.exactly(2)
         if given[0] != 5:
@@ -124,7 +124,7 @@ class Tunnel:
         return host, port
 
     async def _connect(self, server: Destination) -> Route | None:
-        """Connect to a server. Return None where it cannot be reached, or may not be."""
+        """Connect to a server. Return None if it cannot be reached, or may not be."""
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 return await self._dialler.connect(server, lambda address: self._destinations.address_refusal(server, address))
@@ -142,7 +142,7 @@ class Tunnel:
             listener.connection_refused(*self._asked, why, is_socket=is_socket)
 
     async def _begin(self, route: Route) -> bool:
-        """Send the first bytes. Return False where there are none, or not such as may be sent."""
+        """Send the first bytes. Return False if there are none, or not such as may be sent."""
         async with asyncio.timeout(_FIRST_SECONDS):
             first = await read_first(self._client.read)
         if not first:

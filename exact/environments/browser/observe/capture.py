@@ -36,13 +36,13 @@ class Capture(NamedTuple):
     url: str
     title: str
     html: str
-    """The shortened HTML; empty where the configuration does not ask for it."""
+    """The shortened HTML; empty if the configuration does not ask for it."""
 
 
 def capture_commands(tab: Tab, config: BrowserConfig) -> list[Awaitable[Any]]:
     """Send the CDP commands for a capture of a tab's page, and return their pending answers.
 
-    Of a page that is too large, only the beginning is read. An answer raises Playwright's Error where a document goes away meanwhile.
+    Of a page that is too large, only the beginning is read. An answer raises Playwright's Error if a document goes away meanwhile.
     """
     if is_too_large(tab, config):
         beginning = asyncio.ensure_future(read_beginning(tab, config))

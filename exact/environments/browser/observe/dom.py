@@ -39,9 +39,9 @@ class DomNode:
     attributes: dict[str, str] = field(default_factory=dict)
     clickable: bool = False
     box: Box | None = None
-    """Box in the page's viewport, in CSS pixels; None where nothing is drawn."""
+    """Box in the page's viewport, in CSS pixels; None if nothing is drawn."""
     shown: Box | None = None
-    """The part of the box that clipping ancestors leave visible; None where there is none."""
+    """The part of the box that clipping ancestors leave visible; None if there is none."""
     styles: dict[str, str] = field(default_factory=dict)
     masked: bool = False
     """Whether a mask hides it from observations."""
@@ -240,7 +240,7 @@ class _Layout:
 
 
 class _Clips(NamedTuple):
-    """The parts of the viewport in which descendants of a node are visible, by how they are positioned; None where they are not."""
+    """The parts of the viewport in which descendants of a node are visible, by how they are positioned; None if they are not."""
 
     flow: Box | None
     absolute: Box | None

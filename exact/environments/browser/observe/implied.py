@@ -209,7 +209,7 @@ def implied_name(node: DomNode, document: Document, role: str) -> str:
 
 
 def implied_value(node: DomNode, document: Document, role: str) -> str | None:
-    """Return the value of a field; None where the element is none, or it is empty."""
+    """Return the value of a field; None if the element is none, or it is empty."""
     if node.name == "select":
         inside = document.nodes[node.index : node.end]
         return next((drawn_words(each, document, boxes=False) for each in inside if each.selected), None)
@@ -341,7 +341,7 @@ _RGB = re.compile(r"rgba?\((\d+), (\d+), (\d+)(?:, ([\d.]+))?\)")
 
 
 def colour_word(css: str) -> str:
-    """Return the nearest colour word to a computed CSS colour; empty where it is no colour or transparent.
+    """Return the nearest colour word to a computed CSS colour; empty if it is no colour or transparent.
 
     >>> colour_word("rgb(250, 5, 5)")
     'red'

@@ -38,7 +38,7 @@ class Redaction:
 
     @classmethod
     def for_page(cls, documents: Sequence[Document], accessible: Sequence[dict[str, Any]]) -> Redaction | None:
-        """Return the redaction of a page; None where nothing is masked."""
+        """Return the redaction of a page; None if nothing is masked."""
         return cls(documents, accessible) if any(node.masked for document in documents for node in document.nodes) else None
 
     def name(self, node: DomNode, text: str) -> str:

@@ -91,7 +91,7 @@ class AccessibleTree:
         return {"nodes": [node for backend in now.nodes if (node := read.get(backend) or self._known.get(backend))]}
 
     async def _read(self, wanted: set[int]) -> dict[int, Accessible] | None:
-        """Return nodes by their backend ids; None where one has gone since the snapshot, as on a page that changes all the time."""
+        """Return nodes by their backend ids; None if one has gone since the snapshot, as on a page that changes all the time."""
         from playwright.async_api import Error
 
         send = raw_send(self._tab.cdp)
@@ -127,7 +127,7 @@ _RELATIONS = ("aria-labelledby", "aria-describedby", "aria-details", "aria-owns"
 
 
 def nodes_to_read(before: Documents, now: Documents) -> set[int] | None:
-    """Return the backend ids of the nodes to read again; None where that may be all of them."""
+    """Return the backend ids of the nodes to read again; None if that may be all of them."""
     if before.frames != now.frames or now.closed or not _same_order(before.nodes, now.nodes):
         return None
     touched, below = set[int](), set[int]()

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Sends a command and returns the message that answers it. Raises EnvironmentFailure where the browser is gone."""
+"""Sends a command and returns the message that answers it. Raises EnvironmentFailure if the browser is gone."""
 
 NO_SESSION = -32001
 """CDP's error code for an unknown session."""
@@ -69,7 +69,7 @@ class CdpSession:
         self._handlers[event].append(handler)
 
     async def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Send a command and return its result. Raises Playwright's Error where it is refused, or the page is gone."""
+        """Send a command and return its result. Raises Playwright's Error if it is refused, or the page is gone."""
         from playwright.async_api import Error
 
         try:
@@ -209,7 +209,7 @@ class CdpConnection(ABC):
             self._receive(message)
 
     async def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Send a command and return its result. Raises EnvironmentFailure where it is refused, or the browser is gone."""
+        """Send a command and return its result. Raises EnvironmentFailure if it is refused, or the browser is gone."""
         answer = await self._ask(self._root, method, params or {})
         if "error" in answer:
             raise EnvironmentFailure(f"{method}: {answer['error'].get('message', 'refused')}")
@@ -243,7 +243,7 @@ class CdpConnection(ABC):
             raise EnvironmentFailure(self._lost)
 
     async def _ask(self, session: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Send a command and return the message that answers it. Raises EnvironmentFailure where the browser is gone."""
+        """Send a command and return the message that answers it. Raises EnvironmentFailure if the browser is gone."""
         self._check()
         self._number += 1
         number, future = self._number, asyncio.get_running_loop().create_future()

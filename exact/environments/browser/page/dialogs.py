@@ -123,7 +123,7 @@ class Dialogs:
             self._answering -= 1
 
     async def race(self, work: Awaitable[T], *, keep_running: bool = False) -> T | None:
-        """Return the result of `work`, or None where a dialog appears first.
+        """Return the result of `work`, or None if a dialog appears first.
 
         The work is cancelled then, or resumes after the dialog with `keep_running`.
         """

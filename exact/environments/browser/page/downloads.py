@@ -36,7 +36,7 @@ class DownloadStore(Protocol):
     """Path of the folder, as the browser knows it."""
 
     async def take(self, id: str) -> DownloadedFile:
-        """Measure and delete a completed file. Raises EnvironmentFailure where it is missing."""
+        """Measure and delete a completed file. Raises EnvironmentFailure if it is missing."""
         ...
 
     async def cancel(self, id: str) -> None:

@@ -138,7 +138,7 @@ class SharedIds:
         """Runs of consecutive ids: a few bytes, where a page of 10,000 nodes has 6,000 ids. See _packed."""
 
     def differ(self, task: str, fingerprint: str, elements: Sequence[Element]) -> Mapping[str, str]:
-        """Return how to rename the present ids, as present to first seen; empty where they agree.
+        """Return how to rename the present ids, as present to first seen; empty if they agree.
 
         Ids differ where an environment arrived by another route or the page replaced nodes. Equal states may differ in volatile
         elements: where their number differs, nothing is renamed.

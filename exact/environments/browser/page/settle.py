@@ -73,7 +73,7 @@ class Patience:
 async def quiet(tab: Tab, patience: Patience) -> bool:
     """Wait until nothing that is waited for is in flight and no frame has changed for a moment. Return whether parts change without end.
 
-    Answers whose body the page does not read are not waited for. Raises TimeoutError where `patience` ends, and Playwright's Error.
+    Answers whose body the page does not read are not waited for. Raises TimeoutError if `patience` ends, and Playwright's Error.
     """
     from playwright.async_api import Error
 
@@ -178,7 +178,7 @@ _NAVIGATIONS = ("goto", "reload", "go_back", "go_forward", "wait_for_url")
 async def load(page: Page, url: str) -> Response | None:
     """Open an address and return its answer once the document is whole, and loaded if it loads in time.
 
-    Raises EnvironmentFailure where it is not whole in time, and Playwright's Error.
+    Raises EnvironmentFailure if it is not whole in time, and Playwright's Error.
     """
     answer = await _committed(page, page.goto(url, wait_until="commit"))
     await loaded(page)
@@ -186,7 +186,7 @@ async def load(page: Page, url: str) -> Response | None:
 
 
 async def _committed(page: Page, navigation: Awaitable[T]) -> T:
-    """Return the result of a navigation. Raises EnvironmentFailure where it ended because its document did not come as a whole."""
+    """Return the result of a navigation. Raises EnvironmentFailure if it ended because its document did not come as a whole."""
     from playwright.async_api import Error
 
     try:
@@ -197,7 +197,7 @@ async def _committed(page: Page, navigation: Awaitable[T]) -> T:
 
 
 async def _require_whole(page: Page) -> None:
-    """Raise EnvironmentFailure where only a part of the document of a page has come."""
+    """Raise EnvironmentFailure if only a part of the document of a page has come."""
     documents = _DOCUMENTS.get()
     if documents.partial:
         cdp = await page.context.new_cdp_session(page)
@@ -210,7 +210,7 @@ async def _require_whole(page: Page) -> None:
 async def loaded(page: Page) -> None:
     """Wait until the present document is whole, and then for at most `LOAD_SECONDS` until it has loaded.
 
-    Raises EnvironmentFailure where it is not whole in time, and Playwright's Error where the page is gone.
+    Raises EnvironmentFailure if it is not whole in time, and Playwright's Error if the page is gone.
     """
     from playwright.async_api import TimeoutError as Late
 
@@ -220,7 +220,7 @@ async def loaded(page: Page) -> None:
 
 
 async def whole(page: Page) -> None:
-    """Wait until the present document is parsed to its end. Raises EnvironmentFailure where it is not in time, and Playwright's Error."""
+    """Wait until the present document is parsed to its end. Raises EnvironmentFailure if it is not in time, and Playwright's Error."""
     from playwright.async_api import Page as PlaywrightPage
     from playwright.async_api import TimeoutError as Late
 

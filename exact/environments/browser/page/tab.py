@@ -161,7 +161,7 @@ class Tab:
     async def evaluate(self, expression: str, *, in_page: bool = False) -> Any:
         """Return the JSON value of an expression in the main frame, or of the promise that it returns.
 
-        It runs in our own execution context, or in that of the page's scripts. Raises EnvironmentFailure where it throws.
+        It runs in our own execution context, or in that of the page's scripts. Raises EnvironmentFailure if it throws.
         """
         options: dict[str, Any] = {"expression": expression, "awaitPromise": True, "returnByValue": True}
         if not in_page:

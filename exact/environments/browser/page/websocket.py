@@ -54,7 +54,7 @@ class WebSocketConnection(CdpConnection):
         return CdpState(bytes(self._received), self._number, self._begun, self._skipping)
 
     async def begin(self, path: str) -> None:
-        """Open the WebSocket, unless it is open already. Raises EnvironmentFailure where the browser refuses it."""
+        """Open the WebSocket, unless it is open already. Raises EnvironmentFailure if the browser refuses it."""
         if self._begun:
             return
         key = base64.b64encode(os.urandom(16)).decode()

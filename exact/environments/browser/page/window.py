@@ -26,7 +26,7 @@ class BrowserWindow:
 
     @property
     def present(self) -> Tab:
-        """The tab in front. Raises EnvironmentFailure where none is open."""
+        """The tab in front. Raises EnvironmentFailure if none is open."""
         if not self.tabs:
             raise EnvironmentFailure("no page is open: reset first")
         return self.tabs[-1]

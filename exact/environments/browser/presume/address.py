@@ -31,7 +31,7 @@ _OPERATION = re.compile(r"(?:^|[}\s])\s*(mutation|subscription|query)\b|^\s*(\{)
 
 
 def overridden_method(url: str) -> str:
-    """Return the method that the parameters of an address ask for in place of its own; empty where they ask for none.
+    """Return the method that the parameters of an address ask for in place of its own; empty if they ask for none.
 
     >>> overridden_method("http://shop.test/items/3?_method=delete")
     'DELETE'
@@ -41,7 +41,7 @@ def overridden_method(url: str) -> str:
 
 
 def graphql_in(url: str) -> set[str]:
-    """Return the kinds of the GraphQL operations in an address: `query`, `mutation`, `subscription`. Empty where it is no GraphQL."""
+    """Return the kinds of the GraphQL operations in an address: `query`, `mutation`, `subscription`. Empty if it is no GraphQL."""
     given = dict(parse_qsl(split_url(url).query))
     return operations(given["query"]) if "query" in given and "{" in given["query"] else set()
 

@@ -93,7 +93,7 @@ def _sending_names(documents: Sequence[Document], senders: set[tuple[str, int]])
 
 
 def _of_click(document: Document, node: DomNode, element: Element, senders: set[tuple[str, int]]) -> Presumption | None:
-    """Return what a click on an element would change; None where nothing says that it changes anything."""
+    """Return what a click on an element would change; None if nothing says that it changes anything."""
     shown = f'{element.role} "{element.name}"'
     for near in _around(document, node):
         if (document.frame, near.backend) in senders and kind_of(near) == "submit":
@@ -194,7 +194,7 @@ def kind_of(node: DomNode) -> str:
 
 
 def form_of(node: DomNode, document: Document) -> DomNode | None:
-    """Return the form of a control in its document; None where it belongs to none."""
+    """Return the form of a control in its document; None if it belongs to none."""
     return _owner(node, [each for each in document.nodes if each.name == "form"])
 
 

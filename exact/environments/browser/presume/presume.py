@@ -35,7 +35,7 @@ class StepHistory:
                 self._wrote.popitem(last=False)
 
     def wrote(self, step: str) -> bool | None:
-        """Return whether a step wrote before; None where it was never taken."""
+        """Return whether a step wrote before; None if it was never taken."""
         return self._wrote.get(step)
 
 
@@ -49,7 +49,7 @@ class WritePresumption:
         """What the last action was presumed to do, where nothing of it was sent or stopped: the page may ask whether it is meant."""
 
     def of(self, action: Action, seen: Observation | None) -> Presumption | None:
-        """Return what an action in the observed state is presumed to change; None where it is presumed to read."""
+        """Return what an action in the observed state is presumed to change; None if it is presumed to read."""
         if seen is None:
             return None
         found = self._by_history(action, seen, self._by_page(action, seen))

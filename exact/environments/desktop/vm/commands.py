@@ -30,7 +30,7 @@ class Commands:
     """Runs commands in a session. Programs of pyautogui are carried out as input events, and are not run."""
 
     def __init__(self, session: Session, perform: Callable[[str], None]) -> None:
-        """`perform`: carries out a program of pyautogui. Raises ActionError where it holds anything else."""
+        """`perform`: carries out a program of pyautogui. Raises ActionError if it holds anything else."""
         self._session, self._perform = session, perform
 
     def execute(self, given: Json) -> tuple[Json, int]:
@@ -141,7 +141,7 @@ _SYSTEM = "Linux"
 
 
 def answer(program: str, variables: Mapping[str, str]) -> str | None:
-    r"""Return what a program prints; None where it is no such question. `variables`: environment of the session, HOME among them.
+    r"""Return what a program prints; None if it is no such question. `variables`: environment of the session, HOME among them.
 
     >>> answer("import os; print(os.path.join(os.getenv('HOME'), '.config'))", {"HOME": "/home/user"})
     '/home/user/.config\\n'

@@ -190,7 +190,7 @@ def _legal(text: str) -> str:
 
 
 def terminal_text(xml: str) -> str | None:
-    """Return the text of the terminal that has the focus, in a tree of `accessibility_xml`; None where none has it."""
+    """Return the text of the terminal that has the focus, in a tree of `accessibility_xml`; None if none has it."""
     root, active = ET.fromstring(xml), _name("st", "active")
     frames = [frame for application in root for frame in application if frame.get(active) == "true"]
     terminals = [each for frame in frames for each in frame.iter("terminal") if each.get(_name("st", "focused")) == "true"]
@@ -294,7 +294,7 @@ def opens_window(command: str | Sequence[str]) -> bool:
 
 
 def program(command: str | Sequence[str]) -> str:
-    """Return the name of the program that a command starts. Empty where it cannot be read."""
+    """Return the name of the program that a command starts. Empty if it cannot be read."""
     try:
         words = shlex.split(command) if isinstance(command, str) else list(command)
     except ValueError:

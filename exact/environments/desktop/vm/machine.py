@@ -164,7 +164,7 @@ class Machine:
         return text_reply(said, status)
 
     def settle(self, seconds: float, starts: bool) -> bool:
-        """Wait until nothing changes, and where an application `starts` until there is a window. Return False where it takes longer."""
+        """Wait until nothing changes, and where an application `starts` until there is a window. Return False if it takes longer."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             with self._lock, suppress(Silent):
@@ -290,7 +290,7 @@ class Machine:
         return self._tree.look(self._bus.applications())
 
     def _rest(self, seconds: float = _SILENT_SECONDS) -> bool:
-        """Wait until nothing changes. Return False where it still does."""
+        """Wait until nothing changes. Return False if it still does."""
         return self._patiently(lambda: settle(self._bus, self._screen, self._bus.applications(), _REST_SECONDS), seconds)
 
     @staticmethod

@@ -29,7 +29,7 @@ class VmServer:
     """The server. It runs in threads of its own until it is closed."""
 
     def __init__(self, machine: Machine, port: int = PORT) -> None:
-        """Begin to answer. `port`: 0 for any free one. Raises EnvironmentFailure where it is in use."""
+        """Begin to answer. `port`: 0 for any free one. Raises EnvironmentFailure if it is in use."""
         self.machine = machine
 
         class Handler(_Handler):

@@ -42,7 +42,7 @@ _DRAGS = ("drag", "drag_at")
 
 
 class BrowserEnvironment(EpisodeHooks, ABC):
-    """An environment in a browser context of its own. Its subclasses add snapshots.
+    """An environment in a separate browser context. Its subclasses add snapshots.
 
     A subclass overrides the hooks of `EpisodeHooks`, `obstacle`, `take_snapshot` and `restore`, and reads the public parts: `episode`,
     `tabs`, `observer`, `interaction`.
@@ -60,7 +60,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         shared: SharedState | None = None,
         login: AccountLease | None = None,
     ) -> None:
-        """Make an environment. `shared`: what environments that are opened together share. `login`: the account that it has leased."""
+        """Make an environment. `shared`: the state that environments opened together share. `login`: its leased account."""
         self.episode = EpisodeSetup(
             browser,
             setup,
@@ -120,7 +120,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return await self._reset(task)
 
     async def _learn_masks(self, task: Task) -> None:
-        """Observe the start three times, the last two without a reset between them. What differs is volatile."""
+        """Observe the start three times, the last two without a reset between them. Parts that differ are volatile."""
         await self._reset(task)
         first = self.observer.identities
         await self._reset(task)
@@ -183,11 +183,11 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return transition
 
     def attend(self, person: Person) -> None:
-        """Ask a person from now on what the configuration wants a person for."""
+        """Ask a person from now on, as the configuration provides."""
         self.episode.person = person
 
     async def look(self) -> Transition:
-        """Observe what a person did in the browser themselves. It counts as a write, since nobody knows what it sent."""
+        """Observe the state after a person acted in the browser themselves. It counts as a write, since nobody knows what it sent."""
         async with self._call("look"):
             observed = await self.interaction.observe()
             effects = tuple(map(self.episode.secrets.effect, self.tabs.policy.take_effects()))
@@ -208,7 +208,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return Transition(observation=seen, info={"answer": said})
 
     def _presume(self, action: Action, seen: Observation | None) -> Presumption | None:
-        """Return what an action is presumed to change, where that matters: outside of environments that undo it."""
+        """Return the presumed change of an action. None in environments that undo changes, where it does not matter."""
         episode = self.episode
         if not self.tabs.policy.presumes:
             return None
@@ -216,7 +216,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return episode.presumption.of(action, seen)
 
     def _not_carried_out(self, presumption: Presumption) -> SideEffect | None:
-        """Return the side effect of an action that a simulation leaves to the commit, since nothing else would stop what it does.
+        """Return the side effect of an action that a simulation leaves to the commit, since nothing else would stop it.
 
         It opens another program, or writes to the clipboard of a browser that a person sees. None for other actions.
         """
@@ -246,12 +246,13 @@ class BrowserEnvironment(EpisodeHooks, ABC):
     async def _renew_login(
         self, action: Action, before: Observation | None, here: str, observed: Observed
     ) -> tuple[Observed, PartialAction | None]:
-        """Log in again, return to the page before an action, and repeat the action where that page is as it was and nothing was sent.
+        """Log in again, return to the page before an action, and repeat the action if that page is as it was and nothing was sent.
 
         `here`: address of the page before the action.
 
-        Return the observation, and why the action was not repeated. A simulated action that is not repeated is an EnvironmentFailure, which
-        a fresh environment mends: its outcome is still unknown. Raises EnvironmentFailure if the log-in cannot be renewed.
+        Return the observation, and the reason why the action was not repeated. A simulated action that is not repeated is an
+        EnvironmentFailure, which a fresh environment mends: its outcome is still unknown. Raises EnvironmentFailure if the log-in cannot be
+        renewed.
         """
         policy, url, ids = self.tabs.policy, observed.observation.url, self.observer.ids
         effects = policy.take_effects()
@@ -285,7 +286,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return StateChanged(why, Transition(observation=None if over else now, terminated=over, effects=effects))
 
     async def _act(self, action: Action) -> PartialAction | None:
-        """Carry out an action. Return why it broke off after a part of it was done; None if it did not."""
+        """Carry out an action. Return the reason if it broke off halfway; None if it did not."""
         hide = self.episode.secrets.mask
         try:
             await self.interaction.act(action)
@@ -303,7 +304,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         refused: PartialAction | None,
         effects: tuple[SideEffect, ...],
     ) -> Transition:
-        """Describe what a step led to. `refused`: why the action broke off.
+        """Describe the outcome of a step. `refused`: the reason why the action broke off.
 
         Raises ActionError if the action broke off, or its download was stopped, and nothing else came of it.
         """

@@ -68,7 +68,7 @@ class _StoredCookie(msgspec.Struct, frozen=True):
 
 
 class _StoredState(msgspec.Struct, frozen=True):
-    """What a file of a log-in has to hold."""
+    """Required content of a log-in file."""
 
     cookies: list[_StoredCookie] = []
     origins: list[_StoredOrigin] = []
@@ -146,7 +146,7 @@ class Authenticator:
         return False
 
     async def renew_at_start(self, session: LoginSession, url: str) -> bool:
-        """Log in again where the start page at `url` shows that the log-in expired. Return whether that was done.
+        """Log in again if the start page at `url` shows that the log-in expired. Return whether that was done.
 
         Raises EnvironmentFailure if it fails.
         """
@@ -177,16 +177,16 @@ class Authenticator:
         return await self._is_logged_out(session)
 
     async def _is_logged_out(self, session: LoginSession) -> bool:
-        """Return whether the server's answer for the start page lacks the proof, where it had it before.
+        """Return whether the server's answer for the start page lacks the proof that it had before.
 
-        Where the site's scripts write the proof, what the server answers does not tell.
+        If the site's scripts write the proof, the server's answer does not show it.
         """
         if not self._asked.get((session.account, session.home)):
             return False
         return await is_in_answer(session.tab(), session.home, session.config.proof) is False
 
     async def renew(self, session: LoginSession, url: str) -> None:
-        """Log in again in the middle of a task, whose page is left for it. `url`: where the expiry showed. Raises EnvironmentFailure."""
+        """Log in again in the middle of a task, which leaves the page. `url`: page that showed the expiry. Raises EnvironmentFailure."""
         self._sessions.pop(session.account, None)
         if session.config.script:
             await self._log_in_anew(session)
@@ -206,7 +206,7 @@ class Authenticator:
             self._asked[key] = bool(await is_in_answer(session.tab(), session.home, session.config.proof))
 
     async def _log_in_anew(self, session: LoginSession) -> None:
-        """Run the log-in script without what is left of an expired log-in."""
+        """Run the log-in script without the remains of an expired log-in."""
         await session.context.clear_cookies()
         if origin(session.tab().page.url) in session.policy.task_origins:
             await session.tab().evaluate("localStorage.clear(); sessionStorage.clear()")
@@ -344,7 +344,7 @@ async def is_shown(page: Page, proof: str, *, seconds: float = 0.0) -> bool:
 
 
 async def is_in_answer(tab: Tab, url: str, proof: str) -> bool | None:
-    """Return whether the HTML that a server answers with holds a proof. None if it cannot be asked from the present page."""
+    """Return whether the HTML that a server answers with holds a proof. None if the present page cannot request it."""
     from playwright.async_api import Error
 
     try:

@@ -1,8 +1,8 @@
-"""Points at which elements are hit, found by scrolling them into view and testing what is there, through all frames around them.
+"""Points at which elements are hit, found by scrolling them into view and hit-testing, through all frames around them.
 
 Elements of a page as the targets of actions: their nodes, and scripts that run on them.
 
-Where the content of a frame is drawn: the map between its own coordinates and those of the page, which transforms may bend.
+The place at which the content of a frame is drawn: the map between its coordinates and those of the page, which transforms may bend.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class AimPoint(NamedTuple):
     frame: str
     """CDP id of the element's frame."""
     found: dict[str, Any]
-    """What aim.js returned, with the point in the viewport of the frame."""
+    """The answer of aim.js, with the point in the viewport of the frame."""
     moved: bool
     """Whether anything was scrolled for it."""
 
@@ -60,8 +60,8 @@ class Aiming:
     async def aim(self, id: str, *, all: bool = False, covered: bool = False) -> AimPoint | None:
         """Return a point at which an element is hit, after scrolling it into view; None for an option of a closed drop-down.
 
-        `all`: try all points before scrolling. `covered`: accept a point where something else lies on top. Raises ActionError if there
-        is no such point.
+        `all`: try all points before scrolling. `covered`: accept a point that something else covers. Raises ActionError if there is no such
+        point.
         """
         location, had = locate(self.context, id), len(self.moved)
         frames, way, refused = await self._frames(id, location), 0, ""
@@ -101,7 +101,7 @@ class Aiming:
         return frames
 
     async def _outward(self, id: str, frames: Sequence[_Frame], own: Point, covered: bool) -> tuple[Point, str]:
-        """Return where a point of the innermost frame is in the page's viewport, and why it is not hit there; empty if it is."""
+        """Map a point of the innermost frame to the page's viewport. Return it and the reason why it is not hit there, empty if it is."""
         if not frames:
             return own, ""
         drawn = [await self._projection(id, frame) for frame in frames]
@@ -220,13 +220,13 @@ class Projection(NamedTuple):
     rows: tuple[Row, Row, Row]
 
     def __call__(self, point: Point) -> Point:
-        """Return where a point lies after the map."""
+        """Return the image of a point."""
         x, y, scale = (a * point[0] + b * point[1] + c for a, b, c in self.rows)
         return (x / scale, y / scale) if scale else (float("inf"), float("inf"))
 
     @property
     def inverse(self) -> Projection:
-        """The map back. A map onto a line has none: all points go far away then."""
+        """The inverse map. A map onto a line has no inverse: all points go far away then."""
         (a, b, c), (d, e, f), (g, h, i) = self.rows
         return Projection(
             (

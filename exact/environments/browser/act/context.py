@@ -40,7 +40,7 @@ class ActionContext:
     files: Mapping[str, Path]
     """Files that may be uploaded, by name."""
     clipboard: Clipboard | None = None
-    """The environment's clipboard where environments share a browser, which has one for all of them."""
+    """The environment's clipboard if environments share a browser, which has one for all of them."""
 
 
 class PartialAction(ActionError):
@@ -48,7 +48,7 @@ class PartialAction(ActionError):
 
 
 class Ineffective(PartialAction):
-    """Raised after input to which a page may react in its own way. It is an error only where nothing came of it."""
+    """Raised after input to which a page may react in its own way. It is an error only if nothing came of it."""
 
 
 class Vanished(ActionError):

@@ -15,7 +15,7 @@ _WAYS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
 
 
 async def scroll_middle(context: ActionContext, way: str) -> bool:
-    """Scroll what is in the middle of the viewport, or else what is around it. Return whether anything moved. `way`: up or down."""
+    """Scroll the scroller in the middle of the viewport, or else one around it. Return whether anything moved. `way`: up or down."""
     return await _scroll_around(context, "", await _middle(context), way, False)
 
 

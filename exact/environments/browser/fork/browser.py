@@ -52,7 +52,7 @@ _NO_SERVICE_WORKERS = "if (window.ServiceWorkerContainer) ServiceWorkerContainer
 
 
 def chromium_binary(found: Path, folder: Path = Path("/usr/lib/chromium")) -> Path:
-    """Return the headless shell itself where `found` is Debian's script around it, which would be another process in every snapshot."""
+    """Return the headless shell itself if `found` is Debian's script around it, which would be another process in every snapshot."""
     real = folder / "chromium-headless-shell"
     with found.open("rb") as file:
         script = file.read(2) == b"#!"
@@ -211,7 +211,8 @@ async def connect(
     """Connect to the Chromium in a sandbox once it is ready. Raises EnvironmentFailure with the reason why it is not.
 
     `destinations`, `dialler`: as in Relay. `artifacts`: the folder in which each environment has a folder for Playwright, which would leave
-    its own behind where an environment ends meanwhile. `connection`: the state of the snapshot that the sandbox is restored from.
+    a folder of its own choice behind if an environment ends meanwhile. `connection`: the state of the snapshot that the sandbox is restored
+    from.
     """
     from playwright.async_api import Error
 

@@ -62,7 +62,7 @@ class ForkingFactory:
         return self.store.bytes
 
     def has(self, snapshot: Snapshot) -> bool:
-        """Return whether a snapshot can still be restored. Images are dropped where their size exceeds the limit."""
+        """Return whether a snapshot can still be restored. Images are dropped if their size exceeds the limit."""
         return self.store.has(snapshot)
 
     def drop(self, snapshot: Snapshot) -> None:
@@ -110,11 +110,11 @@ async def forking(
 ) -> AsyncIterator[ForkingFactory]:
     """Open a factory of environments that fork, while the block runs.
 
-    `application`: what the services run in, where that is not this machine's files. The browser stays outside of it.
-    `outside`: the way to sites that are not in the sandbox. Without hooks for such a site it keeps what is done to it: the environments
-    are not isolated then, and their snapshots are of the client. `recording`: where its answers are recorded, or replayed from.
-    `limit`: bytes of snapshots that are retained. `idle`: seconds after which an environment that is not used is paused. `warn` is called
-    with what a user should know of.
+    `application`: the file system of the services, if it is not this machine's. The browser stays outside of it.
+    `outside`: the way to sites that are not in the sandbox. Without hooks for such a site it keeps what is done to it: the environments are
+    not isolated then, and their snapshots are of the client. `recording`: where its answers are recorded, or replayed from. `limit`: bytes
+    of snapshots that are retained. `idle`: seconds after which an environment that is not used is paused. `warn` is called with facts that
+    a user should know.
     Raises EnvironmentFailure if there is no usable runsc or no browser.
     """
     place = SandboxApplication.from_config(application or SandboxConfig())

@@ -1,4 +1,4 @@
-"""Images of browser environments: sandboxes are started, checkpointed and restored, together with what is known about their state."""
+"""Images of browser environments: sandboxes are started, checkpointed and restored, together with the known facts about their state."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ _LOOPBACK = re.compile(r"(?:.+\.)?localhost|127\.[\d.]+|::1")
 class ForkStore:
     """The snapshots of environments of one kind, and browsers made from them.
 
-    `idle`: seconds after which the sandbox of an environment that is not used is paused. `warn` is called with what a user should know.
+    `idle`: seconds after which the sandbox of an environment that is not used is paused. `warn` is called with facts that a user should
+    know.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class ForkStore:
         return self._sandboxes.images.bytes
 
     def has(self, snapshot: Snapshot) -> bool:
-        """Return whether a snapshot can still be restored. Images are dropped where their size exceeds the limit."""
+        """Return whether a snapshot can still be restored. Images are dropped if their size exceeds the limit."""
         return snapshot.id in self._sandboxes.images
 
     def drop(self, snapshot: Snapshot) -> None:
@@ -114,13 +115,13 @@ class ForkStore:
         self._sandboxes.images.drop(snapshot.id)
 
     def memo(self, snapshot: Snapshot) -> Memo:
-        """Return what is known about a snapshot besides its image. Raises EnvironmentFailure if it is unknown or was dropped."""
+        """Return the known facts about a snapshot besides its image. Raises EnvironmentFailure if it is unknown or was dropped."""
         if snapshot.id not in self._memos:
             raise EnvironmentFailure(f"snapshot {snapshot.id} is not of these environments, or was dropped: return by another route")
         return self._memos[snapshot.id]
 
     async def fresh(self) -> ForkedBrowser:
-        """Return a browser that has opened no page, in a sandbox of its own. Raises EnvironmentFailure."""
+        """Return a browser that has opened no page, in a separate sandbox. Raises EnvironmentFailure."""
         async with self._first:
             if not self._origin:
                 return await self._start()
@@ -182,7 +183,7 @@ class ForkStore:
         return browser
 
     def _warn_of_hidden_files(self, made: Sequence[str]) -> None:
-        """Warn where services made files anew that exist on this machine: an application then begins without its data."""
+        """Warn if services made files anew that exist on this machine: an application then begins without its data."""
         if hidden := [path for path in made if "/.cache/" not in path and Path(path).is_file()]:
             more = f" and {len(hidden) - 1} more" if len(hidden) > 1 else ""
             self._warn(
@@ -230,6 +231,6 @@ class ForkStore:
         )
 
     def _inner_hosts(self) -> tuple[str, ...]:
-        """Return the hosts that are reached without the proxy. Loopback is the sandbox's where it has services, else the host's."""
+        """Return the hosts that are reached without the proxy. Loopback is the sandbox's if it has services, else the host's."""
         named = [name for host in self.setup.hosts for name in spellings(host)]
         return tuple(named) if self._services else (*named, "<-loopback>")

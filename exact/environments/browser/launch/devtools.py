@@ -1,4 +1,4 @@
-"""The DevTools address of a browser that somebody else runs. What answers there is not trusted."""
+"""The DevTools address of a browser that another user or program runs. Its answers are not trusted."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _LINE = 300
 
 
 async def websocket_of(address: str, *, seconds: float) -> str:
-    """Return the WebSocket of the DevTools at an address: itself, or what `/json/version` there names.
+    """Return the WebSocket of the DevTools at an address: the address itself, or the one that `/json/version` there names.
 
-    Raises EnvironmentFailure if nothing or no browser answers in time, and where the answer leads to another host: a redirect is not
+    Raises EnvironmentFailure if nothing or no browser answers in time, and if the answer leads to another host: a redirect is not
     followed.
     """
     if address.startswith(("ws://", "wss://")):
@@ -90,7 +90,7 @@ def shown(address: str) -> str:
 
 
 def _version(address: str) -> str:
-    """Return the path that says what a browser at an address is."""
+    """Return the path at which a browser at an address describes itself."""
     parts = split_url(address)
     return f"{parts.path.rstrip('/')}/json/version{f'?{parts.query}' if parts.query else ''}"
 

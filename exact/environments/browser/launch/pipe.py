@@ -27,7 +27,7 @@ _FIRST_NUMBER = 1 << 30
 _MESSAGE = 512 << 20
 """Most bytes of one message of the driver."""
 _PIPE = 1 << 20
-"""Bytes that a pipe holds, where the system allows it."""
+"""Bytes that a pipe holds, if the system allows it."""
 _AHEAD = 4 << 20
 """Bytes that wait for one side, after which no more is read from the other."""
 _SECONDS = 10.0
@@ -41,7 +41,7 @@ class SharedPipe(CdpConnection):
     def __init__(self) -> None:
         super().__init__(_FIRST_NUMBER)
         self._ports: socket.socket | None = None
-        """Asks for ports in the browser's network namespace; None if it has none of its own."""
+        """Asks for ports in the browser's network namespace; None if it has no separate one."""
         self._asking = asyncio.Lock()
         self._driver = _Side(self._from_driver, self._ended)
         self._browser = _Side(self._from_browser, self._ended, MOST_BYTES)
@@ -71,7 +71,7 @@ class SharedPipe(CdpConnection):
 
     @property
     def is_apart(self) -> bool:
-        """Whether the browser has a network namespace of its own, of which only ports that are asked for here lead out."""
+        """Whether the browser has a separate network namespace, out of which only ports requested here lead."""
         return self._ports is not None
 
     async def port(self) -> socket.socket | None:
@@ -104,7 +104,7 @@ class SharedPipe(CdpConnection):
         if others:
             self._driver.write(b"\0".join((*others, b"")))
         for message, ours in zip(messages, own, strict=True):
-            if ours:  # each in a turn of its own, so that a handler that fails keeps no other from its message
+            if ours:  # each in a separate turn, so that a handler that fails keeps no other from its message
                 asyncio.get_running_loop().call_soon(self._take, message)
 
     def _take(self, message: bytes) -> None:
@@ -214,8 +214,8 @@ class _Writing(asyncio.BaseProtocol):
 async def shared_pipe(executable: str, folder: Path, *, apart: bool = False) -> AsyncIterator[tuple[str, SharedPipe | None]]:
     """Yield the program to launch in place of a browser, and the pipe to it.
 
-    `apart`: give the browser a network namespace of its own where this user may make one. The browser itself and None are yielded where the
-    system cannot hand pipes over, or runs no programs of `folder`.
+    `apart`: give the browser a separate network namespace if this user may make one. The browser itself and None are yielded if the system
+    cannot hand pipes over, or runs no programs of `folder`.
     """
     program = folder / "browser.sh"
     if not _hands_over() or not await asyncio.to_thread(_is_runnable, program, executable, apart, name := os.urandom(16).hex()):

@@ -62,7 +62,7 @@ class PlaywrightTrace:
         except (OSError, EnvironmentFailure, zipfile.BadZipFile) as error:
             _logger.warning("%s is not traced: %s", self._name, error)
             with suppress(Error):  # it is stopped already
-                await context.tracing.stop()  # so that Playwright drops what it has recorded
+                await context.tracing.stop()  # so that Playwright drops its recording
 
     async def _write(self, context: BrowserContext, mask: Callable[[str], str], pictures: bool) -> None:
         path = _new_file(Path(self._folder), re.sub(r"\W+", "-", self._name).strip("-") or "environment")

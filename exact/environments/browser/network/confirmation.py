@@ -21,11 +21,11 @@ _PART = re.compile(
     r'^content-disposition:[^\r\n]*?\bname="([^"\r\n]*)"([^\r\n]*)\r?\n(?:[^\r\n]+\r?\n)*\r?\n(.*?)(?=\r?\n--)', re.I | re.M | re.S
 )
 Ask = Callable[[PersonQuestion], Awaitable[str]]
-"""Asks a person whether a request may be sent. Returns why it may not; empty if it may."""
+"""Asks a person whether a request may be sent. Returns the reason if it may not; empty if it may."""
 
 
 class Confirmations:
-    """The writes of one environment that wait for a yes. Where nobody is to be asked, every write is sent."""
+    """The writes of one environment that wait for a yes. If nobody is to be asked, every write is sent."""
 
     def __init__(self) -> None:
         self.ask: Ask | None = None
@@ -39,7 +39,7 @@ class Confirmations:
         """Reasons of the requests that were refused since the last action began, by digest: a page may try again."""
 
     def begin_action(self) -> None:
-        """Forget what was refused before: the agent acts again."""
+        """Forget earlier refusals: the agent acts again."""
         self._refused.clear()
 
     @property
@@ -70,7 +70,7 @@ class Confirmations:
                 self._released.set()
 
     async def refusal(self, method: str, url: str, body: str, mask: Callable[[str], str], *, by_itself: bool) -> str:
-        """Return why a write is not sent; empty if it is. `by_itself`: no action caused it."""
+        """Return the reason if a write is not sent; empty if it is. `by_itself`: no action caused it."""
         if self.ask is None:
             return ""
         if by_itself:

@@ -53,10 +53,10 @@ class RequestInterceptor:
     """The interceptor of a browser's requests, which the request policy of their context allows or refuses."""
 
     def __init__(self, cdp: CDPSession | CdpConnection, recording: Recording | None = None, *, shared: bool = False) -> None:
-        """Create an interceptor on the browser's own session.
+        """Create an interceptor on the session of the browser itself.
 
-        `recording`: where answers are recorded, or replayed from. `shared`: the browser is also somebody else's, so that requests of
-        contexts that never had a policy pass untouched.
+        `recording`: recording to which answers are written, or from which they are replayed. `shared`: the browser has other users too, so
+        that requests of contexts that never had a policy pass untouched.
         """
         self._shared, self._own = shared, set[str]()
         self._cdp, self._recording, self._bodies = cdp, recording, Bodies(cdp)
@@ -222,7 +222,7 @@ class RequestInterceptor:
         await self._cdp.send("Fetch.fulfillRequest", {"requestId": event["requestId"], **answer})
 
     async def _replay(self, event: Event, policy: RequestPolicy, decision: RequestDecision) -> None:
-        """Answer a request from the recording. Refuse it where it was never recorded."""
+        """Answer a request from the recording. Refuse it if it was never recorded."""
         assert self._recording is not None
         request = event["request"]
         if not request["url"].startswith("http"):

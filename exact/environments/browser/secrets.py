@@ -31,7 +31,7 @@ class SecretMasking:
 
         `logins` returns the present log-ins, whose secrets are masked. `home` returns the origins of secrets that are bound to no others.
         `unfilled` returns the secrets that no agent types, such as headers and values of cookies; they are masked too. `goal` returns the
-        instruction of the present task: what it states of user names and presumed secrets is not masked.
+        instruction of the present task: user names and presumed secrets in it are not masked.
         """
         self._logins, self._home, self._unfilled, self._goal = logins, home, unfilled, goal
         self._known: tuple[Secret, ...] = ()
@@ -41,7 +41,7 @@ class SecretMasking:
 
     @property
     def scrubber(self) -> Scrubber:
-        """What removes the present secrets."""
+        """Removes the present secrets."""
         goal = self._goal()
         known = tuple(secret for secret in self._all() if not secret.is_stated_in(goal))
         if known != self._known:
@@ -81,7 +81,7 @@ class SecretMasking:
         return text
 
     def withheld(self, text: str, target: str, is_document: bool = False) -> str:
-        """Return why the text of a request is not sent to an origin; empty if it may be.
+        """Return the reason if the text of a request may not be sent to an origin; empty if it may be.
 
         A secret of other origins, or most of one, stands in it in whatever form. Or the action under way types such a secret, so that pages
         could send it letter by letter; only navigations are sent then.
@@ -89,7 +89,7 @@ class SecretMasking:
         try:
             logins = self._logins()
         except UsageError:
-            return ""  # values that are not set are typed nowhere; the error is raised where the log-in begins
+            return ""  # values that are not set are typed nowhere; the error is raised when the log-in begins
         for login in logins:
             bound = login.origins or tuple(self._home())
             if target in bound:
@@ -103,7 +103,7 @@ class SecretMasking:
         return self.scrubber.text(text)
 
     def revealed(self, outcome: Outcome) -> Outcome:
-        """Return an outcome in whose answer the secrets stand again, for an evaluator: a placeholder is never what is scored.
+        """Return an outcome in whose answer the secrets stand again, for an evaluator: a placeholder is never scored.
 
         Raises InfrastructureError if a placeholder stands for no secret of this environment, or for several.
         """

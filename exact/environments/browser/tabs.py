@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Tabs:
-    """The tabs of one environment, with what belongs to all of them: dialogs, downloads, clock and timeouts.
+    """The tabs of one environment, with their common parts: dialogs, downloads, clock and timeouts.
 
     A page becomes a tab by `adopt`, popups do so by themselves. `browser`, `config` and `policy` are replaced when an episode begins.
     """
@@ -104,14 +104,14 @@ class Tabs:
         return url
 
     def take_too_large(self) -> str:
-        """Return why a page was not opened that is too large, once; empty if all were."""
+        """Return the reason, once, if a page was not opened because it is too large; empty if all were opened."""
         found, self.policy.too_large = self.policy.too_large, {}
         return next((found[tab.main_frame] for tab in self.window.tabs if tab.main_frame in found), "")
 
     async def open(self, url: str) -> None:
         """Open an address in the present tab and wait until it is quiet, or has been waited for long enough.
 
-        Raises EnvironmentFailure with the way out where no document comes, or the server answers with an error.
+        Raises EnvironmentFailure with the way out if no document comes, or the server answers with an error.
         """
         self.timeouts.renew()
         found = await self.dialogs.race(self.present.navigate(url or "about:blank"), keep_running=True)
@@ -124,7 +124,7 @@ class Tabs:
         return Patience(self.config.settle_seconds, self.config.answer_seconds, self.timeouts.unlimited)
 
     async def settle(self, patience: Patience | None = None, *, run: bool = True) -> str:
-        """Wait until the pages are quiet. Return why they are not where `patience` ended first; empty if they are.
+        """Wait until the pages are quiet. Return the reason if `patience` ended first; empty if they are quiet.
 
         `run`: whether a paused clock runs for its step.
         """
@@ -163,9 +163,9 @@ class Tabs:
                 return restless
 
     async def try_empty(self) -> bool:
-        """Leave the only page and delete what it stored. Return False if something may be left: then a new context is needed.
+        """Leave the only page and delete its storage. Return False if something may be left: then a new context is needed.
 
-        Nothing is left where there was one page, which never left its origin.
+        Nothing is left if there was one page, which never left its origin.
         """
         from playwright.async_api import Error
 

@@ -210,9 +210,8 @@ async def connect(
 ) -> ForkedBrowser:
     """Connect to the Chromium in a sandbox once it is ready. Raises EnvironmentFailure with the reason why it is not.
 
-    `destinations`, `dialler`: as in Relay. `artifacts`: the folder in which each environment has a folder for Playwright, which would leave
-    a folder of its own choice behind if an environment ends meanwhile. `connection`: the state of the snapshot that the sandbox is restored
-    from.
+    `destinations`, `dialler`: as in Relay. `artifacts`: the folder in which each environment has a folder for Playwright, whose default
+    folder would remain if the environment ends meanwhile. `connection`: the state of the snapshot that the sandbox is restored from.
     """
     from playwright.async_api import Error
 

@@ -4,7 +4,7 @@ Some documents never end: they are shown as far as they have come.
 
 The first bytes of a connection: they tell requests and TLS from everything else that a browser could send to a server.
 
-A destination that may be read may not be written to: raw TURN and WebSockets of a page write without a request that CDP's Fetch sees.
+A destination may be readable and yet not writable: raw TURN and WebSockets of a page write without a request that CDP's Fetch sees.
 
 The treatment of the response to a navigation: every document gets the content security policy, whatever its status and type.
 

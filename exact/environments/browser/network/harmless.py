@@ -6,6 +6,7 @@ mutation never is harmless, and writes in a GET too. A GET that ends the session
 Requests that a page sends while nobody acts are learned: they are not writes of the agent when they are sent again, with an action or
 without. Learned requests are never sent while exploring.
 """
+
 from __future__ import annotations
 
 import json

@@ -54,7 +54,7 @@ class Recording:
         if mode == "record":
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.exists():
-                self._read_exchanges()  # what is no recording is not written to
+                self._read_exchanges()  # a file that is not a recording is not written to
             else:
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
         else:
@@ -64,7 +64,7 @@ class Recording:
     def record(
         self, request: Mapping[str, str], status: int, headers: Iterable[tuple[str, str]], body: bytes, mask: MaskText = scrub.unchanged
     ) -> None:
-        """Append an exchange. `request`: `method`, `url` and, where it has a body, `postData`. `mask` masks secrets."""
+        """Append an exchange. `request`: `method`, `url` and, if it has a body, `postData`. `mask` masks secrets."""
         given = tuple(headers)
         kind = next((value for name, value in given if name.lower() == "content-type"), "")
         method, url, sent = _key(request, mask)

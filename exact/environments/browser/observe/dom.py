@@ -179,7 +179,7 @@ def _attributes(pairs: list[int], strings: list[str]) -> dict[str, str]:
 
 
 class _Layout:
-    """Computes where nodes are drawn in the page's viewport."""
+    """Computes the places of nodes in the page's viewport."""
 
     def __init__(self, documents: list[Document], raw: list[dict[str, Any]], strings: list[str]) -> None:
         self.documents, self.raw, self.strings = documents, raw, strings
@@ -213,7 +213,7 @@ class _Layout:
                 self.place(node.content, node.shown, node.box.x, node.box.y)
 
     def _is_plain(self, styles: dict[str, str]) -> bool:
-        """Return whether a node with these styles neither clips nor is positioned, so that its children are visible where it is."""
+        """Return whether a node with these styles neither clips nor is positioned, so that its children are visible in its place."""
         found = self.plain.get(id(styles))
         if found is None:
             found = self.plain[id(styles)] = (
@@ -295,7 +295,7 @@ def intersect(a: Box | None, b: Box | None) -> Box | None:
 ScrollPlace = tuple[int, int, int]
 """Number of a scroller in document order, and how many steps it is scrolled to the right and down."""
 _STEPS = 8
-"""Steps into which the size of a scroller is divided: what moves less counts as not scrolled."""
+"""Steps into which the size of a scroller is divided: a smaller move does not count as scrolling."""
 _LEAST = 24.0
 """Least size of a step in CSS pixels."""
 

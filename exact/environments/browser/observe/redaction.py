@@ -16,7 +16,7 @@ _ATTRIBUTES = ("value", "alt", "title", "placeholder", "aria-label", "aria-descr
 
 
 def rules(selectors: Iterable[str]) -> str:
-    """Return the style sheet that blanks and marks what the selectors match. Raises UsageError for a selector that would end the rule."""
+    """Return the style sheet that blanks and marks matches of the selectors. Raises UsageError for a selector that would end the rule."""
     given = [selector.strip() for selector in selectors if selector.strip()]
     for selector in given:
         if re.search(r"[{}<;]", selector):

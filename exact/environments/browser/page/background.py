@@ -1,4 +1,4 @@
-"""Requests that pages make in the background, learned where a page did not become quiet because of them."""
+"""Requests that pages make in the background, learned when a page did not become quiet because of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 MOST_KEYS = 1024
 """Kinds of requests that are remembered. The one that was learned first is forgotten first."""
 MOST_AT_ONCE = 1000
-"""Requests of a kind that may be in flight together where a page does not wait for the answer to one before it begins another."""
+"""Requests of a kind that may be in flight together if a page does not wait for the answer to one before it begins another."""
 _LENGTH = 2000
 """Characters of an address and of a body that tell kinds apart."""
 _NUMBERS = re.compile(r"\d{5,}")
@@ -63,7 +63,7 @@ class BackgroundRequests:
 
 
 def request_key(event: dict[str, Any]) -> str:
-    """Return the kind of a request, from CDP's Network.requestWillBeSent: type, method, address and body without what differs each time."""
+    """Return the kind of a request, from CDP's Network.requestWillBeSent: type, method, address and body, without varying parts."""
     request = event["request"]
     address, _, query = request["url"][:_LENGTH].partition("?")
     asked = [(name, "" if name.lower() in _CURSORS else value) for name, value in parse_qsl(query, keep_blank_values=True)]

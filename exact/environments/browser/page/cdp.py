@@ -57,7 +57,7 @@ CLOSED = "the page, its context or the browser has been closed"
 class CdpSession:
     """A session with a page over our own connection, made by `CdpConnection.attach`.
 
-    `on`, `send` and what they raise are as in Playwright's CDPSession.
+    `on`, `send` and their errors are as in Playwright's CDPSession.
     """
 
     def __init__(self, ask: Ask) -> None:
@@ -96,7 +96,7 @@ Send = Callable[[str, dict[str, Any]], Awaitable[Any]]
 def raw_send(cdp: Cdp) -> Send:
     """Return a faster `send` of a session, without Playwright's search of every answer for handles to its own objects.
 
-    Answers of CDP are plain JSON. For a page with a thousand elements the search takes as long as the rest of an observation. Where this
+    Answers of CDP are plain JSON. For a page with a thousand elements the search takes as long as the rest of an observation. If this
     version of Playwright is built differently, the session's own `send` is returned.
     """
     inner = getattr(getattr(cdp, "_impl_obj", None), "send", None)
@@ -140,7 +140,7 @@ async def click_mouse(cdp: Cdp, x: float, y: float, *, button: Button = "left", 
 
 
 KEPT = 4096
-"""Bytes of both ends of a message that is too large, which tell what it answers."""
+"""Bytes of both ends of a message that is too large, which identify its request."""
 _TEXT = rb'"((?:[^"\\]|\\.)*)"'
 _PAUSED = re.compile(
     rb'\{"method":\s?"Fetch\.requestPaused",\s?"params":\s?\{"requestId":\s?"([\w.-]+)",\s?"request":\s?\{'
@@ -151,7 +151,7 @@ _ANSWER, _SESSION = re.compile(rb'\{"id":\s?(\d+),'), re.compile(rb'"sessionId":
 
 
 def refused(head: bytes, tail: bytes, size: int) -> bytes:
-    """Return what takes the place of a message that is too large, by its ends and its size in bytes.
+    """Return the replacement of a message that is too large, by its ends and its size in bytes.
 
     For an answer that is an error, for a paused request the same request without body and headers, marked `tooLarge`; else nothing.
     """

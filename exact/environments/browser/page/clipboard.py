@@ -1,4 +1,4 @@
-"""A clipboard for each environment where several share a browser, which has only one."""
+"""A clipboard for each of several environments that share a browser, which has only one."""
 
 from __future__ import annotations
 

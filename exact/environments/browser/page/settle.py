@@ -1,7 +1,7 @@
 """Waiting until pages are quiet: the one rule by which every navigation and every other step ends.
 
 A server has its time to answer a navigation. From then on a page has `settle_seconds` to become quiet; it is observed as it is afterwards,
-whether or not its load event has fired. What keeps a page from becoming quiet is remembered, and is not waited for again.
+whether or not its load event has fired. Causes that keep a page from becoming quiet are remembered, and not waited for again.
 
 Loading pages that are not observed: those of an evaluator or of a log-in.
 """
@@ -71,7 +71,7 @@ class Patience:
 
 
 async def quiet(tab: Tab, patience: Patience) -> bool:
-    """Wait until nothing that is waited for is in flight and no frame has changed for a moment. Return whether parts change without end.
+    """Wait until no request that counts is in flight and no frame has changed for a moment. Return whether parts change without end.
 
     Answers whose body the page does not read are not waited for. Raises TimeoutError if `patience` ends, and Playwright's Error.
     """
@@ -102,9 +102,9 @@ async def quiet(tab: Tab, patience: Patience) -> bool:
 
 
 async def give_up(tab: Tab, seconds: float, documents: int) -> None:
-    """Remember what keeps a page from becoming quiet after `seconds`. It is not waited for again.
+    """Remember the causes that keep a page from becoming quiet after `seconds`. They are not waited for again.
 
-    `documents`: how many the page has had since the wait began. Where it replaces itself again and again, the next document is stopped
+    `documents`: how many the page has had since the wait began. If it replaces itself again and again, the next document is stopped
     before it comes, so that the present one can be observed.
     """
     from playwright.async_api import Error
@@ -152,7 +152,7 @@ def _addresses(answer: object) -> list[str]:
 
 T = TypeVar("T")
 LOAD_SECONDS = 10.0
-"""Seconds that a whole document has to load what it shows. Some never do."""
+"""Seconds that a whole document has to load its content. Some never do."""
 
 
 class JudgedDocuments(NamedTuple):

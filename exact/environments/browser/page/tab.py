@@ -50,7 +50,7 @@ class Navigation(NamedTuple):
     error: str
     """Chromium's name of the error without `net::ERR_`; empty if there is none."""
     status: int
-    """HTTP status of the answer; 0 where there was none."""
+    """HTTP status of the answer; 0 if there was none."""
     is_download: bool
 
 
@@ -96,7 +96,7 @@ class Tab:
         self._origins: set[str] = set()
 
     async def renew(self) -> bool:
-        """Leave the page and delete what it stored. Return False if it has been at several origins, whose storage is out of reach."""
+        """Leave the page and delete its storage. Return False if it has been at several origins, whose storage is out of reach."""
         here = self.origins
         if len(here) != 1:
             return False

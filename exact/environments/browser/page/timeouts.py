@@ -1,4 +1,4 @@
-"""Timeouts of what is asked of a page.
+"""Timeouts of the calls to a page.
 
 A paused page clock that runs for a fixed time after each action, so that animations and timers are deterministic.
 """
@@ -58,7 +58,7 @@ class Timeouts:
             self._limit.reschedule(self._deadline)
 
     def fail(self, why: str) -> None:
-        """End the present call at once: the page is broken. `why` is the reason."""
+        """End the present call at once: the page is broken. `why` gives the reason."""
         self.broken = why
         if self._limit is not None and not self._limit.expired():
             self._limit.reschedule(asyncio.get_running_loop().time())

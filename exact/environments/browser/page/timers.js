@@ -9,7 +9,7 @@ function timers(soon, ticks) {
   let inside = 0, since = 0, drawing = false;
   const now = () => performance.timeOrigin + performance.now();
   const tell = () => document.dispatchEvent(new CustomEvent('exact-timers', {detail: pending.size}));
-  const animate = change => {  // tells where the last animation ended or the first one began
+  const animate = change => {  // returns the time at which the last animation ended or the first one began
     const before = animating.size > 0;
     change();
     if (animating.size > 0 !== before) document.dispatchEvent(new CustomEvent('exact-animating', {detail: animating.size > 0}));

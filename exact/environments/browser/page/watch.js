@@ -1,7 +1,7 @@
 // Runs first in every document, in our own execution context. `hidden`: selectors of elements that must not be observed; `masked`: style
 // rules for masked elements. Defines `exact.quiet(calm, partial)`, which resolves when nothing has changed for `calm` milliseconds;
-// `exact.giveUp()`, which stops waiting for what changes now; and `exact.change(limit)`, which resolves at the next change or after `limit`
-// milliseconds.
+// `exact.giveUp()`, which stops waiting for parts that change now; and `exact.change(limit)`, which resolves at the next change or after
+// `limit` milliseconds.
 function watch(hidden, masked) {
   if (globalThis.exact) return;
   //= act/listen
@@ -30,7 +30,7 @@ function watch(hidden, masked) {
   document.addEventListener('exact-timers', event => { state.timers = event.detail; });
   document.addEventListener('exact-animating', event => { state.animating = event.detail; });
   document.addEventListener('exact-unread', event => { state.unread = String(event.detail); });
-  // What an input scrolls may move for a while; a page that scrolls by itself is not waited for.
+  // Scrolling by an input may last for a while; a page that scrolls by itself is not waited for.
   let input = -Infinity;
   for (const type of ['wheel', 'keydown', 'pointerup'])
     document.addEventListener(type, () => { input = performance.now(); }, {capture: true, passive: true});
@@ -47,8 +47,8 @@ function watch(hidden, masked) {
     for (const element of found) moved.set(element, performance.now());
     return found.some(element => !carousels.has(element));
   };
-  // A tab in the background and a frame out of view are not drawn, and a slow machine draws late. So what was drawn, or should be, is waited
-  // for longer, until that was in vain.
+  // A tab in the background and a frame out of view are not drawn, and a slow machine draws late. So drawings are waited for longer, until
+  // that was in vain.
   let drawn = window === top;
   const frame = patient => new Promise(next => {
     const timer = setTimeout(() => {
@@ -62,7 +62,7 @@ function watch(hidden, masked) {
       next();
     });
   });
-  // A timer of our own comes after all of the page's that were due before it, also where the machine is slow.
+  // A timer of our own comes after all of the page's that were due before it, also if the machine is slow.
   const pause = calm => new Promise(next => setTimeout(next, calm));
   // `partial`: whether the document need not be complete. Resolves to whether parts of it change without end, whether it was painted, and
   // the addresses of answers whose body the page does not read, as JSON, and the document's size.

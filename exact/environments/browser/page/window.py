@@ -78,7 +78,7 @@ class BrowserWindow:
     async def all_open(self) -> None:
         """Wait until all pages opened so far are tabs."""
         if self._opening:
-            await asyncio.wait(self._opening)  # not `gather`, which would end them where the wait is given up
+            await asyncio.wait(self._opening)  # not `gather`, which would end them if the wait is given up
 
     def has(self, frame: str) -> bool:
         """Return whether a tab is known to have the frame with an id."""

@@ -1,4 +1,4 @@
-"""What the address of a GET says that it changes. A GET should only read, and many applications write by it all the same."""
+"""The change that the address of a GET announces. A GET should only read, but many applications write by it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def overridden_method(url: str) -> str:
 
 
 def graphql_in(url: str) -> set[str]:
-    """Return the kinds of the GraphQL operations in an address: `query`, `mutation`, `subscription`. Empty if it is no GraphQL."""
+    """Return the kinds of the GraphQL operations in an address: `query`, `mutation`, `subscription`. Empty if it is not GraphQL."""
     given = dict(parse_qsl(split_url(url).query))
     return operations(given["query"]) if "query" in given and "{" in given["query"] else set()
 

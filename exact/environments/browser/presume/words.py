@@ -1,6 +1,6 @@
 """Words of controls that change something, in several languages.
 
-They are the stems of what buttons and links say: buy, delete, send, save, pay, book, submit. A word counts where it leads the name of a
+They are stems of the texts of buttons and links: buy, delete, send, save, pay, book, submit. A word counts if it leads the name of a
 control, or stands in the short name of a button. Words that search, show or leave are told first: "Search orders" changes nothing.
 """
 
@@ -83,7 +83,7 @@ _WRITES = words_of(
     "отклонить отменить подписаться отписаться зарегистрироваться ответить комментировать поделиться переместить переименовать "
     "предложить послать разместить голосовать восстановить загрузить применить обновить перевести убрать записаться"
 )
-"""Words that change something, where they lead a name."""
+"""Words that indicate a change if they lead a name."""
 _PHRASES = re.compile(
     r"\b(?:to (?:the |my |your )?(?:cart|basket|bag|wishlist)|in den (?:warenkorb|einkaufswagen)|zur kasse|kostenpflichtig|au panier|"
     r"al carrito|a la cesta|nel carrello|al carrello|(?:ao|no) carrinho|in winkelwagen|do koszyka|в корзину|log ?out|sign ?out|"
@@ -142,7 +142,7 @@ def writing_word(name: str, *, link: bool = False) -> str:
 
 
 def agrees(name: str) -> bool:
-    """Return whether a control's name agrees to what was asked before: Yes, OK, Confirm.
+    """Return whether a control's name agrees to an earlier question: Yes, OK, Confirm.
 
     >>> agrees("Ja, fortfahren"), agrees("Yesterday")
     (True, False)
@@ -158,7 +158,7 @@ def copies(name: str) -> bool:
 
 
 def _eastern(text: str) -> str:
-    """Return what a name in Chinese or Japanese says that it changes."""
+    """Return the change that a name in Chinese or Japanese announces."""
     if len(text) > _EASTERN_LONGEST or _EASTERN_READS.search(text):
         return ""
     found = _EASTERN.search(text)

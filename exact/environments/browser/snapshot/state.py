@@ -1,8 +1,8 @@
 """The state of a page without that of its scripts: it is read, and restored in a fresh page.
 
-A snapshot holds address, cookies, both storages, IndexedDB, the values of fields, what is checked, selected, edited or opened, focus and
-caret, scroll positions and the pointer, in all frames. It does not hold the state of scripts, nor what they changed in the document. The
-fingerprint shows where that matters.
+A snapshot holds address, cookies, both storages, IndexedDB, the values of fields, checked, selected, edited or opened items, focus and
+caret, scroll positions and the pointer, in all frames. It does not hold the state of scripts, nor their changes to the document. The
+fingerprint shows whether that matters.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ async def read_content(tab: Tab, context: BrowserContext) -> PageContent:
 async def load_page(tab: Tab, context: BrowserContext, state: PageContent, settle: Callable[[], Awaitable[object]]) -> None:
     """Load the page in an empty context, with cookies and storage restored before its first script runs.
 
-    `settle` waits for the page where its databases are restored too. Raises EnvironmentFailure if it cannot be opened.
+    `settle` waits for the page if its databases are restored too. Raises EnvironmentFailure if it cannot be opened.
     """
     await context.add_cookies(state.cookies)
     source = script_call("snapshot/restore_storage", state.frames)

@@ -43,7 +43,7 @@ class _GuardedFactory:
 
     @asynccontextmanager
     async def _closing(self, stack: AsyncExitStack) -> AsyncIterator[None]:
-        """Close an environment after the block. A failure is noted: it says nothing about what was done before."""
+        """Close an environment after the block. A failure is noted: it says nothing about earlier calls."""
         try:
             yield
         finally:
@@ -81,7 +81,7 @@ class _GuardedForks(_GuardedFactory):
 
 
 class GuardedEnvironment:
-    """An environment that raises nothing but what `Environment` names, and gives nothing but what it promises."""
+    """An environment that raises only errors that `Environment` names, and gives only results that it guarantees."""
 
     def __init__(self, inner: Environment, note: Note) -> None:
         """Guard an environment."""
@@ -131,7 +131,7 @@ class GuardedEnvironment:
 
 @contextmanager
 def _noted(what: str, note: Note) -> Iterator[None]:
-    """Note what a call does otherwise than its contract says: the caller goes on by another way, as after a refusal."""
+    """Note a call's violation of its contract: the caller goes on by another way, as after a refusal."""
     try:
         with calling(what, _Odd):
             yield

@@ -37,7 +37,7 @@ def rewarded_factory(environments: EnvironmentFactory, totals: Totals) -> Inform
 def reward_of(environment: Environment) -> float:
     """Return the reward of an environment's last step.
 
-    Raises UsageError if the environment gives no rewards, EnvironmentFailure for one that is no finite number.
+    Raises UsageError if the environment gives no rewards, EnvironmentFailure for one that is not a finite number.
     """
     if not callable(getattr(environment, "reward", None)):  # a wrapper hands it on
         raise UsageError(f"{type(environment).__name__} gives no rewards: it needs a method `reward() -> float`, or another value.kind")
@@ -84,7 +84,7 @@ class ScoredEnvironment:
         return self._inner.actions
 
     def reward(self) -> float:
-        """Return the environment's own reward; without one the score in [0, 1] where the last step ended the episode, else 0."""
+        """Return the environment's reward; without one, the score in [0, 1] if the last step ended the episode, else 0."""
         return self._reward
 
     async def reset(self, task: Task) -> Observation:
@@ -92,7 +92,7 @@ class ScoredEnvironment:
         return await self._inner.reset(task)
 
     async def step(self, action: Action) -> Transition:
-        """Carry out the step. Where it ends the episode of an environment without rewards, evaluate it."""
+        """Carry out the step. If it ends the episode of an environment without rewards, evaluate it."""
         transition = await self._inner.step(action)
         self._taken.append(action.key)
         own, self._score = _own_reward(self._inner), None

@@ -6,7 +6,7 @@ async with script_browsers() as open, open() as browser:
     await browser.end("42")
     score = await browser.score()
 
-Each runs in a process of its own. Every command returns its result, or raises an error whose cause has the traceback of the other
+Each runs in a separate process. Every command returns its result, or raises an error whose cause has the traceback of the other
 process. Search uses the same environment through `script_browser_factory`.
 """
 
@@ -46,7 +46,7 @@ class ScriptBrowserState(msgspec.Struct, frozen=True, kw_only=True):
     objective: str
     """The task's instruction."""
     error: str = ""
-    """Why the last action was not carried out. Empty if it was."""
+    """Reason why the last action was not carried out. Empty if it was."""
 
     @property
     def prompt(self) -> str:
@@ -143,9 +143,9 @@ async def script_browser_factory(
 ) -> AsyncIterator[EnvironmentFactory]:  # fmt: skip
     """Open a factory of ScriptBrowserEnv for search, for the time of the block. `task_of` makes its tasks.
 
-    `python`: of a virtual environment that has libwebarena and Playwright; by default BrowserGym's. `sandbox`: whether each runs in
-    gVisor, where it sees `reads` and no network. `isolated`: whether a reset undoes every side effect, as with pages from files. `config`:
-    for tasks that have none. `options`: of ScriptBrowserEnv. Raises UsageError if libwebarena is missing.
+    `python`: of a virtual environment that has libwebarena and Playwright; by default BrowserGym's. `sandbox`: whether each runs in gVisor,
+    in which it sees `reads` and no network. `isolated`: whether a reset undoes every side effect, as with pages from files. `config`: for
+    tasks that have none. `options`: of ScriptBrowserEnv. Raises UsageError if libwebarena is missing.
     """
     spec = _spec(python, trace=False, isolated=isolated or sandbox, options=options, config=config)
     if not sandbox:

@@ -208,7 +208,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return Transition(observation=seen, info={"answer": said})
 
     def _presume(self, action: Action, seen: Observation | None) -> Presumption | None:
-        """Return the presumed change of an action. None in environments that undo changes, where it does not matter."""
+        """Return the presumed change of an action. None in environments that undo changes."""
         episode = self.episode
         if not self.tabs.policy.presumes:
             return None

@@ -82,7 +82,7 @@ class Interaction:
     async def observe(self, *, run: bool = True, expected: str = "") -> Observed:
         """Settle and observe the present page, or the dialog that is open.
 
-        `run`: whether a paused clock runs for its step. `expected`: a fingerprint; a page that has it already need not settle.
+        `run`: whether a paused clock runs for its step. `expected`: a fingerprint; a page that has it already does not have to settle.
         """
         dialogs = self.tabs.dialogs
         found = None if dialogs.is_asked else await dialogs.race(self._observe_page(run, expected))

@@ -1,4 +1,4 @@
-"""Environments of a task's site: browser and services together in a sandbox, or side by side on this machine if there is no sandbox.
+"""Environments of a task's site: browser and services together in a sandbox, or side by side on this machine without a sandbox.
 
 In a sandbox everything is rolled back as one. On this machine the services run once for all environments of the task and retain writes, so
 states are reached by reset and replay, and simulations send no writes.
@@ -48,8 +48,8 @@ async def open_served_site(
     """Open environments of a site with its services, in a sandbox or not as `config.sandbox` says.
 
     `application`: the sandbox that the services need. `outside`: other servers that they reach. `warn` is called with the reason why the
-    environments do not fork although they should. Raises EnvironmentFailure if a service does not start, or if there is no sandbox although
-    one is required or `application` describes one.
+    environments do not fork although they should. Raises EnvironmentFailure if a service does not start, or if a sandbox is missing that is
+    required or that `application` describes.
     """
     async with AsyncExitStack() as stack:
         if obstacle := "browser.sandbox is never" if config.sandbox == "never" else await _sandbox_obstacle(config):

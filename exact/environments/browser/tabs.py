@@ -186,7 +186,7 @@ class Tabs:
         self.dialogs.clear()
 
     def _check_opened(self, url: str, found: Navigation) -> None:
-        """Raise EnvironmentFailure if a navigation brought no document, or a server's error: that is no attempt at the task."""
+        """Raise EnvironmentFailure if a navigation brought no document, or a server's error: which is not an attempt at the task."""
         if found.error and self.window.unanswered():
             seconds = self.config.answer_seconds
             raise EnvironmentFailure(f"the start page {url} did not answer for {seconds:g} s: raise browser.answer_seconds")
@@ -225,5 +225,5 @@ class Tabs:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's text, or its type where it has none."""
+    """Return the first line of an error's text, or its type if it is empty."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,4 +1,4 @@
-"""What applications tell assistive technology over AT-SPI: D-Bus, all calls in flight at once. jeepney connects, `wire` does the rest.
+"""Reports of applications to assistive technology over AT-SPI: D-Bus, all calls in flight at once. jeepney connects, `wire` does the rest.
 
 Cells of tables that are too large to be listed, such as the sheet of a spreadsheet.
 """
@@ -51,7 +51,7 @@ class AccessibleNode(NamedTuple):
     states: int
     """State bits; see `roles`."""
     children: int = -1
-    """Number of children that it claims; -1 where it does not say."""
+    """Number of children that it claims; -1 if it does not report it."""
     box: Box | None = None
     """Box on the screen, if that is already known."""
 
@@ -171,7 +171,7 @@ class Accessibility:
         return [name for name, _ in answer[0]] if answer else []
 
     def names(self, applications: Sequence[str]) -> list[str]:
-        """Return the names of applications, such as soffice; an empty one where an application has ended. Raises Silent."""
+        """Return the names of applications, such as soffice; an empty one if an application has ended. Raises Silent."""
         answers = self.ask([property_of((each, _ROOT), "Accessible", "Name") for each in applications])
         return [answer[0][1] if answer else "" for answer in answers]
 
@@ -250,7 +250,7 @@ def visible_cells(bus: Accessibility, table: Ref) -> list[Ref]:
 
 
 def table_cells(bus: Accessibility, table: Ref) -> list[TableCell]:
-    """Return the cells of a table that can be seen, row by row; none where it does not tell. Raises Silent."""
+    """Return the visible cells of a table, row by row; none if it does not report them. Raises Silent."""
     extents, columns = bus.ask([_extents(table), property_of(table, "Table", "NColumns")])
     if not extents or not columns or columns[0][1] < 1:
         return []

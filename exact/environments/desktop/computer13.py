@@ -35,7 +35,7 @@ class _ActionData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_computer13(action_data: Mapping[str, Any] | str) -> tuple[Action, ...]:
-    """Return the actions of COMPUTER_13 that it stands for: one, or two where a click of another kind is at a point.
+    """Return the actions of COMPUTER_13 that it stands for: one, or two for a click of another kind at a point.
 
     Raises ActionError if it is none of the thirteen, nor WAIT, FAIL or DONE.
     """

@@ -1,4 +1,4 @@
-"""A desktop as a guest serves it: plain data in and out, without snapshots of its own (see exact/environments/process/guest.py)."""
+"""A desktop as a guest serves it: plain data in and out, without its own snapshots (see exact/environments/process/guest.py)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CALL_SECONDS = 90.0
 _WRITTEN = 1_700_000_000
 """Time at which the files and folders of a home folder were last changed: file managers show it."""
 _MEMORY = re.compile(r" - Memory usage - [\d.,]+ [KMGT]?B")
-"""What Chromium adds to a tab's name."""
+"""Suffixes that Chromium adds to a tab's name."""
 
 
 class Desktop:
@@ -161,8 +161,8 @@ class Desktop:
     def observe(self, acted: bool = False) -> dict[str, Any]:
         """Return the desktop's observation once it is idle.
 
-        `acted`: whether there was an input since the last one. Without one, and where nothing was reported and the screen shows the same,
-        the last observation holds: so it is after a restore, and large trees are not read again.
+        `acted`: whether there was an input since the last one. Without one, if nothing was reported and the screen shows the same, the last
+        observation holds, as after a restore; large trees are then not read again.
         """
         self._session.check()
         self._rested = self._rest(acted)
@@ -276,7 +276,7 @@ class Desktop:
         changes(self._bus, self._screen, _WAIT)
 
     def _pass_second(self) -> None:
-        """Let a second pass, as a program says that sleeps: what it started may change the screen several times."""
+        """Let a second pass for a program that sleeps: the actions it started may change the screen several times."""
         end = time.monotonic() + _WAIT
         while (left := end - time.monotonic()) > 0:
             changes(self._bus, self._screen, left)

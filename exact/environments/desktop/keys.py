@@ -12,7 +12,7 @@ _NAMES = {
     **{"ArrowUp": "Up", "ArrowDown": "Down", "ArrowLeft": "Left", "ArrowRight": "Right", "Space": "space"},
     **{"Control": "Control_L", "Alt": "Alt_L", "Meta": "Super_L", "Shift": "Shift_L"},
 }
-"""X's names of keys where they differ from ours."""
+"""X's names of keys that differ from ours."""
 _WRITTEN = {"\n": "Return", "\r": "Return", "\t": "Tab"}
 _UNICODE = 0x01000000
 """Offset that makes a code point outside Latin 1 an X symbol."""

@@ -1,4 +1,4 @@
-"""Small Python programs as data: constants, assignments, loops over what is known, and calls. Nothing of them is run.
+"""Small Python programs as data: constants, assignments, loops over known values, and calls. Nothing of them is run.
 
 A program of a model is parsed and interpreted here statement by statement. Only numbers, texts, lists and tuples exist in it. Its calls are
 handed to a reader, which knows the functions that there are. Everything else is refused by name.
@@ -51,7 +51,7 @@ class Interpreter:
         """
         self._modules, self._call, self._leave = modules, call, leave
         self._functions: dict[str, str] = {name: name for name in modules}
-        """What names stand for: modules, and functions that were imported from them."""
+        """Meaning of names: modules, and functions that were imported from them."""
         self._values: dict[str, Value] = {}
         self._steps = 0
 
@@ -202,7 +202,7 @@ class Interpreter:
         return int(value) if name == "int" else round(value)
 
     def _written(self, value: Value, given: ast.AST) -> str:
-        """Return what `str` makes of a value; of a list it would depend on how it was written."""
+        """Return the `str` of a value; that of a list would depend on how it was written."""
         return str(value) if not isinstance(value, tuple) else self._refuse(given)
 
     def _read_call(self, given: ast.Call) -> Call:

@@ -11,7 +11,7 @@ from exact.environments.desktop.screen import Screen
 from exact.errors import EnvironmentFailure
 
 QUIET = 0.04
-"""Seconds without a change that count as idle where applications answer at once."""
+"""Seconds without a change that count as idle if applications answer at once."""
 LATE = {"soffice": 0.6}
 """Seconds without a report after an input, by the name of an application that goes on by itself: LibreOffice's tool bars follow it
 0.3 s later."""
@@ -26,8 +26,8 @@ _ANSWERS, _LONGEST = 60.0, 30.0
 def settle(bus: Accessibility, screen: Screen, applications: Sequence[str], seconds: float, late: float = 0.0) -> bool:
     """Wait until a desktop is idle, and until applications have reported nothing for `late` seconds more, whatever they draw.
 
-    Return False if it still changed after that many seconds, or more where it answers slowly: what was typed is still on its way then.
-    Raises Silent if an application hangs.
+    Return False if it still changed after that many seconds, or more if it answers slowly: typed text is still on its way then. Raises
+    Silent if an application hangs.
     """
     first = time.monotonic()
     end, last = first + seconds, first + max(seconds, _LONGEST)
@@ -47,7 +47,7 @@ def settle(bus: Accessibility, screen: Screen, applications: Sequence[str], seco
 
 
 def _answered(bus: Accessibility, screen: Screen, applications: Sequence[str]) -> bool:
-    """Wait until all applications have done what they were asked. Return whether anything was reported or drawn meanwhile.
+    """Wait until all applications have handled their input. Return whether anything was reported or drawn meanwhile.
 
     An application that is busy with a key or click reports nothing, and answers when it is done.
     """

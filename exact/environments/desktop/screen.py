@@ -24,7 +24,7 @@ X_PROPERTY = 28
 _X_SELECTION = 31
 """SelectionNotify of X.h."""
 _NO_TEXT = "no text"
-"""What was copied, where its owner has no text of it or does not answer."""
+"""Copied content whose owner has no text of it or does not answer."""
 
 
 class TopLevelWindow(NamedTuple):
@@ -34,7 +34,7 @@ class TopLevelWindow(NamedTuple):
     pid: int
     title: str
     box: tuple[int, int, int, int]
-    """x, y, width and height of what the application draws, without the frame."""
+    """x, y, width and height of the application's drawing, without the frame."""
 
 
 @contextmanager
@@ -260,7 +260,7 @@ class Screen:
         return found.value.decode("utf-8", "replace") if isinstance(found.value, bytes) else str(list(found.value))
 
     def shot(self) -> ScreenShot:
-        """Return what the screen shows."""
+        """Return the picture on the screen."""
         import mss
 
         if self._mss is None:

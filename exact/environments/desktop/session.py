@@ -1,4 +1,4 @@
-"""An X display of its own with buses, window manager and applications. Needs Xvfb, openbox and dbus-daemon."""
+"""A separate X display with buses, window manager and applications. Needs Xvfb, openbox and dbus-daemon."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PROGRAMS = {
 _STARTUP_SECONDS = 20.0
 """Seconds until a part of the desktop must be up."""
 _PASSED = ("PATH", "LANG", "LC_ALL", "TZ", "EXACT_GUEST")
-"""Our variables that applications see; the last one marks what is ended with us."""
+"""Our variables that applications see; the last one marks processes that end with us."""
 _GRACE = 2.0
 _LONGEST_SOCKET = 107
 """Most bytes of the name of a socket, on Linux (unix(7))."""

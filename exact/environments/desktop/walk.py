@@ -21,13 +21,13 @@ from exact.environments.desktop.accessibility import (
 from exact.observation import Box
 
 _DEEP = 40
-"""Maximum levels below what the cache has."""
+"""Maximum levels below those in the cache."""
 _MOST_CHILDREN = 300
 """Maximum number of children of one object that are asked for."""
 _MOST = 6000
 """Maximum number of objects that are asked for."""
 _NOWHERE = -(1 << 31)
-"""Coordinate of what is not on the screen."""
+"""Coordinate of an object that is not on the screen."""
 _ACCESSIBLE = "org.a11y.atspi.Accessible"
 _ITEMS = frozenset(number for number, word in roles.ROLES.items() if word in roles.MENU)
 _LAID_OUT = frozenset(number for number, word in roles.ROLES.items() if word in roles.LAID_OUT)
@@ -69,7 +69,7 @@ def completed(
 def with_open_menus(bus: Accessibility, nodes: Sequence[AccessibleNode], popup: Popup) -> list[AccessibleNode]:
     """Return the objects of an application, with the items of open menus as showing.
 
-    GTK 2 never says so of an item. Its place is where the menu is open or was last: the former if a popup is there.
+    GTK 2 never marks an item so. Its place is that of its menu, open now or last: open if a popup is there.
     """
     inside = grouped(node for node in nodes if node.role in _ITEMS)
     menus = [node for node in nodes if node.role == roles.SUBMENU and node.states & roles.SHOWING]

@@ -1,4 +1,4 @@
-"""An environment in a process of its own, in any interpreter: the host's side.
+"""An environment in a separate process, in any interpreter: the host's side.
 
 environments = WorkerFactory(EnvironmentSpec("shop.environment:make", python=Path("venv/bin/python")))
 async with environments.open(simulation=True) as environment:
@@ -37,9 +37,9 @@ class EnvironmentSpec(msgspec.Struct, frozen=True):
     """Source of a guest's environment: factory, arguments and interpreter."""
 
     name: str
-    """Factory, `module:name` or `file.py:name`. `guest.py` says what it returns."""
+    """Factory, `module:name` or `file.py:name`. `guest.py` describes its result."""
     arguments: dict[str, Any] = {}
-    """Keyword arguments of the factory: plain data. The guest adds `simulation` where the factory takes it."""
+    """Keyword arguments of the factory: plain data. The guest adds `simulation` if the factory takes it."""
     python: Path = Path(sys.executable)
     """Python 3.9 or newer, of the virtual environment that the factory needs."""
     paths: tuple[Path, ...] = ()
@@ -47,7 +47,7 @@ class EnvironmentSpec(msgspec.Struct, frozen=True):
     env: dict[str, str] = {}
     """Environment variables of the guest, added to a fixed list of ours; other variables of ours are not passed on."""
     shown: tuple[Path, ...] | None = None
-    """What a sandbox shows of `paths`. None: all of them."""
+    """The part of `paths` that a sandbox shows. None: all of them."""
 
     @property
     def file(self) -> Path | None:
@@ -210,7 +210,7 @@ class Worker:
         return _parse("evaluate", await self._call("evaluate", {"outcome": outcome}, self._timeouts.evaluate), Score)
 
     async def command(self, name: str, **arguments: object) -> dict[str, Any]:
-        """Call `command` of the guest's environment (see `guest.py`). Raises EnvironmentFailure, also where it has none."""
+        """Call `command` of the guest's environment (see `guest.py`). Raises EnvironmentFailure, also if it lacks one."""
         asked = {"name": name, "arguments": arguments}
         return _parse("command", await self._call("command", asked, self._timeouts.evaluate), dict[str, Any])
 
@@ -301,7 +301,7 @@ class Worker:
 
 
 class WorkerFactory:
-    """Opens workers of one specification, each with a guest of its own."""
+    """Opens workers of one specification, each with a separate guest."""
 
     def __init__(
         self,

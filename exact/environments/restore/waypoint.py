@@ -74,13 +74,13 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     effects: tuple[SideEffect, ...] = ()
     """Side effects of all steps replayed."""
     reason: str = ""
-    """Why the last route did not arrive. Empty if it did."""
+    """Reason why the last route did not arrive. Empty if it did."""
     failed: tuple[RouteName, ...] = ()
     """Routes that did not arrive, before the last."""
     snapshots: tuple[PassedSnapshot, ...] = ()
     """Snapshots that were taken on the way."""
     divergence: Divergence | None = None
-    """Divergence, where the match is `diverged`."""
+    """Divergence, if the match is `diverged`."""
 
     @property
     def arrived(self) -> bool:

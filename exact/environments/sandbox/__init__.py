@@ -1,6 +1,6 @@
 """Sandboxes that can be checkpointed and restored: gVisor, without image, daemon or root.
 
-The names are imported when they are first used: `service` describes what a task declares, and is imported without the sandbox.
+The names are imported when they are first used: `service` holds the declarations of a task, and is imported without the sandbox.
 """
 
 from __future__ import annotations

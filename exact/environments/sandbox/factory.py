@@ -6,7 +6,7 @@ async with sandboxed_factory(EnvironmentSpec("shop.py:Shop")) as environments, e
     async with environments.fork(snapshot, simulation=True) as other:
         ...
 
-The environment needs no snapshots of its own, and does not depend on exact: `guest.py` says what its factory returns. It has loopback and
+The environment needs no own snapshots, and does not depend on exact: `guest.py` describes the result of its factory. It has loopback and
 no other network. So nothing that it does reaches the outside, and it is isolated.
 """
 
@@ -39,7 +39,7 @@ IDLE = 5.0
 
 
 class SandboxedWorker(Worker):
-    """Environment in a sandbox of its own. Opened by SandboxedFactory."""
+    """Environment in a separate sandbox. Opened by SandboxedFactory."""
 
     def __init__(self, environments: SandboxedFactory) -> None:
         super().__init__(
@@ -86,7 +86,7 @@ class SandboxedWorker(Worker):
         await self.fork(self._environments.origin)
 
     async def fork(self, id: str) -> None:
-        """Replace the guest by a fork of an image. Raises EnvironmentFailure; then there is no guest."""
+        """Replace the guest by a fork of an image. Raises EnvironmentFailure; the guest is gone then."""
         await self._drop("it was left for another fork")
         async with self._environments.sandboxes.fork(id) as sandbox:
             await self._take(sandbox)
@@ -131,7 +131,7 @@ class SandboxedWorker(Worker):
 
     @asynccontextmanager
     async def copy(self) -> AsyncIterator[SandboxedWorker]:
-        """Open another environment at the present state, also where the episode has ended, for the time of the block.
+        """Open another environment at the present state, even if the episode has ended, for the time of the block.
 
         Raises EnvironmentFailure.
         """
@@ -248,7 +248,7 @@ async def sandboxed_factory(
     and `reads`, which it may change in its memory. `inside`: another root, mounts, variables and user; in another root, the
     specification's interpreter is a path of that root. `limit`: bytes of retained snapshots. `idle`: seconds after the last call after
     which an environment is paused. `log`: file that the stderr of guests is appended to; by default it goes to the logger `exact.guest`.
-    Raises EnvironmentFailure if there is no usable runsc, or no such interpreter.
+    Raises EnvironmentFailure without a usable runsc or that interpreter.
     """
     inside = inside or SandboxConfig()
     application, own = SandboxApplication.from_config(inside), (Path(guest.__file__), *([spec.file] if spec.file else []))

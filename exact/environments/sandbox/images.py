@@ -124,7 +124,7 @@ class ImageStore:
                     shutil.rmtree(dropped.folder, ignore_errors=True)
 
     def drop(self, id: str) -> None:
-        """Delete an image, as soon as it is no longer in use. Does nothing where it is gone."""
+        """Delete an image, as soon as it is no longer in use. Does nothing if it is gone."""
         self._pinned.discard(id)
         if image := self._images.pop(id, None):
             if self._users[id]:
@@ -151,7 +151,7 @@ class ImagePacker:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start to pack what is to be packed, unless packing is in progress."""
+        """Start to pack the images that are to be packed, unless packing is in progress."""
         if (self._task is None or self._task.done()) and self._next():
             self._task = asyncio.ensure_future(self._all())
 

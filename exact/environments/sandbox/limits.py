@@ -70,7 +70,7 @@ def _tree(pid: int) -> Iterator[int]:
 
 
 def _anonymous(pid: int) -> int:
-    """Return the bytes of a process's own memory; 0 where it has ended."""
+    """Return the bytes of a process's own memory; 0 if it has ended."""
     with suppress(OSError, ValueError, IndexError):
         for line in _text(f"/proc/{pid}/status").splitlines():
             if line.startswith("RssAnon:"):

@@ -23,8 +23,8 @@ def root_folder(path: Path, *, cache: Path | None = None, limit: int = LIMIT) ->
     """Return the folder of a root file system: the path itself, or an archive unpacked into a cache.
 
     An archive is an OCI image layout, the output of `docker save`, or a plain root file system (`docker export`). It is unpacked once for
-    each version of the archive. `cache`: by default the user's. `limit`: largest unpacked size in bytes. Raises EnvironmentFailure if
-    the path is none of these, is damaged, or is too large.
+    each version of the archive. `cache`: by default the user's. `limit`: largest unpacked size in bytes. Raises EnvironmentFailure if the
+    path is none of these, is damaged, or is too large.
     """
     if path.is_dir():
         return path.resolve()

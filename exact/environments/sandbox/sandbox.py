@@ -81,14 +81,14 @@ class Sandbox:
             raise
 
     async def pause(self) -> None:
-        """Pause its processes, which then use memory only. Does nothing where they are paused."""
+        """Pause its processes, which then use memory only. Does nothing if they are paused."""
         async with self._lock:
             if not self._paused:
                 await self._control("pause", _NAME)
                 self._paused = True
 
     async def resume(self) -> None:
-        """Resume its processes. Does nothing where they run."""
+        """Resume its processes. Does nothing if they run."""
         async with self._lock:
             if self._paused:
                 await self._control("resume", _NAME)
@@ -149,7 +149,7 @@ class Sandbox:
 
 
 def _free(folder: Path) -> int:
-    """Return the bytes free on the file system of a folder; sys.maxsize where there is no such folder."""
+    """Return the bytes free on the file system of a folder; sys.maxsize if there is no such folder."""
     with contextlib.suppress(OSError):
         return shutil.disk_usage(folder).free
     return sys.maxsize

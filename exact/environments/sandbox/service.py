@@ -36,7 +36,7 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     reads: tuple[str, ...] = ()
     """Further files and folders in home directories or under /tmp that it sees, besides those that `command` and `env` name."""
     stateless: bool = False
-    """Whether no request changes its later responses. A reset then need not roll it back."""
+    """Whether no request changes its later responses. A reset then does not have to roll it back."""
 
     def __post_init__(self) -> None:
         if not is_web(self.ready_url):
@@ -46,7 +46,7 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def located(service: Service, where: Path) -> Service:
     """Return a service with absolute paths without links and `..`, which its relative ones are from the folder `where`.
 
-    The sandbox shows what they lead to, and not the folders on a way there by `..`. Raises UsageError for one that does not exist.
+    The sandbox shows their targets, and not the folders on a way there by `..`. Raises UsageError for one that does not exist.
     """
 
     def at(said: str) -> str:
@@ -118,7 +118,7 @@ class SandboxApplication(NamedTuple):
         )  # fmt: skip
 
     def service(self) -> dict[str, object]:
-        """Return what `init_process.py` needs to start a service beside the browser: root and user."""
+        """Return the settings with which `init_process.py` starts a service beside the browser: root and user."""
         return {"root": SECOND_ROOT if self.root else "", "user": list(self.user)}
 
 

@@ -13,14 +13,14 @@ from exact.origins import origin, origins
 from exact.secrecy import Scrubber, Secret, placeholder
 
 _STORED = re.compile(r"<secret:([^<>]+)>")
-"""What a run stores in place of a secret."""
+"""Text that a run stores in place of a secret."""
 
 
 class Login:
     """Secret values of one account. In prompts and in run folders placeholders such as `<secret:password>` stand for them."""
 
     def __init__(self, account: Account, environ: Mapping[str, str]) -> None:
-        """Read the values. Raises UsageError if an environment variable is not set, or an origin is none."""
+        """Read the values. Raises UsageError if an environment variable is not set, or an origin is invalid."""
         self.name = account.name
         self.origins = _origins(account)
         """Origins at which the values may be typed. Empty: those of the task's log-in."""

@@ -1,6 +1,6 @@
 """Toy graphs small enough that the right answer is known, and all ready-made ones by name. Each docstring gives the known answer.
 
-Mazes: without traps, where every step can be undone, and with traps, where one step ends the episode.
+Mazes: without traps, in which every step can be undone, and with traps, in which one step ends the episode.
 
 Environments with stochastic steps: the same action in the same state does not always lead to the same state.
 
@@ -139,7 +139,7 @@ _ATTEMPTS = 50
 def maze(width: int = 3, height: int = 3, seed: int = 0) -> ToyGraph:
     """Return a maze without loops, from the north-west to the south-east corner. Looks are straight-line distances, blind to walls.
 
-    Known answer: the only path to the exit, 1.0 (`way_out`). Every step can be undone; looks mislead where the path turns away.
+    Known answer: the only path to the exit, 1.0 (`way_out`). Every step can be undone; looks mislead at turns of the path.
     """
     moves = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
     doors: dict[tuple[int, int], dict[str, tuple[int, int]]] = {room: {} for room in itertools.product(range(width), range(height))}

@@ -25,7 +25,7 @@ TIMEOUT_MS = 5000
 
 
 class NoChat:
-    """Replacement of the chat, which would open a browser of its own."""
+    """Replacement of the chat, which would open another browser."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self.messages: list[dict[str, Any]] = []

@@ -49,7 +49,7 @@ class DesktopEnvGuest:
         return {"observation": None if self._ended else self._seen(observation), "terminated": self._ended}
 
     def evaluate(self, outcome: dict[str, Any]) -> dict[str, Any]:
-        """Return the value of its own metric. Success is exactly 1. Raises ValueError if it is not a number."""
+        """Return the value of the benchmark's metric. Success is exactly 1. Raises ValueError if it is not a number."""
         score = float(self._env.evaluate())
         if math.isnan(score):
             raise ValueError("the task's metric is not a number: its result could not be compared")

@@ -21,7 +21,7 @@ else:
 
 
 class Judge:
-    """The unmodified DesktopEnv, one at a time. It has no actions: `command` is what it is for."""
+    """The unmodified DesktopEnv, one at a time. It has no actions: its purpose is `command`."""
 
     actions: tuple[()] = ()
     capabilities = {"fidelity": "replay", "isolated": True}
@@ -40,7 +40,7 @@ class Judge:
         raise ActionError("a judge has no actions")
 
     def command(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Carry out `set_up`, `evaluate`, or `resolve`, which needs no machine. Raises what desktop_env raises."""
+        """Carry out `set_up`, `evaluate`, or `resolve`, which needs no machine. Raises the errors of desktop_env."""
         prepare()
         try:
             if name == "resolve":

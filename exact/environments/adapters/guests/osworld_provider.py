@@ -35,11 +35,11 @@ _ROOT = Path(__file__).resolve().parents[4]
 
 
 class AbsentPackage(BaseException):
-    """Raised where a package is used for which there is only a stand-in. No metric's `except Exception` turns it into a score."""
+    """Raised on use of a package that has only a stand-in. No metric's `except Exception` turns it into a score."""
 
 
 class ProviderError(Exception):
-    """Raised where the desktop cannot be started, saved, or returned to."""
+    """Raised if the desktop cannot be started, saved, or returned to."""
 
 
 class _StandIn(types.ModuleType):
@@ -65,11 +65,11 @@ class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _StandIn(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Do nothing: there is no code."""
+        """Do nothing, for lack of code."""
 
 
 def prepare() -> Any:
-    """Return the module of DesktopEnv, imported with stand-ins. A metric that evaluates what a machine printed reads literals only."""
+    """Return the module of DesktopEnv, imported with stand-ins. A metric that evaluates a machine's output reads literals only."""
     if not any(isinstance(each, _StandIns) for each in sys.meta_path):
         sys.meta_path.append(_StandIns())  # the last one: a package that is installed is used
     module = importlib.import_module("desktop_env.desktop_env")

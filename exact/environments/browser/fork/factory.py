@@ -71,7 +71,7 @@ class ForkingFactory:
 
     @asynccontextmanager
     async def _leased(self, name: str = "") -> AsyncIterator[AccountLease | None]:
-        """Lease an account while the block runs: the one of that name, or any. None if there are no accounts."""
+        """Lease an account while the block runs: the one of that name, or any. None without accounts."""
         if self._accounts is None:
             yield None
             return
@@ -111,11 +111,11 @@ async def forking(
     """Open a factory of environments that fork, while the block runs.
 
     `application`: the file system of the services, if it is not this machine's. The browser stays outside of it.
-    `outside`: the way to sites that are not in the sandbox. Without hooks for such a site it keeps what is done to it: the environments are
-    not isolated then, and their snapshots are of the client. `recording`: where its answers are recorded, or replayed from. `limit`: bytes
-    of snapshots that are retained. `idle`: seconds after which an environment that is not used is paused. `warn` is called with facts that
-    a user should know.
-    Raises EnvironmentFailure if there is no usable runsc or no browser.
+    `outside`: the way to sites that are not in the sandbox. Without hooks for such a site it keeps its changes: the environments are not
+    isolated then, and their snapshots are of the client. `recording`: file of its recorded or replayed answers. `limit`: bytes of snapshots
+    that are retained. `idle`: seconds after which an environment that is not used is paused. `warn` is called with facts that a user should
+    know.
+    Raises EnvironmentFailure without a usable runsc or a browser.
     """
     place = SandboxApplication.from_config(application or SandboxConfig())
     with scratch("artifacts") as artifacts:

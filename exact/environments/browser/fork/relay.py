@@ -117,7 +117,7 @@ class Relay:
         return line
 
     async def hold(self, seconds: float = 10.0) -> None:
-        """Hold the environment at a point where no frame is in flight in either direction, until `release`.
+        """Hold the environment at a point at which no frame is in flight in either direction, until `release`.
 
         Raises EnvironmentFailure. The environment is lost then, and also if this is cancelled, since it may stop at any later time.
         """

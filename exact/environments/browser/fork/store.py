@@ -86,11 +86,11 @@ class ForkStore:
 
     @property
     def isolated(self) -> bool:
-        """Guarantee that every side effect is undone: there is no outside site, or its states are retained."""
+        """Guarantee that every side effect is undone: the site has no part outside, or its states are retained."""
         return self.outside is None or self.states is not None
 
     def is_inside(self, url: str) -> bool:
-        """Return whether an address is answered in the sandbox: by its services, or because there is no outside."""
+        """Return whether an address is answered in the sandbox: by its services, or for lack of an outside."""
         host = host_name(split_url(url).hostname or "")
         named = {host_name(each.partition(":")[0]) for each in self.setup.hosts}
         return self.outside is None or host in named or (bool(self._services) and _LOOPBACK.fullmatch(host) is not None)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from exact.environments.browser.page.cdp import CdpConnection
 
 _DISABLED = (
-    # Frames of other sites stay in the page's process, where the page's session sees them; the interceptor separates origins.
+    # Frames of other sites stay in the page's process, in which the page's session sees them; the interceptor separates origins.
     *("IsolateOrigins", "site-per-process"),
     # Documents that the interceptor fulfills have no network address, and would count as foreign to their own server.
     *("LocalNetworkAccessChecks", "LocalNetworkAccessChecksWebSockets", "LocalNetworkAccessForWorkers"),
@@ -225,8 +225,8 @@ async def _close(making: Awaitable[BrowserContext]) -> None:
 async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, *, pins: Sequence[str] = ()) -> AsyncIterator[Browser]:
     """Run a browser while the block runs. No process of it remains afterwards, even if this process is killed.
 
-    `hosts`: names of local servers, as in PageSetup. `pins`: pins of trusted public keys, as in Outside. Raises EnvironmentFailure if
-    there is no browser, or the browser or its driver does not start.
+    `hosts`: names of local servers, as in PageSetup. `pins`: pins of trusted public keys, as in Outside. Raises EnvironmentFailure if no
+    browser is found, or the browser or its driver does not start.
     """
     if config.cdp_url:
         from exact.environments.browser.launch.connect import connect

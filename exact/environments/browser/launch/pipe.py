@@ -242,7 +242,7 @@ def _hands_over() -> bool:
 
 
 def _is_runnable(program: Path, executable: str, apart: bool, name: str) -> bool:
-    """Write the program that is launched. Return whether it may run: folders for temporary files need not allow it."""
+    """Write the program that is launched. Return whether it may run: some folders for temporary files forbid it."""
     command = shlex.join((sys.executable, "-I", "-S", hand_over.__file__, name, "apart" if apart else "shared", executable))
     program.write_text(f'#!/bin/sh\nexec {command} "$@"\n', "utf-8")
     program.chmod(0o700)

@@ -49,7 +49,7 @@ class PlaywrightTrace:
         """Write the trace, readable by this user only. `playwright show-trace FILE` opens it.
 
         `mask` masks secrets. `pictures` returns whether its screenshots, which nothing masks, are kept. Never raises: a warning in the log
-        gives the reason why there is no trace.
+        gives the reason why the trace is missing.
         """
         from playwright.async_api import Error
 

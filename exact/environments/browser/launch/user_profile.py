@@ -41,7 +41,7 @@ class UserProfile:
             copy: Folder for the copies, which exist only while they are read.
             nowhere: Address of a proxy that connects to nothing.
 
-        Raises UsageError if there is no profile.
+        Raises UsageError if the profile is missing.
         """
         folder = Path(profile).expanduser()
         whole = (folder / "Local State").is_file() or (folder / "Default").is_dir()

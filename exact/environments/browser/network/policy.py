@@ -68,7 +68,7 @@ class PageRequest(NamedTuple):
     kind: str = ""
     """CDP's type of the requested resource: Document, XHR, Image, ..."""
     override: str = ""
-    """Method that a header of the request asks for in place of its own."""
+    """Method that a header of the request asks for in place of the sent one."""
     headers: str = ""
     """Values of the headers, one a line."""
 

@@ -117,7 +117,7 @@ def _says(node: DomNode, document: Document) -> bool:
 
 
 def _repeats(root: DomNode, texts: list[DomNode], document: Document) -> bool:
-    """Return whether the text of a hidden part is in the text or the name around it too, as if it is drawn once and read once."""
+    """Return whether the text of a hidden part is in the text or the name around it too, as when it is drawn once and read once."""
     said = " ".join(flat(node.text) for node in texts)
     around = document.nodes[root.parent] if root.parent >= 0 else root
     near = [flat(around.attributes.get("aria-label", ""))]

@@ -198,7 +198,7 @@ class SnapshotNode(NamedTuple):
     """The part of a snapshot's node that matters to the accessibility tree."""
 
     above: int
-    """Backend id of the parent; 0 where there is none."""
+    """Backend id of the parent; 0 without one."""
     name: str
     attributes: tuple[str, ...]
     """Names and values by turns."""

@@ -216,7 +216,7 @@ class CdpConnection(ABC):
         return dict(answer.get("result", {}))
 
     async def attach(self, target: str) -> CdpSession:
-        """Attach to a page by its CDP id. Raises Playwright's Error, as sessions do, where the page is gone."""
+        """Attach to a page by its CDP id. Raises Playwright's Error, as sessions do, if the page is gone."""
         own = CdpSession(partial(self._ask, self._root))
         id = str((await own.send("Target.attachToTarget", {"targetId": target, "flatten": True}))["sessionId"])
         session = self._sessions[id] = CdpSession(partial(self._ask, id))

@@ -41,7 +41,7 @@ class Timeouts:
 
     @asynccontextmanager
     async def limited(self) -> AsyncIterator[None]:
-        """Limit the time of the block. Raises TimeoutError with the reason why there was no answer."""
+        """Limit the time of the block. Raises TimeoutError with the reason for the missing answer."""
         seconds = self.seconds
         try:
             async with asyncio.timeout(seconds) as self._limit:

@@ -64,7 +64,7 @@ function watch(hidden, masked) {
   });
   // A timer of our own comes after all of the page's that were due before it, also if the machine is slow.
   const pause = calm => new Promise(next => setTimeout(next, calm));
-  // `partial`: whether the document need not be complete. Resolves to whether parts of it change without end, whether it was painted, and
+  // `partial`: whether the document may be incomplete. Resolves to whether parts of it change without end, whether it was painted, and
   // the addresses of answers whose body the page does not read, as JSON, and the document's size.
   state.quiet = async (calm, partial) => {
     for (const [node, last] of restless) if (!recent(last)) restless.delete(node);

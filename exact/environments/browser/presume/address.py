@@ -31,7 +31,7 @@ _OPERATION = re.compile(r"(?:^|[}\s])\s*(mutation|subscription|query)\b|^\s*(\{)
 
 
 def overridden_method(url: str) -> str:
-    """Return the method that the parameters of an address ask for in place of its own; empty if they ask for none.
+    """Return the method that the parameters of an address ask for in place of the sent one; empty if they ask for none.
 
     >>> overridden_method("http://shop.test/items/3?_method=delete")
     'DELETE'

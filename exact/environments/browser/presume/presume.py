@@ -22,7 +22,7 @@ _COPYING_KEYS = ("Control+c", "Control+x", "Meta+c", "Meta+x", "Control+Insert",
 
 
 class StepHistory:
-    """Effects of earlier steps, by the element that they acted on. Environments that are opened together share it."""
+    """Effects of earlier steps, by the element that they acted on. Environments that are opened together share them."""
 
     def __init__(self) -> None:
         self._wrote: OrderedDict[str, bool] = OrderedDict()

@@ -141,7 +141,7 @@ _SYSTEM = "Linux"
 
 
 def answer(program: str, variables: Mapping[str, str]) -> str | None:
-    r"""Return what a program prints; None if it is no such question. `variables`: environment of the session, HOME among them.
+    r"""Return the output of a program; None if it is not such a question. `variables`: environment of the session, HOME among them.
 
     >>> answer("import os; print(os.path.join(os.getenv('HOME'), '.config'))", {"HOME": "/home/user"})
     '/home/user/.config\\n'
@@ -175,7 +175,7 @@ def _value(given: ast.expr, variables: Mapping[str, str]) -> str:
         case "os.getenv" | "os.environ.get", [name] if name in variables:
             return variables[name]
         case "os.path.join", [first, *rest]:
-            return os.path.join(first, *rest)  # noqa: PTH118 - what was asked for, character by character
+            return os.path.join(first, *rest)  # noqa: PTH118 - the requested path, character by character
         case "platform.system", []:
             return _SYSTEM
         case _:

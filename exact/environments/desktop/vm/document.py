@@ -53,7 +53,7 @@ for _prefix, _uri in NAMESPACES.items():
 
 
 class _Told(NamedTuple):
-    """What an object tells about itself."""
+    """Properties that an object reports."""
 
     name: str
     role: str
@@ -81,7 +81,7 @@ def accessibility_xml(bus: Accessibility) -> str:
 
 
 def _about(bus: Accessibility, refs: Sequence[Ref]) -> list[_Told | None]:
-    """Return what objects tell; None for those that are gone."""
+    """Return the properties of objects; None for those that are gone."""
     accessible = "org.a11y.atspi.Accessible"
     asked = [
         call
@@ -246,7 +246,7 @@ class Streams:
         return True
 
     def _serve(self, id: str, events: int, received: dict[str, bytes]) -> bool:
-        """Write what waits and read what is there. Return whether the connection goes on."""
+        """Write the waiting bytes and read those that have come. Return whether the connection goes on."""
         stream, waiting = self._open[id], self._waiting[id]
         try:
             if events & selectors.EVENT_WRITE:
@@ -279,7 +279,7 @@ _OTHERS = frozenset({"google-chrome", "gimp", "gnome-terminal", "soffice", "xter
 
 @functools.cache
 def commands(folder: Path = _ENTRIES) -> frozenset[str]:
-    """Return the names of the commands that desktop entries start with a window of their own."""
+    """Return the names of the commands that desktop entries start with a window."""
     found = set(_OTHERS)
     for path in folder.glob("*.desktop"):
         lines = path.read_text("utf-8", "replace").splitlines()

@@ -26,7 +26,7 @@ _POLL = 0.1
 
 
 class VmServer:
-    """The server. It runs in threads of its own until it is closed."""
+    """The server. It runs in separate threads until it is closed."""
 
     def __init__(self, machine: Machine, port: int = PORT) -> None:
         """Begin to answer. `port`: 0 for any free one. Raises EnvironmentFailure if it is in use."""

@@ -95,7 +95,7 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
 class StateChanged(ActionError):
     """An action that was refused because the state had changed by itself since it was observed. Nothing was done.
 
-    `came` is the state as it is now, in which the next action is taken.
+    `came` is the present state, in which the next action is taken.
     """
 
     def __init__(self, message: str, came: Transition) -> None:
@@ -140,7 +140,7 @@ class Capabilities(msgspec.Struct, metaclass=RenamedFields, frozen=True, kw_only
     fidelity: Fidelity
     """Fidelity of its snapshots. With `replay` it takes none, and states are reached by reset and replay (see `restore/`)."""
     isolated: bool
-    """Whether `reset` undoes every side effect: no server or account outside retains what a step did. Search may then send writes."""
+    """Whether `reset` undoes every side effect: no server or account outside retains a step's effects. Search may then send writes."""
     deterministic: bool = True
     """Whether equal actions after equal resets lead to equal fingerprints."""
     concurrent: bool = True
@@ -201,7 +201,7 @@ class Environment(Protocol):
         ...
 
     async def evaluate(self, outcome: Outcome) -> Score:
-        """Return the benchmark's score for the environment as it is now.
+        """Return the benchmark's score for the environment's present state.
 
         Called once, after the committed actions only. `outcome` has those actions and the agent's answer. `Score.value` is in [0, 1].
         """
@@ -246,7 +246,7 @@ class BaseEnvironment:
     """Properties of this environment. Default: no snapshots, not isolated, and evaluated if the class has an evaluator."""
 
     def __init_subclass__(cls) -> None:
-        """Say whether the class has an evaluator, unless it states its capabilities itself."""
+        """State whether the class has an evaluator, unless it states its capabilities itself."""
         super().__init_subclass__()
         if "capabilities" not in vars(cls) and "evaluate" in vars(cls):
             cls.capabilities = msgspec.structs.replace(cls.capabilities, evaluates=True)
@@ -268,7 +268,7 @@ class BaseEnvironment:
         raise EnvironmentFailure(f"{type(self).__name__} takes no snapshots")
 
     async def evaluate(self, outcome: Outcome) -> Score:
-        """Return the score of the environment as it is now. Raises EnvironmentFailure for lack of an evaluator."""
+        """Return the score of the environment's present state. Raises EnvironmentFailure for lack of an evaluator."""
         raise EnvironmentFailure(f"{type(self).__name__} has no evaluator")
 
     async def close(self) -> None:
@@ -282,7 +282,7 @@ class EnvironmentFactory(Protocol):
         """Open a fresh environment for the time of an `async with` block.
 
         `simulation`: the environment is used by search and must not change the outside. Unless it is isolated, it aborts every write and
-        records it as a SideEffect of kind `blocked`. Otherwise it is the live environment, where actions are committed.
+        records it as a SideEffect of kind `blocked`. Otherwise it is the live environment, in which actions are committed.
         """
         ...
 

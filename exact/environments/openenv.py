@@ -45,7 +45,7 @@ ACT = ActionSpace([Verb(name="act", form=(Parameter.TEXT,), help="send the text 
 
 
 async def asked(request: Awaitable[T]) -> T:
-    """Return the answer to a request of OpenEnv's client. Raises EnvironmentFailure, whatever ends the connection or refuses the request.
+    """Return the answer to a request of OpenEnv's client. Raises EnvironmentFailure for any lost connection or refused request.
 
     This is the boundary to that client, whose WebSocket library and parser have their own errors: all of them are failures of a foreign
     server.
@@ -101,7 +101,7 @@ class OpenEnvEnvironment:
         return await self._begin(seed=task.seed, **({"task_name": name} if name else {}))
 
     async def step(self, action: Action) -> Transition:
-        """Carry out one action. Raises ActionError if the observation has an `error` and the episode goes on, EnvironmentFailure."""
+        """Carry out one action. Raises ActionError if the observation has an `error` and the episode continues, EnvironmentFailure."""
         if self._done or self._seen is None:
             raise ActionError("the episode is over: nothing can be done in it")
         text = str(action.args[0]) if action.name == "act" and "act" in self._actions.verbs else action.key

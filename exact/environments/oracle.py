@@ -6,7 +6,7 @@ write the score into a table; and of `agents.value.controls.OracleValue`, which 
 
 Most applications do not end an episode: the agent does, by `stop`. So if environments fork, each state that search reaches is also
 evaluated as if the agent stopped there. That happens in a separate fork, because an evaluation may open pages, and the searched environment
-must stay as it is.
+must stay unchanged.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def _is_environment(made: object) -> bool:
 
 
 async def _called(name: str, make: partial[Any]) -> Any:
-    """Return the result of a function. Whatever it raises becomes a UsageError, unless it is one of ours."""
+    """Return the result of a function. Its errors become a UsageError, except ours."""
     try:
         made = make()
         return await made if inspect.isawaitable(made) else made
@@ -210,7 +210,7 @@ def factory_of(given: Environment | EnvironmentFactory | Callable[[], Environmen
 
 
 class _One:
-    """Factory of one environment, which all share and nobody closes."""
+    """Factory of one environment, which all share and which is never closed."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment

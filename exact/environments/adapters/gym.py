@@ -106,8 +106,8 @@ async def browsergym_factory(
 ) -> AsyncIterator[EnvironmentFactory]:
     """Open a factory of one BrowserGym task, such as `miniwob.click-test`, `webarena.310` or `workarena.servicenow.order-ipad-pro`.
 
-    A task whose metadata names another one of the same family, as `browsergym`, can be attempted in them too. `python`: of BrowserGym's
-    virtual environment; by default as `browsergym_python` finds it. `options`: of BrowserGym's environment.
+    A task whose metadata names another one of the same family, as `browsergym`, can be attempted in them too. `python`: that of
+    BrowserGym's virtual environment; by default as `browsergym_python` finds it. `options`: those of BrowserGym's environment.
     Raises UsageError, which names requirements of the task that this machine lacks.
     """
     family = family_of(id)

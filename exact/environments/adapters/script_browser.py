@@ -103,7 +103,7 @@ class ScriptBrowser:
         self._answer = answer
 
     async def score(self) -> Score:
-        """Return the score of WebArena's evaluator for the page as it is now."""
+        """Return the score of WebArena's evaluator for the present page."""
         return await self._worker.evaluate(Outcome(actions=tuple(self._actions), answer=self._answer))
 
     async def save_trace(self, path: Path) -> None:
@@ -143,9 +143,9 @@ async def script_browser_factory(
 ) -> AsyncIterator[EnvironmentFactory]:  # fmt: skip
     """Open a factory of ScriptBrowserEnv for search, for the time of the block. `task_of` makes its tasks.
 
-    `python`: of a virtual environment that has libwebarena and Playwright; by default BrowserGym's. `sandbox`: whether each runs in gVisor,
-    in which it sees `reads` and no network. `isolated`: whether a reset undoes every side effect, as with pages from files. `config`: for
-    tasks that have none. `options`: of ScriptBrowserEnv. Raises UsageError if libwebarena is missing.
+    `python`: that of a virtual environment that has libwebarena and Playwright; by default BrowserGym's. `sandbox`: whether each runs in
+    gVisor, in which it sees `reads` and no network. `isolated`: whether a reset undoes every side effect, as with pages from files.
+    `config`: for tasks that have none. `options`: those of ScriptBrowserEnv. Raises UsageError if libwebarena is missing.
     """
     spec = _spec(python, trace=False, isolated=isolated or sandbox, options=options, config=config)
     if not sandbox:

@@ -100,7 +100,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
 
     @property
     def observation(self) -> Observation:
-        """The last observation; of a new fork, the one on arrival. Raises EnvironmentFailure before the first one."""
+        """The last observation; in a new fork, the one on arrival. Raises EnvironmentFailure before the first one."""
         if self.interaction.seen is None:
             raise EnvironmentFailure("nothing was observed yet: reset first")
         return self.interaction.seen
@@ -138,7 +138,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             raise EnvironmentFailure(f"{task.id} is over before it begins: check the page's set-up")
         blocked = [effect for effect in self.tabs.policy.take_effects() if effect.kind == "blocked"]
         observation = self._begin(observed)
-        self._late = marked_late(blocked)  # the first step reports what was blocked meanwhile
+        self._late = marked_late(blocked)  # the first step reports requests blocked meanwhile
         return observation
 
     async def step(self, action: Action) -> Transition:
@@ -165,7 +165,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             except ActionError as error:
                 raise await self._refusal(action, before, error) from error
             observed = await self.interaction.observe()
-            while self.tabs.policy.confirmations.waiting:  # a person is asked whether a write may be sent
+            while self.tabs.policy.confirmations.waiting:  # a person decides whether a write may be sent
                 with self.tabs.timeouts.unlimited():
                     await self.tabs.policy.confirmations.answered()
                 observed = await self.interaction.observe()
@@ -187,7 +187,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         self.episode.person = person
 
     async def look(self) -> Transition:
-        """Observe the state after a person acted in the browser themselves. It counts as a write, since nobody knows what it sent."""
+        """Observe the state after a person acted in the browser themselves. It counts as a write, since its requests are unknown."""
         async with self._call("look"):
             observed = await self.interaction.observe()
             effects = tuple(map(self.episode.secrets.effect, self.tabs.policy.take_effects()))
@@ -274,7 +274,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return observed, PartialAction("the log-in had expired and was renewed: its page was opened again, and the action was not repeated")
 
     async def _refusal(self, action: Action, before: Observation | None, refused: ActionError) -> ActionError:
-        """Observe again after a refusal. Return a StateChanged if the page, or the element, is not the one that was seen any more."""
+        """Observe again after a refusal. Return a StateChanged if the page, or the element, is no longer the one that was seen."""
         observed = await self.interaction.observe(run=False)
         now, over = observed.observation, observed.terminated
         same = before is not None and (now.fingerprint, now.text) == (before.fingerprint, before.text)
@@ -321,7 +321,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             info["refused"] = str(refused)
         if action.name == "fill" and (held := held_text(observation, action.elements[0], str(action.args[1]))):
             info["holds"] = held
-        alike = same or (comparable and before is not None and before.text == observation.text)  # what moved may look moved too
+        alike = same or (comparable and before is not None and before.text == observation.text)  # a moved element may look moved too
         if alike and before and action.name in _DRAGS and (found := moved_elements(before.elements, observation.elements)):
             info["moved"] = found
         if stopped := self.tabs.downloads.refused or self.tabs.take_too_large():
@@ -393,7 +393,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             for frame in (tab.main_frame for tab in self.tabs.window.tabs):  # a click of the evaluator may have led to such a document
                 if (url := policy.partial.get(frame, "")) != before.get(frame, ""):
                     raise documents.still_loading(url)
-        except ExactError as error:  # an evaluator may repeat what it read
+        except ExactError as error:  # an evaluator may repeat secrets that it read
             error.args = (secrets.mask(str(error)),)
             raise
         finally:

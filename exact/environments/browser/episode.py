@@ -301,7 +301,7 @@ class EpisodeSetup:
         await self.tabs.open(url)
 
     def _new_policy(self, task: Task) -> RequestPolicy:
-        """Return the request policy of an episode: a simulation's writes are sent only if they are undone, or `speculation` says so."""
+        """Return the request policy of an episode: a simulation's writes are sent only if they are undone or `speculation` allows it."""
         config, own = self.config, origins(task.start, *task.origins)
         explores = not config.never_writes and {"rollback": self.isolated, "observe": False, "free": True}[config.speculation]
         undone = self.isolated and self._hooks.undone_origins is None
@@ -333,7 +333,7 @@ class EpisodeSetup:
         return (*((self.account.login,) if self.account else ()), *self._authenticator.logins(self.config.login))
 
     def _unfilled(self) -> tuple[Secret, ...]:
-        """Return the secrets that no agent types: of headers, basic authentication and sessions."""
+        """Return the secrets that no agent types: those of headers, basic authentication and sessions."""
         return self._authenticator.secrets(self.config.login, self.account_name)
 
     def _login_origins(self) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ class LoginSession(NamedTuple):
     do: Callable[[Action], Awaitable[None]]
     observe: Callable[[], Awaitable[Observation]]
     user_state: Callable[[Iterable[str]], Awaitable[State]] | None = None
-    """Returns the log-in of the person whose browser or profile it is, for some origins. None: it is nobody's."""
+    """Returns the log-in of the person whose browser or profile it is, for some origins. None: it has no owner."""
 
 
 class Authenticator:
@@ -123,7 +123,7 @@ class Authenticator:
         return _logins(tuple(config.secrets.items()), config.secret_origins)
 
     def secrets(self, config: LoginConfig, account: str) -> tuple[Secret, ...]:
-        """Return the secrets that no agent types: of headers, basic authentication, and the session of an account."""
+        """Return the secrets that no agent types: those of headers, basic authentication, and the session of an account."""
         return (*_fixed_secrets(config), *self._session_secrets.get(account, ()))
 
     async def begin(self, session: LoginSession) -> bool:
@@ -170,7 +170,7 @@ class Authenticator:
         entrance = urljoin(session.home, config.url or "?")
         if not config.proof or origin(url) not in session.policy.task_origins:
             return False
-        if await _proves(session):  # also a page that stays as it is while its script is told to log in
+        if await _proves(session):  # also a page that stays unchanged while its script is told to log in
             return bool(denied or _address(redirected) == entrance) and await self._is_logged_out(session)
         if denied or url == entrance or await asks_for_password(tab):
             return True

@@ -78,7 +78,7 @@ class Observer:
         if config.screenshots:  # the browser may answer later commands before it takes one
             *answers, screenshot = await asyncio.gather(*commands, tab.screenshot())
             over = await is_over()
-        elif tab.accessible.is_known:  # its tree is asked for once the snapshot is there
+        elif tab.accessible.is_known:  # its tree is requested once the snapshot is there
             answers = await asyncio.gather(*commands)
             over = await is_over()
         else:

@@ -77,7 +77,7 @@ async def open_remote_site(
 ) -> AsyncIterator[EnvironmentFactory]:
     """Open environments of a site that runs elsewhere.
 
-    The browser forks if this machine can, unless the configuration says `never`; so the search goes on after a write that was sent. With
+    The browser forks if this machine can, unless the configuration says `never`; so the search continues after a write that was sent. With
     hooks that save and restore the site's state everything is rolled back. In a plain browser a site with hooks is reset for the live
     environment, and nothing is rolled back. `warn` is called with the reason why the browser does not fork, or why hooks are not used.
     Raises EnvironmentFailure if a sandbox is required and there is none.

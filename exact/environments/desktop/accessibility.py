@@ -31,7 +31,7 @@ _REGISTRY: Ref = ("org.a11y.atspi.Registry", _ROOT)
 _LAUNCHER: Ref = ("org.a11y.Bus", "/org/a11y/bus")
 _START_SECONDS = 20.0
 _FIRST_SERIAL = 1000
-"""First serial of a call of ours. jeepney takes lower ones to connect."""
+"""First serial of our calls. jeepney takes lower ones to connect."""
 _CHUNK = 1 << 20
 _ACCESSIBLE, _CACHE = "org.a11y.atspi.Accessible", "org.a11y.atspi.Cache"
 
@@ -83,7 +83,7 @@ class Accessibility:
     """Connection to the accessibility bus of a session."""
 
     def __init__(self, address: str, answer_seconds: float = ANSWER_SECONDS) -> None:
-        """Connect, and say that assistive technology is there: most toolkits report nothing to a session without it.
+        """Connect, and announce assistive technology: most toolkits report nothing to a session without it.
 
         address: the session bus, which starts the accessibility bus. answer_seconds: time after which an application that does not answer
         counts as hung. Raises EnvironmentFailure.
@@ -176,7 +176,7 @@ class Accessibility:
         return [answer[0][1] if answer else "" for answer in answers]
 
     def nodes(self, names: Sequence[str]) -> dict[str, list[AccessibleNode]]:
-        """Return all objects of applications by name on the bus; none of an application that has ended. Raises Silent."""
+        """Return all objects of applications by name on the bus; none for an application that has ended. Raises Silent."""
         answers = self.ask([ObjectCall((name, "/org/a11y/atspi/cache"), _CACHE, "GetItems") for name in names])
         return {name: [_node(item) for item in answer[0]] if answer else [] for name, answer in zip(names, answers, strict=True)}
 
@@ -203,7 +203,7 @@ def _node(item: tuple[Any, ...]) -> AccessibleNode:
 
 
 def named(name: str, description: str) -> str:
-    """Return the name of an object; of one without, such as a button with an icon, the first line of its description."""
+    """Return the name of an object; for one without, such as a button with an icon, the first line of its description."""
     return name or description.partition("\n")[0]
 
 
@@ -227,7 +227,7 @@ def grouped(nodes: Iterable[AccessibleNode]) -> dict[Ref, list[AccessibleNode]]:
 
 
 HUGE = 5000
-"""Children above which a table is not asked for all of them: a sheet claims two thousand millions, and hangs over the list."""
+"""Children above which a table is not listed as a whole: a sheet claims two thousand million, and hangs while listing them."""
 _MOST_CELLS = 3000
 _SCREEN = 0
 _INSET = 2
@@ -239,7 +239,7 @@ class TableCell(NamedTuple):
 
     ref: Ref
     position: int
-    """Index among the table's children, which is the same whenever the cell is asked for; its reference is not."""
+    """Index among the table's children, which is the same at each request for the cell; its reference is not."""
     box: Box | None
     """Box of its column and its row."""
 

@@ -15,7 +15,7 @@ from exact.errors import ActionError
 from exact.observation import Element
 
 _NOTCHES = 8
-"""Wheel notches of one scroll: most of a window."""
+"""Wheel notches of one scroll: the greater part of a window."""
 _STEPS = 5
 """Movements of a drag, so that the dragged object notices."""
 

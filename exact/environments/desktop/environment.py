@@ -35,7 +35,7 @@ _RELEASE = 0.6
 """Seconds within which a button that a key has pressed is released: GTK shows it as pressed for 0.25 s."""
 _SIGN = 0.1
 _PASTE_SECONDS = 0.5
-"""Seconds that the application whose text was copied has to tell it."""
+"""Seconds that the application whose text was copied has to report it."""
 _LARGE_SECONDS = 45.0
 """Seconds after which an application of a machine of OSWorld counts as hung: large ones are busy for longer than those of our tasks."""
 CALL_SECONDS = 90.0
@@ -77,7 +77,7 @@ class Desktop:
         self._setup, self._over, self._rested = Setup(), True, True
         self._seen = Seen((), {}, {}, {}, "")
         self._kept: dict[str, Any] | None = None
-        """Last observation; None if it may not hold any more."""
+        """Last observation; None if it may no longer hold."""
         self._kept_at: tuple[int, bytes] = 0, b""
         """Number of reports and digest of the screen, as they were then."""
         self._begin()
@@ -210,7 +210,7 @@ class Desktop:
         return {"value": float(success), "success": success, "raw": float(len(reasons) - len(wrong)), "reason": reason}
 
     def _gave_up(self, actions: Sequence[str]) -> bool:
-        """Return whether the last action says that the task cannot be done."""
+        """Return whether the last action declares that the task cannot be done."""
         return bool(actions) and any(event.name == "fail" for event in self._events(self._space.parse(actions[-1])))
 
     def command(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:

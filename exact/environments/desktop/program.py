@@ -1,7 +1,7 @@
-"""Small Python programs as data: constants, assignments, loops over known values, and calls. Nothing of them is run.
+"""Small Python programs as data: constants, assignments, loops over known values, and calls. They are not run.
 
 A program of a model is parsed and interpreted here statement by statement. Only numbers, texts, lists and tuples exist in it. Its calls are
-handed to a reader, which knows the functions that there are. Everything else is refused by name.
+handed to a reader, which knows the available functions. Everything else is refused by name.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Value: TypeAlias = "str | float | int | bool | tuple[Value, ...] | None"
 Arguments: TypeAlias = "tuple[list[Value], dict[str, Value]]"
 
 _MOST_STEPS = 2_000
-"""Most statements and expressions that a program may take, loops counted in full."""
+"""Maximum number of statements and expressions that a program may take, loops counted in full."""
 _LONGEST = 20_000
-"""Most characters of a text, and most parts of a list."""
+"""Maximum characters of a text, and most parts of a list."""
 _LARGEST = 1e9
 """Largest number."""
 _OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {

@@ -1,4 +1,4 @@
-r"""Programs that move mouse and keyboard by `pyautogui`, as OSWorld's agents write them, read as input events. Nothing of them is run.
+r"""Programs that move mouse and keyboard by `pyautogui`, as OSWorld's agents write them, read as input events. They are not run.
 
 >>> read_pyautogui("import pyautogui\npyautogui.hotkey('ctrl', 's')", (1920, 1080))
 (press "Control+s",)
@@ -18,7 +18,7 @@ from exact.environments.desktop.program import Call, Interpreter, Value
 from exact.errors import ActionError
 
 MOST_SECONDS = 30.0
-"""Most seconds that a program may wait in all."""
+"""Maximum seconds that a program may wait in all."""
 _MOST_EVENTS = 1_000
 _SPECIAL = {"WAIT": ("wait",), "FAIL": ("fail",), "DONE": ("stop", "")}
 _KEYS = {

@@ -13,7 +13,7 @@ from exact.errors import EnvironmentFailure
 QUIET = 0.04
 """Seconds without a change that count as idle if applications answer at once."""
 LATE = {"soffice": 0.6}
-"""Seconds without a report after an input, by the name of an application that goes on by itself: LibreOffice's tool bars follow it
+"""Seconds without a report after an input, by the name of an application that continues by itself: LibreOffice's tool bars follow it
 0.3 s later."""
 _HUNG_SECONDS = 45.0
 """Seconds after which the window manager counts as hung."""
@@ -69,7 +69,7 @@ def reports(bus: Accessibility, seconds: float) -> bool:
 def changes(bus: Accessibility, screen: Screen, seconds: float) -> bool:
     """Return whether anything is reported or drawn within that many seconds; return at once when it is.
 
-    Messages that say neither, such as the window manager's about the properties of our own window, are read and do not count.
+    Messages about neither, such as the window manager's about the properties of our own window, are read and do not count.
     """
     end = time.monotonic() + seconds
     while True:

@@ -135,7 +135,7 @@ class Screen:
         return False
 
     def _new_bell(self) -> Any:
-        """Return a window for which the window manager is asked."""
+        """Return a window for requests to the window manager."""
         from Xlib import X
 
         return self._root.create_window(0, 0, 1, 1, 0, 0, window_class=X.InputOnly, event_mask=X.PropertyChangeMask)
@@ -252,7 +252,7 @@ class Screen:
         return _NO_TEXT
 
     def _told(self, place: int) -> str:
-        """Return the text that an application has put into a property of ours; of a long text its size alone."""
+        """Return the text that an application has put into one of our properties; for a long text its size alone."""
         found = self._reader.get_full_property(place, 0)
         self._reader.delete_property(place)
         if found is None:
@@ -278,7 +278,7 @@ class Screen:
             self._display.close()
 
     def _ask_manager(self, window: TopLevelWindow, request: str, data: list[int]) -> None:
-        """Send the window manager a request about a window. 2 in the data says that it comes from the user."""
+        """Send the window manager a request about a window. 2 in the data marks it as the user's."""
         from Xlib import X
         from Xlib.protocol import event
 

@@ -33,7 +33,7 @@ _PASSED = ("PATH", "LANG", "LC_ALL", "TZ", "EXACT_GUEST")
 """Our variables that applications see; the last one marks processes that end with us."""
 _GRACE = 2.0
 _LONGEST_SOCKET = 107
-"""Most bytes of the name of a socket, on Linux (unix(7))."""
+"""Maximum bytes of the name of a socket, on Linux (unix(7))."""
 
 
 def missing() -> list[str]:
@@ -174,7 +174,7 @@ class Session:
 
     @staticmethod
     def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-        """Kill each process with its session: nothing of it is kept."""
+        """Kill each process with its session: none of it is kept."""
         for process in processes:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

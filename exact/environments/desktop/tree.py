@@ -77,7 +77,7 @@ class _Line(NamedTuple):
 
 
 class DesktopTree:
-    """Observer of a desktop. Ids stay as long as their objects live; `forget` starts anew."""
+    """Observer of a desktop. Ids stay as long as their objects live; `forget` starts again."""
 
     def __init__(self, accessibility: Accessibility, mask: Callable[[str], str], popup: Popup) -> None:
         """Configure the observer.
@@ -167,7 +167,7 @@ class _Answers:
 
 
 _WRITTEN = roles.FIELDS | roles.CAPTIONED | {"cell"}
-"""Roles whose text is asked for."""
+"""Roles whose text is requested."""
 
 
 def _identity(node: AccessibleNode) -> Ref | tuple[Ref, int]:
@@ -199,7 +199,7 @@ def _lines(nodes: list[AccessibleNode], boxes: dict[Ref, Box]) -> Iterator[_Line
             role = "dialog" if top and role not in roles.WINDOWS else role
             window = node.name if top else window
             if role and not _empty(node, role, inside):
-                if role == around == "cell":  # GTK says of its parts at random that they have the focus
+                if role == around == "cell":  # GTK reports the focus for its parts at random
                     node = node._replace(states=node.states & ~roles.FOCUSED)
                 yield _Line(node, role, depth, window, boxes.get(node.ref))
                 depth, around = depth + 1, role
@@ -226,7 +226,7 @@ def _in_reading_order(nodes: list[AccessibleNode], boxes: dict[Ref, Box]) -> lis
 
 
 def _empty(node: AccessibleNode, role: str, inside: dict[Ref, list[AccessibleNode]]) -> bool:
-    """Return whether a node says nothing: a status bar, an image or a text without a word, a scroll bar, a popup's window."""
+    """Return whether a node carries no information: a status bar, an image or a text without a word, a scroll bar, a popup's window."""
     if role == "window" and not node.name:
         return not any(child.states & roles.SHOWING for child in inside.get(node.ref, ()))
     if role == "scrollbar":

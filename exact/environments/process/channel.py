@@ -1,4 +1,4 @@
-"""Calls and replies over a pair of streams, whatever started the process at the far end. `guest.py` describes the frames."""
+"""Calls and replies over a pair of streams to a process, however it was started. `guest.py` describes the frames."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ that returns, one of
   its `screenshot` is bytes; a `box` is `[x, y, width, height]`; a transition is `{"observation": ... or None, "terminated": False,
   "effects": [...], "info": {...}}`, with texts as values of `info`, and if the environment has rewards, `"reward": 0.0`, or a method
   `reward() -> float`; a score needs `value` and `success`. `observe` is called if the whole process was restored from a snapshot of its
-  memory; without it, the last observation is used. `command(name, arguments) -> dict` does anything else that leaves the state as it is.
+  memory; without it, the last observation is used. `command(name, arguments) -> dict` does anything else that leaves the state unchanged.
 
 An exception named ActionError (any class of that name) says that the action does not fit and the state is unchanged. A sync environment
 is called in the main thread, in which no event loop runs. Factories, capabilities and snapshots may still use the names of earlier
@@ -202,7 +202,7 @@ class GuestServer:
         try:
             value = await self._do(message["op"], message["arguments"])
             send({"id": message["id"], "value": value})
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever foreign code raises crosses as data
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - any error of foreign code crosses as data
             send({"id": message["id"], "error": error_data(error)})
 
     async def _do(self, op: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
@@ -503,7 +503,7 @@ def main() -> None:
     arguments = opening["arguments"]
     try:
         guest = GuestServer(make_environment(given.factory, **arguments), simulation=arguments["simulation"])
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever foreign code raises crosses as data
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - any error of foreign code crosses as data
         send({"id": opening["id"], "error": error_data(error)})
         end_group()
     if guest.awaits:

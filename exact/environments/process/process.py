@@ -308,7 +308,7 @@ class StderrReader:
         try:
             with open(self._path, "a", encoding="utf-8", errors="replace", opener=_private) as file:
                 file.write(f"{inert(self._scrub(line))}\n")
-        except OSError as error:  # reading goes on, or the guest would block
+        except OSError as error:  # reading continues, or the guest would block
             self._left = 0
             _logger.warning(f"[{self._pid}] {self._path} is no longer written: {error.strerror}")
 

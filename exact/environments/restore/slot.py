@@ -62,7 +62,7 @@ class _RouteAttempt(NamedTuple):
     """Key of the state that was reached."""
     divergence: Divergence | None = None
     failure: EnvironmentFailure | None = None
-    """Failure that says nothing about the state."""
+    """Failure that is not evidence about the state."""
 
 
 class Slot:
@@ -151,7 +151,7 @@ class Slot:
         path, self._path = self._path, None
         try:
             transition = await self._step(environment, action, path[-1].fingerprint if path else "")
-        except StateChanged:  # its state is not that of the path any more
+        except StateChanged:  # its state is no longer that of the path
             raise
         except ActionError:
             self._path = path
@@ -188,7 +188,7 @@ class Slot:
         return await self._snapshot(environment, path) if path in self._store.written else None
 
     def exchange(self, other: SlotContent) -> SlotContent:
-        """Replace the environment and its state by another, and return the former. Requires an open environment in a known state."""
+        """Replace the environment and its state by another, and return the old ones. Requires an open environment in a known state."""
         assert self._environment is not None and self._path is not None, "an environment in an unknown state is not given away"
         mine = SlotContent(self._stack, self._environment, self._path)
         self._stack, self._environment, self._path = other
@@ -311,7 +311,7 @@ class Slot:
     def _worth_passing(self, environment: Environment, path: Sequence[Waypoint], first: int) -> int:
         """Return the waypoint before the end of a replay from `first` of which a snapshot saves most time; -1 if none saves enough.
 
-        A state is expected to be replayed as often again as it was before: then at most twice the time is lost that was lost by then.
+        A state is expected to be replayed as often again as it was before: then the lost time at most doubles.
         Enough is as much as a snapshot costs: the estimate is rough, and the search may be about to end.
         """
         if environment.capabilities.fidelity == "replay":

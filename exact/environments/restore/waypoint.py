@@ -3,7 +3,7 @@
 Comparison of the state that was reached with the state that was wanted.
 
 A fingerprint identifies a state by its parts that are not volatile. Whether two states of one fingerprint are equal in their volatile
-parts too is told by the digest that an observation has beside it. A journal stores the fingerprint alone.
+parts too is distinguished by the digest that an observation has beside it. A journal stores the fingerprint alone.
 """
 
 from __future__ import annotations

@@ -54,9 +54,9 @@ class GuestSpec(msgspec.Struct, frozen=True, kw_only=True):
     capable: bool = False
     """Whether it may change owners, users and root inside the sandbox."""
     processes: int = PROCESSES
-    """Most processes and threads at a time. A further one is not started."""
+    """Maximum number of processes and threads at a time. A further one is not started."""
     memory: int = MEMORY
-    """Most bytes of memory, files that it wrote included. A sandbox that takes more is killed."""
+    """Maximum bytes of memory, files that it wrote included. A sandbox that takes more is killed."""
 
 
 def find_interpreter() -> Path:

@@ -7,7 +7,7 @@ async with sandboxed_factory(EnvironmentSpec("shop.py:Shop")) as environments, e
         ...
 
 The environment needs no own snapshots, and does not depend on exact: `guest.py` describes the result of its factory. It has loopback and
-no other network. So nothing that it does reaches the outside, and it is isolated.
+no other network. So none of its effects reach the outside: it is isolated.
 """
 
 from __future__ import annotations

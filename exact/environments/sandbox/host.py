@@ -21,7 +21,7 @@ _SETTINGS = (
     "/etc/passwd-", "/etc/group-", "/etc/subuid", "/etc/subgid", "/etc/sudoers.d", "/etc/motd", "/etc/update-motd.d", "/etc/exports",
     "/etc/hosts.allow", "/etc/hosts.deny", "/usr/src", "/usr/local/src", "/usr/local/etc", "/usr/local/games",
 )  # fmt: skip
-"""Settings that every user of the host may read, and that hold credentials of programs or say how the host is kept."""
+"""Settings that every user of the host may read, and that hold credentials of programs or describe the host's administration."""
 
 
 def home_folders() -> tuple[str, ...]:

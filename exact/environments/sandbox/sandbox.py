@@ -42,7 +42,7 @@ class Sandbox:
     async def run(
         cls, runsc: Runsc, state: Path, bundle: Path, image: Path | None = None, *, log: Path | None = None, memory: int = 0
     ) -> Sandbox:
-        """Start the guest of a bundle, or restore it from an image. `log`: see StderrReader. `memory`: most bytes; 0: any number."""
+        """Start the guest of a bundle, or restore it from an image. `log`: see StderrReader. `memory`: maximum bytes; 0: no limit."""
         verb = ("run",) if image is None else ("restore", f"--image-path={image}")
         process = await Child.start(
             *runsc.command(state, *verb, f"--bundle={bundle}", _NAME),

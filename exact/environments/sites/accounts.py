@@ -48,7 +48,7 @@ class Login:
         return self._scrubber.text(text)
 
     def held(self, text: str) -> str:
-        """Return the placeholder of a value of which most stands in a text in some form, short values excepted; empty if none does."""
+        """Return the placeholder of a value if most of it stands in a text in some form; empty if none does. Short values are ignored."""
         return next((placeholder(found.name) for found in self._parts.find(text)), "")
 
     @property
@@ -138,7 +138,7 @@ def _origins(account: Account) -> tuple[str, ...]:
 
 
 def _most_of(value: str) -> tuple[str, str]:
-    """Return the beginning and the end of a value, of which each text that holds most of the value holds one."""
+    """Return the beginning and the end of a value. Each text that holds most of the value holds one of them."""
     length = max(6, -(-len(value) * 3 // 5))
     return value[:length], value[-length:]
 
@@ -151,7 +151,7 @@ def variable_of(name: str) -> str:
 def value_of(what: str, text: str, environ: Mapping[str, str]) -> str:
     """Return a value as given, or that of the environment variable `$NAME`. Raises UsageError if that is not set.
 
-    `what`: description of the value in the message. A run stores `<secret:name>` in place of a value, which is asked for again: it is that
+    `what`: description of the value in the message. A run stores `<secret:name>` in place of a value, which is read again: it is that
     of the variable `variable_of(name)`.
     """
     if stored := _STORED.fullmatch(text):

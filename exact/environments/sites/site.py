@@ -24,7 +24,7 @@ from exact.task import Task
 _MESSAGE_LENGTH = 200
 """Characters of a hook's output in messages."""
 _MOST_REPLY = 1 << 20
-"""Bytes of a hook's output that are kept, and of its response at most."""
+"""Bytes of a hook's output that are kept, and maximum bytes of its response."""
 _ABANDONED: dict[Future[str], str] = {}
 """Calls that were cancelled or timed out, each with the server that still handles it."""
 
@@ -42,7 +42,7 @@ class Hook(_Declaration, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
     """Program and arguments, without a shell. Success is exit status 0."""
     folder: str = ""
-    """Working directory of the command. Empty: that of this process; of a site file's hooks, the file's folder."""
+    """Working directory of the command. Empty: that of this process; for a site file's hooks, the file's folder."""
     url: str = ""
     """Address of a request, instead of a command. Success is a status below 400."""
     method: str = "POST"
@@ -203,7 +203,7 @@ class Outside(Requests, frozen=True, kw_only=True):
 
 
 def declared_outside(task: Task) -> Outside | None:
-    """Return what a task declares: `outside` in its metadata, a JSON object with the fields of Outside. None if it is missing.
+    """Return the declaration `outside` in a task's metadata, a JSON object with the fields of Outside. None if it is missing.
 
     Raises UsageError if that does not parse.
     """

@@ -49,7 +49,7 @@ class BrowserGymGuest:
     def __init__(self, browser: str, id: str = "", screenshots: bool = True, isolated: bool = True, options: Any = None) -> None:
         """Create an environment without a task.
 
-        `browser`: path of the executable. `id`: task id for tasks whose metadata has no `browsergym`. `options`: of `gymnasium.make`.
+        `browser`: path of the executable. `id`: task id for tasks whose metadata has no `browsergym`. `options`: those of `gymnasium.make`.
         """
         use_browser(browser)
         core.Chat = NoChat

@@ -23,7 +23,7 @@ class DesktopEnvGuest:
     """One virtual machine."""
 
     def __init__(self, options: dict[str, Any] | None = None) -> None:
-        """Create the virtual machine. `options`: of DesktopEnv, such as `provider_name`, `path_to_vm` and `os_type`."""
+        """Create the virtual machine. `options`: those of DesktopEnv, such as `provider_name`, `path_to_vm` and `os_type`."""
         given = {"action_space": "pyautogui", "require_a11y_tree": True, **(options or {})}
         self._env: Any = importlib.import_module("desktop_env.desktop_env").DesktopEnv(**given)
         self._ended = True

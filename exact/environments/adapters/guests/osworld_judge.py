@@ -27,7 +27,7 @@ class Judge:
     capabilities = {"fidelity": "replay", "isolated": True}
 
     def __init__(self, size: tuple[int, int], cache: str = "") -> None:
-        """`size`: of the screen in pixels. `cache`: folder of downloaded files; by default one for this judge."""
+        """`size`: size of the screen in pixels. `cache`: folder of downloaded files; by default one for this judge."""
         self._size = size
         self._folder = None if cache else tempfile.TemporaryDirectory(prefix="exact-osworld-")
         self._cache = self._folder.name if self._folder else cache

@@ -104,7 +104,7 @@ class ExactProvider(AttachedProvider):
     """Provider of a desktop of exact. `save_state` takes a checkpoint of gVisor, and `revert_to_snapshot` forks it."""
 
     def __init__(self, python: str = "", size: tuple[int, int] = (1920, 1080)) -> None:
-        """`python`: that in which exact is installed. `size`: of the screen, in pixels."""
+        """`python`: the one in which exact is installed. `size`: size of the screen in pixels."""
         super().__init__("")
         self._python = python or os.environ.get(PYTHON) or str(_ROOT / ".venv" / "bin" / "python")
         self._size, self._host = size, None

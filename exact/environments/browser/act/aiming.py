@@ -48,7 +48,7 @@ class _Frame(NamedTuple):
 
 
 class Aiming:
-    """Finds the points of elements. It remembers what it scrolled."""
+    """Finds the points of elements. It remembers its scrolling."""
 
     def __init__(self, context: ActionContext) -> None:
         self.context = context
@@ -186,7 +186,7 @@ async def ask_element(context: ActionContext, id: str, function: str, *args: Any
 
 
 def accepted(id: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer of a script. Raises ActionError if the script refuses, Vanished if its element is in no document any more."""
+    """Return the answer of a script. Raises ActionError if the script refuses, Vanished if its element is no longer in a document."""
     if "vanished" in answer:
         raise Vanished(f"[{id}] {_GONE}")
     if "refused" in answer:

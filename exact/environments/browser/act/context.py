@@ -1,6 +1,6 @@
 """The context in which an action is carried out.
 
-Errors of actions that say more than that they were refused.
+Errors of actions that carry more than a refusal.
 """
 
 from __future__ import annotations

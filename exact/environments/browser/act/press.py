@@ -134,7 +134,7 @@ async def _requests(context: ActionContext) -> None:
 
 
 async def _point_and_arm(context: ActionContext, target: AimPoint) -> PressResult:
-    """Move the pointer and guard the next press. In pages without frames both are asked for at once, which saves a round trip."""
+    """Move the pointer and guard the next press. In pages without frames both are sent at once, which saves a round trip."""
     move = move_mouse(context.tab.cdp, target.x, target.y)
     answer = None
     if _is_alone(context, target):

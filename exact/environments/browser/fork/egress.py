@@ -14,7 +14,7 @@ from exact.environments.browser.network.tunnel import Listener, Tunnel
 from exact.environments.sites.site import Outside
 
 _MOST = 1024
-"""Most connections of one sandbox at a time. Chromium opens fewer."""
+"""Maximum number of connections of one sandbox at a time. Chromium opens fewer."""
 Send = Callable[[int, bytes], Awaitable[None]]
 Tell = Callable[..., Awaitable[None]]
 

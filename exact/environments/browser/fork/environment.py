@@ -96,7 +96,7 @@ class ForkingEnvironment(BrowserEnvironment):
         return ""
 
     async def take_snapshot(self) -> Snapshot:
-        """Checkpoint the sandbox, and the site outside if it has hooks. Both go on."""
+        """Checkpoint the sandbox, and the site outside if it has hooks. Both continue."""
         severed = self.severed
         fidelity: Fidelity = "page" if severed else self.capabilities.fidelity
         memo = self.episode.memo()
@@ -176,7 +176,7 @@ class ForkingEnvironment(BrowserEnvironment):
             self._browser.idle.pause_after(self._store.idle)
 
     async def _pause(self) -> None:
-        with suppress(EnvironmentFailure):  # a sandbox that is gone does nothing any more
+        with suppress(EnvironmentFailure):  # a sandbox that is gone does nothing
             await self._browser.relay.sandbox.pause()
 
     async def _collect_garbage(self) -> None:

@@ -261,7 +261,7 @@ class Supervisor:
         raise RuntimeError(f"{command[0]} does not start: {said[-1] if said else 'it says nothing'}")
 
     def reap(self) -> None:
-        """Wait for every process that ends, as the first process has to, and report those that were started here."""
+        """Wait for every process that ends, as the first process must, and report those that were started here."""
         while True:
             try:
                 pid, status = os.wait()

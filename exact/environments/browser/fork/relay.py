@@ -32,7 +32,7 @@ from exact.errors import EnvironmentFailure
 _NUMBERS = count(1)
 """Numbers of connections. None is used twice: frames of old connections may still arrive from a restored sandbox."""
 _HEAD = 16384
-"""Most bytes of a request's head."""
+"""Maximum bytes of a request's head."""
 
 
 class Relay:
@@ -137,7 +137,7 @@ class Relay:
         self._check()
 
     async def release(self) -> None:
-        """Let a held environment go on. Raises EnvironmentFailure; the environment is lost then, and if this is cancelled."""
+        """Let a held environment continue. Raises EnvironmentFailure; the environment is lost then, and if this is cancelled."""
         self._held.clear()
         try:
             await self._order("go")
@@ -324,7 +324,7 @@ class Relay:
             await self._flowing()
             await self._send(ident, data)
             data = await reader.read(FRAME)
-        self.egress.shut()  # before the browser notices that its `Fetch` is not answered any more
+        self.egress.shut()  # before the browser notices that its `Fetch` is no longer answered
         await self._send(ident, b"")
 
 

@@ -139,7 +139,7 @@ class ForkStore:
                 raise
 
     async def take(self, browser: ForkedBrowser, memo: Memo, fidelity: Fidelity, standing: SiteClient) -> Snapshot:
-        """Take a snapshot of a browser's sandbox, and with it of the site outside. Both go on. Raises EnvironmentFailure."""
+        """Take a snapshot of a browser's sandbox, and with it of the site outside. Both continue. Raises EnvironmentFailure."""
         await browser.relay.hold()
         try:
             if self.states:

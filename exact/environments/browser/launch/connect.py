@@ -1,4 +1,4 @@
-"""The connection to a browser that somebody else runs: one's own Chrome, or a hosted one. It is not closed."""
+"""The connection to a browser that exact did not start: the user's Chrome, or a hosted one. It is not closed."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class _UserState:
 
 
 async def _disconnect(browser: PlaywrightBrowser) -> None:
-    """Close the contexts that were opened and the connection. The browser goes on."""
+    """Close the contexts that were opened and the connection. The browser keeps running."""
     from playwright.async_api import Error
 
     with suppress(Error, TimeoutError):

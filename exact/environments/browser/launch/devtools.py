@@ -96,7 +96,7 @@ def _version(address: str) -> str:
 
 
 def _same_host(address: str, found: object) -> str:
-    """Return the WebSocket that DevTools named, if it is one of the host that was asked."""
+    """Return the WebSocket that DevTools named, if it belongs to the requested host."""
     parts = split_url(found) if isinstance(found, str) else None
     if parts is None or parts.scheme not in ("ws", "wss") or not parts.hostname:
         raise no_browser(address, "/json/version names no WebSocket")

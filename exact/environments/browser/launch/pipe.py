@@ -25,7 +25,7 @@ from exact.errors import EnvironmentFailure
 _FIRST_NUMBER = 1 << 30
 """Numbers of our own commands are above this one, those of the driver below it."""
 _MESSAGE = 512 << 20
-"""Most bytes of one message of the driver."""
+"""Maximum bytes of one message of the driver."""
 _PIPE = 1 << 20
 """Bytes that a pipe holds, if the system allows it."""
 _AHEAD = 4 << 20
@@ -63,7 +63,7 @@ class SharedPipe(CdpConnection):
                 break
         self._driver.slow, self._browser.slow = self._browser.pause, self._driver.pause
         await self._browser.open(ends[2], ends[3])
-        await self._driver.open(ends[0], ends[1])  # last, for it has something to say at once
+        await self._driver.open(ends[0], ends[1])  # last, because it sends a message at once
 
     async def begin(self) -> None:
         """Open a session of our own with the browser, once it has started. Raises EnvironmentFailure."""
@@ -104,7 +104,7 @@ class SharedPipe(CdpConnection):
         if others:
             self._driver.write(b"\0".join((*others, b"")))
         for message, ours in zip(messages, own, strict=True):
-            if ours:  # each in a separate turn, so that a handler that fails keeps no other from its message
+            if ours:  # each in a separate turn, so that a handler that fails does not keep a message from another one
                 asyncio.get_running_loop().call_soon(self._take, message)
 
     def _take(self, message: bytes) -> None:
@@ -132,7 +132,7 @@ class _Side(asyncio.Protocol):
     """One of the two programs that this process is between."""
 
     def __init__(self, take: Callable[[list[bytes]], None], ended: Callable[[], None], most: int = 0) -> None:
-        """Take both handlers. `most`: bytes of a message above which it is replaced by an error, or dropped; 0: none is."""
+        """Take both handlers. `most`: bytes of a message above which it is replaced by an error, or dropped; 0: no limit."""
         self._take, self._ended, self._most = take, ended, most
         self._dropped = 0
         """Bytes of the present message that were dropped: it is too large."""
@@ -140,7 +140,7 @@ class _Side(asyncio.Protocol):
         self._writing: asyncio.WriteTransport | None = None
         self._received = bytearray()
         self.slow: Callable[[bool], None] = lambda _: None
-        """Is told whether more waits to be written than is good."""
+        """Learns whether too many bytes wait to be written."""
 
     async def open(self, reading: int, writing: int) -> None:
         """Begin to read from one descriptor and to write to the other."""
@@ -198,7 +198,7 @@ class _Side(asyncio.Protocol):
 
 
 class _Writing(asyncio.BaseProtocol):
-    """Tells how much waits to be written to a side."""
+    """Reports how many bytes wait to be written to a side."""
 
     def __init__(self, side: _Side) -> None:
         self._side = side
@@ -237,7 +237,7 @@ async def shared_pipe(executable: str, folder: Path, *, apart: bool = False) -> 
 
 
 def _hands_over() -> bool:
-    """Return whether the system can hand pipes over and say whose they are. Tests take that away to stand for other systems."""
+    """Return whether the system can hand pipes over and report their owners. Tests disable that to simulate other systems."""
     return sys.platform == "linux" and hasattr(os, "getuid") and hasattr(socket, "SO_PEERCRED") and find_spec("fcntl") is not None
 
 

@@ -147,7 +147,7 @@ def _length(event: dict[str, Any]) -> int | None:
 
 
 MOST = 1 << 18
-"""Most bytes of a request's head, as of Chromium's own limit."""
+"""Maximum bytes of a request's head, as of Chromium's own limit."""
 _METHOD = re.compile(rb"[A-Za-z][A-Za-z-]{0,31} ")
 _HANDSHAKE, _HEAD = 0x16, 5
 """Type of a TLS record that begins a connection, and bytes before a record's content (RFC 8446, 5.1)."""
@@ -238,12 +238,12 @@ def _values(headers: Iterable[Mapping[str, str]], name: str) -> list[str]:
 
 
 MAX_PAGES = 200
-"""Most pages of a document whose text is shown."""
+"""Maximum number of pages of a document whose text is shown."""
 MISSING = "The text of PDF documents is not shown here: pip install 'exact-agent[pdf]'."
 
 
 def as_page(data: bytes, name: str) -> bytes:
-    """Return the text of a PDF as HTML, page by page. An unreadable PDF becomes a page that says so."""
+    """Return the text of a PDF as HTML, page by page. An unreadable PDF becomes a page with a note about that."""
     title = name.rpartition("/")[2] or "document.pdf"
     try:
         import pypdf

@@ -1,4 +1,4 @@
-"""Writes that wait for a person's yes before they are sent, each bound to the request as it is."""
+"""Writes that wait for a person's yes before they are sent, each bound to the exact request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Ask = Callable[[PersonQuestion], Awaitable[str]]
 
 
 class Confirmations:
-    """The writes of one environment that wait for a yes. If nobody is to be asked, every write is sent."""
+    """The writes of one environment that wait for a yes. If no person is to be asked, every write is sent."""
 
     def __init__(self) -> None:
         self.ask: Ask | None = None

@@ -1,6 +1,6 @@
 """Connections to servers: direct ones, whose names are resolved once, or through an upstream proxy.
 
-A name keeps the addresses that it had at first for as long as the browser runs, so nobody can move it to another machine meanwhile (DNS
+A name keeps the addresses that it had at first for as long as the browser runs, so that it cannot move to another machine meanwhile (DNS
 rebinding). Behind an upstream proxy the proxy resolves names.
 
 The destinations of one browser: which servers its connections may reach, and the machines to which the table of hosts maps them.
@@ -217,7 +217,7 @@ def _origins(host: str, port: int) -> tuple[str, ...]:
 
 
 CHUNK = 65536
-"""Most bytes that are read at once."""
+"""Maximum bytes that are read at once."""
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Opening = Callable[[bytes], Awaitable[bytes]]
 """Takes the browser's first bytes, prepares the proxy for them and returns the bytes to send in their place. Raises OSError."""

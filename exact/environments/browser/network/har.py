@@ -1,6 +1,6 @@
 """Recording of a browser context's requests as a HAR, from some moment on.
 
-Playwright writes a HAR only when the context closes, and with all credentials. This one can be read while the episode goes on, and holds
+Playwright writes a HAR only when the context closes, and with all credentials. This one can be read while the episode continues, and holds
 the fields that evaluators compare.
 
 Entries of a HAR file (HTTP Archive 1.2) from exchanges of a browser, without credentials.
@@ -10,7 +10,7 @@ compare it.
 
 Bodies of answers that outlive their document.
 
-The browser drops the body of an answer as soon as its page opens another document. Some programs post and then go on at once, before
+The browser drops the body of an answer as soon as its page opens another document. Some programs post and then continue at once, before
 anyone could ask for the body.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 STATIC = (".css", ".js", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".woff", ".woff2", ".ttf", ".ico", ".webp")
 """Endings of the paths of files that are the same for every visitor. They are not recorded."""
 _LATE = 3.0
-"""Seconds for which the answers of requests under way are waited for, once the HAR is asked for."""
+"""Seconds for which the answers of requests under way are waited for, once the HAR is requested."""
 _LARGEST = 1 << 20
 """Bytes of the largest JSON that is read."""
 
@@ -66,7 +66,7 @@ class HarRecorder:
 
     @classmethod
     async def of(cls, context: BrowserContext, kept: Kept) -> HarRecorder:
-        """Return a recorder that keeps the bodies of the open pages' answers, even if a page goes on before they are read."""
+        """Return a recorder that keeps the bodies of the open pages' answers, even if a page moves on before they are read."""
         recorder = cls(context, kept)
         if kept.json:
             await asyncio.gather(*map(recorder._keep_bodies, context.pages))
@@ -133,7 +133,7 @@ class HarRecorder:
             self._changed.set()
 
     async def _body(self, response: Response) -> bytes:
-        """Return an answer's body. Raises Playwright's Error if the browser does not have it any more."""
+        """Return an answer's body. Raises Playwright's Error if the browser no longer has it."""
         from playwright.async_api import Error
 
         try:

@@ -209,7 +209,7 @@ class RequestInterceptor:
         return self._recording is not None and event["request"]["url"].startswith("http") and event["resourceType"] not in _UNRECORDED
 
     async def _pretend(self, event: Event) -> None:
-        """Answer a harmless request that is not sent, as a site does that has nothing to say."""
+        """Answer a harmless request that is not sent, like a site without anything to report."""
         request = event["request"]
         if event["resourceType"] in ("Document", "Ping"):
             answer: dict[str, Any] = {"responseCode": 204, "responseHeaders": []}
@@ -320,7 +320,7 @@ class RequestInterceptor:
         await self._fulfill(event, body, csp)
 
     async def _pass(self, event: Event, *more: dict[str, str]) -> None:
-        """Let a response through as it is, with further headers."""
+        """Let a response through unchanged, with further headers."""
         answer: dict[str, Any] = {"requestId": event["requestId"]}
         if more:
             status = _status(event["responseStatusCode"], event.get("responseStatusText", ""))
@@ -358,7 +358,8 @@ class RequestInterceptor:
         return self._policies.get(context)
 
     def _is_foreign(self, frame: str) -> bool:
-        """Return whether a frame is known to belong to somebody else: its context never had a policy, or no page of ours has it."""
+        """Return whether a frame is known to belong to another user of the browser: its context never had a policy, or no page of ours has
+        it."""
         if not self._shared:
             return False
         context = self._contexts.get(frame)

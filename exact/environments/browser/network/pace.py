@@ -1,4 +1,4 @@
-"""How often a site is asked: requests a minute, and pages that one tree opens, by origin. Environments opened together share the counts."""
+"""Rate of requests to a site by origin: requests a minute, and pages that one tree opens. Environments opened together share it."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class RequestPolicy:
         self._own_reads: set[str] = set()
         """Kinds of reads that pages sent by themselves."""
         self._left: set[str] = set()
-        """Frames whose document was asked to leave since the last action began."""
+        """Frames that requested another document since the last action began."""
         self._caused: set[str] = set()
         """Kinds of requests that were blocked while an action was under way: a page may try them again when nobody acts."""
         self._idle: Counter[str] = Counter()
@@ -156,19 +156,19 @@ class RequestPolicy:
         self.is_inside: Callable[[str], bool] = lambda url: False
         """Returns whether an address is answered in the sandbox, so that requests to it stay there."""
         self.document_seconds = 15.0
-        """Seconds that a server has for the whole of a document. Then it is shown as far as it has come."""
+        """Seconds that a server has for the whole of a document. After that, the received part is shown."""
         self.partial: dict[str, str] = {}
         """Addresses of documents of which only a part has come, by frame."""
         self.is_judged = False
         """Whether an evaluator works, to which a part of a document is not shown."""
         self.document_bytes = 1 << 30
-        """Most bytes of a PDF whose text is shown."""
+        """Maximum bytes of a PDF whose text is shown."""
         self.body_bytes = 1 << 24
-        """Most bytes of a document, once decompressed."""
+        """Maximum bytes of a document, once decompressed."""
         self.too_large: dict[str, str] = {}
         """Reasons why documents that are too large were refused, by frame. The reader empties it."""
         self.pace, self.counts_pages = Pace(), False
-        """How often the site is asked, and whether the pages of this context count in that."""
+        """Rate of requests to the site, and whether the pages of this context count in that."""
         self.confirmations = Confirmations()
         """The writes that wait for a person's yes."""
         self._effects: list[_Noted] = []
@@ -219,7 +219,7 @@ class RequestPolicy:
         """Note that an action begins.
 
         `presumption`: reason why it is presumed to write, so that no GET that it causes is sent unless writes are. `resumed`: the episode
-        goes on from a snapshot, so an action may have been taken before.
+        resumes from a snapshot, so an action may have been taken before.
         """
         self._acted, self._acting = True, not resumed
         self._presumption, self.sent_presumed = presumption, False

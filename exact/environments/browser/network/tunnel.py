@@ -96,7 +96,7 @@ class Tunnel:
             return
         try:
             await self._reply(_GRANTED)
-            if not route.opening or await self._begin(route):  # an upstream proxy is asked for the server first
+            if not route.opening or await self._begin(route):  # an upstream proxy gets a request for the server first
                 await self._pump(route)
         finally:
             route.writer.transport.abort() if self._aborted else route.writer.close()
@@ -212,7 +212,7 @@ class LoopbackPort:
         return int(self._socket.getsockname()[1])
 
     def close(self) -> None:
-        """Accept no more connections. The tasks go on. May be called twice."""
+        """Accept no more connections. The tasks continue. May be called twice."""
         if self._socket.fileno() < 0:
             return
         asyncio.get_running_loop().remove_reader(self._socket)

@@ -1,4 +1,4 @@
-"""The wall in front of a plain browser: a SOCKS proxy of this process for each browser context, which nothing of the browser bypasses.
+"""The wall in front of a plain browser: a SOCKS proxy of this process for each browser context, which no traffic of the browser bypasses.
 
 The browser resolves no names, and its own proxy refuses everything, so that traffic outside of all contexts reaches nothing. If this user
 may make one, the browser is in a network namespace in which the proxies are the only addresses.

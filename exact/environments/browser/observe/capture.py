@@ -86,7 +86,7 @@ _MOST = {"nodes": 2000, "text": 1000, "texts": 60_000, "controls": 150}
 _FRAMES = 10
 """Documents of a large page that are read."""
 _NAME, _LATE = 1000, 40
-"""Most characters of a name, and of a name after as many as all texts may have."""
+"""Maximum characters of a name, and of a name after as many as all texts may have."""
 _CHECKED, _SELECTED, _CLICKABLE = 1, 2, 4
 
 
@@ -208,7 +208,7 @@ _INLINE = (
     *("span", "strong", "sub", "sup", "time", "u", "var", "wbr"),
 )
 _MOST_CHARACTERS = 200
-"""Most characters of an attribute."""
+"""Maximum characters of an attribute."""
 _LINE_ENDS = {ord(end): f"&#{ord(end)};" for end in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
 """Line ends, written out, so that an attribute stays on its line."""
 _STATES = ("checked", "disabled", "expanded", "collapsed", "focused", "pressed", "readonly", "required", "selected")

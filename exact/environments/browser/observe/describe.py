@@ -34,7 +34,7 @@ _BULLET = "\N{BULLET}"
 _LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 """Line ends that JSON leaves unescaped, written out."""
 _MOST_HELD = 80
-"""Most characters of a field's content that a step reports."""
+"""Maximum characters of a field's content that a step reports."""
 _MOVED_PIXELS, _MOST_MOVED = 3, 5
 """CSS pixels from which an element counts as moved, and the most elements that are named."""
 
@@ -170,7 +170,7 @@ CLOCK = r"\b\d{1,2}:\d\d:\d\d(?:\.\d+)?(?:\s?[AaPp]\.?[Mm]\b)?"
 """Times with seconds. Users choose among times without seconds, so those identify states."""
 AGE = r"(?i:\b(?:\d+|an?) (?:second|sec|minute|min)s? ago\b|\bjust now\b)"
 DURATION = r"\b\d+(?:\.\d+)?\s?(?:ms|milliseconds?)\b|(?i:\b(?:in|within|took) \d+\.\d+\s?(?:s|secs?|seconds?)\b)"
-"""Times that pages say it took to make them: milliseconds, and fractions of seconds."""
+"""Generation times that pages state: milliseconds, and fractions of seconds."""
 TOKENS = r"(?i)^(?:_|ts|timestamp|nonce|cachebust(?:er)?|(?:.*[_-])?(?:csrf|xsrf)(?:[_-].*)?|csrfmiddlewaretoken|authenticity_token)$"
 """Names of volatile parameters in an address."""
 PLACEHOLDER = "\N{HORIZONTAL ELLIPSIS}"

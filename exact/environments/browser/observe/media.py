@@ -12,7 +12,7 @@ from exact.environments.browser.page.tab import Tab
 from exact.errors import EnvironmentFailure
 
 _MOST = 20
-"""Media elements that are asked on one page."""
+"""Media elements that are queried on one page."""
 _STEP = 5
 """Seconds of a paused medium that count as one place."""
 _SHORT = 10.0

@@ -291,7 +291,7 @@ def _label(node: DomNode, document: Document, role: str) -> str:
 
 
 def _is_icon(name: str) -> bool:
-    """Return whether a text consists of private characters, which icon fonts draw as pictures and which say nothing."""
+    """Return whether a text consists of private characters, which icon fonts draw as pictures and which have no meaning."""
     return not name.isascii() and all(unicodedata.category(each) == "Co" or each.isspace() for each in name)
 
 
@@ -322,7 +322,7 @@ def _in_svg(node: DomNode, document: Document) -> bool:
 def replace_surrogates(text: str) -> str:
     """Replace the halves of surrogate pairs in a text: scripts can make such strings, but files and models cannot hold them."""
     try:
-        text.encode()  # the quickest way to tell that there are none
+        text.encode()  # the quickest way to detect that there are none
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text

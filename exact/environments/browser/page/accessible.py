@@ -1,7 +1,7 @@
 """The accessibility tree of a page: read as a whole, and of a large page only the parts that have changed since.
 
 The browser makes and sends the whole tree at each request, which takes most of the time of an observation. It sends no event about changes
-of a tree that was read like this. The snapshot of the DOM, which is taken anyway, tells them: it has text, attributes, fields, sizes and
+of a tree that was read this way. The snapshot of the DOM, which is taken anyway, tells them: it has text, attributes, fields, sizes and
 styles. Nodes that differ are read again, with all that may be named by them. If that is not certain, the whole tree is read.
 
 Which nodes of an accessibility tree may have changed, given two snapshots of the DOM.
@@ -120,7 +120,7 @@ _OWN = frozenset((
     "class", "style", "title", "alt", "placeholder", "value", "href", "src", "srcset", "checked", "width", "height", "aria-label",
     "aria-expanded", "aria-checked", "aria-pressed", "aria-selected", "aria-valuenow", "aria-valuetext", "aria-current",
 ))  # fmt: skip
-"""Attributes that say something about their element and those around it alone, or whose effect is drawn."""
+"""Attributes that describe their element and those around it alone, or whose effect is drawn."""
 _INHERITED = frozenset(("hidden", "disabled", "aria-hidden", "aria-disabled", "tabindex", "readonly", "required"))
 """Attributes that also describe the content of their element."""
 _RELATIONS = ("aria-labelledby", "aria-describedby", "aria-details", "aria-owns", "aria-activedescendant", "aria-errormessage")

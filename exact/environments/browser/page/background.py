@@ -13,7 +13,7 @@ MOST_KEYS = 1024
 MOST_AT_ONCE = 1000
 """Requests of a kind that may be in flight together if a page does not wait for the answer to one before it begins another."""
 _LENGTH = 2000
-"""Characters of an address and of a body that tell kinds apart."""
+"""Characters of an address and of a body that distinguish kinds."""
 _NUMBERS = re.compile(r"\d{5,}")
 """Times, random numbers and session numbers. Shorter ones may be pages or items of a list that is being loaded."""
 _CURSORS = frozenset(
@@ -24,7 +24,7 @@ _CURSORS = frozenset(
 
 class _Known(NamedTuple):
     at_once: int
-    """Most requests of the kind that the page makes together."""
+    """Maximum number of requests of the kind that the page makes together."""
     seconds: float
     """Seconds for which a page was waited for in vain."""
     repeated: bool

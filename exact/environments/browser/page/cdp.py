@@ -42,7 +42,7 @@ Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 NO_SESSION = -32001
 """CDP's error code for an unknown session."""
 MOST_BYTES = 40 << 20
-"""Most bytes of one message of a browser. The body of a document of 20 MB has 27 MB."""
+"""Maximum bytes of one message of a browser. The body of a document of 20 MB has 27 MB."""
 TOO_LARGE = "the answer is too large"
 """Beginning of the error in the place of an answer with more bytes than that."""
 

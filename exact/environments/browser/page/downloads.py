@@ -67,7 +67,7 @@ class Downloads:
     def __init__(self, limit: int, store: DownloadStore, record: Callable[[SideEffect], None], completed: tuple[str, ...] = ()) -> None:
         """Create downloads that report side effects by `record`.
 
-        `limit`: most bytes of one file. `completed`: lines of files that the episode had downloaded before.
+        `limit`: maximum bytes of one file. `completed`: lines of files that the episode had downloaded before.
         """
         self._limit, self._store, self._record = limit, store, record
         self.completed = completed

@@ -130,7 +130,7 @@ class Ids:
 class SharedIds:
     """The ids that elements had when a state was first seen, shared by environments that are opened together.
 
-    With equal ids in equal states, equal actions mean the same whatever led to the state.
+    With equal ids in equal states, equal actions mean the same by every route to the state.
     """
 
     def __init__(self) -> None:

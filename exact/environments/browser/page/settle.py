@@ -1,7 +1,7 @@
 """Waiting until pages are quiet: the one rule by which every navigation and every other step ends.
 
-A server has its time to answer a navigation. From then on a page has `settle_seconds` to become quiet; it is observed as it is afterwards,
-whether or not its load event has fired. Causes that keep a page from becoming quiet are remembered, and not waited for again.
+A server has a separate time to answer a navigation. From then on a page has `settle_seconds` to become quiet; it is observed as it is
+afterwards, whether or not its load event has fired. Causes that keep a page from becoming quiet are remembered, and not waited for again.
 
 Loading pages that are not observed: those of an evaluator or of a log-in.
 """
@@ -159,7 +159,7 @@ class JudgedDocuments(NamedTuple):
     """JudgedDocuments that an evaluator reads."""
 
     seconds: float = 15.0
-    """Seconds that a document has to come and be parsed: a part of one is not judged."""
+    """Seconds that a document has to arrive and be parsed: a part of one is not evaluated."""
     partial: Mapping[str, str] = MappingProxyType({})
     """Addresses of those of which only a part has come, by frame."""
 

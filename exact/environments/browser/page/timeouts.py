@@ -53,7 +53,7 @@ class Timeouts:
             self._limit = None
 
     def renew(self) -> None:
-        """Restart the timeout: another page is asked now."""
+        """Restart the timeout: the next call is to another page."""
         if self._limit is not None and not self._limit.expired() and not self.broken and not self._suspended:
             self._limit.reschedule(self._deadline)
 

@@ -70,7 +70,7 @@ class Traffic:
         self._answered: Counter[str] = Counter()
         """Kinds of requests that were answered since the mark, or since the document came."""
         self._most: Counter[str] = Counter()
-        """Most requests of a kind without an answer at once, in the same time."""
+        """Maximum number of requests of a kind without an answer at once, in the same time."""
         self._repeats: dict[str, float] = {}
         """When a kind of request was last begun of which one had been answered in the same time, or had waited for its answer for long."""
         self._fresh = True

@@ -14,8 +14,8 @@ function watch(hidden, masked) {
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   }
   const OFTEN = 3, RECENT = 1000, STILL = 100;  // STILL: milliseconds without a change after which an animation counts as none
-  // Nodes that change, and elements that move, without end; the former with the time of their last change. And, while something waits, how
-  // often each node has changed, and when each element was last seen moving.
+  // Nodes that change, and elements that move, without end; changing nodes with the time of their last change. And, while something waits,
+  // how often each node has changed, and when each element was last seen moving.
   const restless = new Map(), counts = new Map(), carousels = new WeakSet(), moved = new Map();
   const recent = last => performance.now() - last < RECENT;
   let waiting = 0, painted = false, unfinished = false;

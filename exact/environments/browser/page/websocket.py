@@ -20,7 +20,7 @@ _NUMBER_STEP = 1 << 20
 MESSAGE = 128 << 20
 """Bytes of a message above which a browser counts as broken. Below, one above MOST_BYTES is dropped."""
 _HEAD = 65536
-"""Most bytes of the head with which a WebSocket begins."""
+"""Maximum bytes of the head with which a WebSocket begins."""
 
 
 class CdpState(NamedTuple):

@@ -53,7 +53,7 @@ def operations(text: str) -> set[str]:
 
 
 def writing_address(url: str) -> str:
-    """Return the part of an address that says that a GET of it changes something; empty if none does.
+    """Return the part of an address that announces a change by a GET; empty if there is no such part.
 
     It is a guess, for the time of a search only: many applications ask before they delete.
 
@@ -79,7 +79,7 @@ def writing_address(url: str) -> str:
 
 
 def _named_operation(name: str, value: str) -> str:
-    """Return the name of a persisted GraphQL operation that says that it changes something."""
+    """Return the name of a persisted GraphQL operation that announces a change."""
     words = _split(value) if name.lower() == "operationname" else []
     return value if words and words[0] in _WORDS | {"add", "create", "set", "submit", "place", "edit", "insert", "upsert"} else ""
 

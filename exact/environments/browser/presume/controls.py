@@ -46,7 +46,7 @@ class Presumption(NamedTuple):
     url: str = ""
     """The address of such a program."""
     certain: bool = False
-    """Whether its form or attributes say so, not its words alone."""
+    """Whether its form or attributes show it, not its words alone."""
 
 
 class Controls(NamedTuple):
@@ -160,7 +160,7 @@ def _is_script(href: str) -> bool:
 
 
 def _as_words(identifier: str) -> str:
-    """Return the words of an identifier or a call: `deleteItem(3)` says "delete Item"."""
+    """Return the words of an identifier or a call: `deleteItem(3)` gives "delete Item"."""
     return " ".join(re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", identifier.partition("(")[0]))
 
 
@@ -201,7 +201,7 @@ def form_of(node: DomNode, document: Document) -> DomNode | None:
 def _owner(node: DomNode, forms: Sequence[DomNode]) -> DomNode | None:
     """Return the form of a control: the one that its attribute names, otherwise the innermost one around it.
 
-    A button whose `type` says that it submits may belong to a form that is not around it: a tag that was closed too early ended the form's
+    A button with the `type` of a submit button may belong to a form that is not around it: a tag that was closed too early ended the form's
     element, and the parser went on to give controls to the form. Then the last form before it is taken.
     """
     if name := node.attributes.get("form"):

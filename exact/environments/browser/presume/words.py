@@ -1,7 +1,7 @@
 """Words of controls that change something, in several languages.
 
 They are stems of the texts of buttons and links: buy, delete, send, save, pay, book, submit. A word counts if it leads the name of a
-control, or stands in the short name of a button. Words that search, show or leave are told first: "Search orders" changes nothing.
+control, or stands in the short name of a button. Words that search, show or leave are recognized first: "Search orders" changes nothing.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def plain(text: str) -> str:
 
 
 def writing_word(name: str, *, link: bool = False) -> str:
-    """Return the word or phrase of a control's name that says that it changes something; empty if none does.
+    """Return the word or phrase of a control's name that announces a change; empty if none does.
 
     `link`: the control leads to an address. Its name has to be short and to begin with the word, since most links are titles.
 
@@ -152,7 +152,7 @@ def agrees(name: str) -> bool:
 
 
 def copies(name: str) -> bool:
-    """Return whether a control's name says that it copies to the clipboard."""
+    """Return whether a control's name announces a copy to the clipboard."""
     words = re.findall(r"[^\W\d_]+", plain(name))
     return bool(words) and len(words) <= _LEADING and words[0] in _COPIES
 

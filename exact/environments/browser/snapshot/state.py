@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
 
 MOST_SNAPSHOTS = 512
-"""Most snapshots that are retained for environments of one kind; the least recently used is dropped first."""
+"""Maximum number of snapshots that are retained for environments of one kind; the least recently used is dropped first."""
 _DATABASE_LIMIT = 4_000_000
 """Characters of JSON up to which databases are copied."""
 

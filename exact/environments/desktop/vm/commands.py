@@ -49,7 +49,7 @@ class Commands:
             return {"status": "error", "message": str(error)}, 500
 
     def execute_with_verification(self, given: Json, titles: Callable[[], Sequence[str]]) -> tuple[Json, int]:
-        """Run a command, then wait until a window or another command shows that it worked. `titles`: the windows that there are."""
+        """Run a command, then wait until a window or another command shows that it worked. `titles`: the present windows."""
         done, status = self.execute(given)
         wanted = given.get("verification") or {}
         if status != 200 or not wanted:

@@ -36,9 +36,9 @@ STATES = (
 )  # fmt: skip
 """Names of AT-SPI's state bits, from the lowest."""
 _DEPTH, _WIDTH, _NODES = 50, 1024, 20_000
-"""Most levels, children of a node, and nodes that are read."""
+"""Maximum number of levels, children of a node, and nodes that are read."""
 _BATCH = 400
-"""Most calls that are sent at once."""
+"""Maximum number of calls that are sent at once."""
 _ROOT: Ref = ("org.a11y.atspi.Registry", "/org/a11y/atspi/accessible/root")
 _SCREEN = 0
 _ILLEGAL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -111,7 +111,7 @@ def _told(answers: Sequence[tuple[Any, ...] | None]) -> _Told | None:
 
 
 def _children(bus: Accessibility, holders: Sequence[tuple[Ref, int]]) -> list[list[Ref]]:
-    """Return the children of each object; of a sheet with millions of cells, those that can be seen."""
+    """Return the children of each object; for a sheet with millions of cells, the visible ones."""
     small = [(ref, ObjectCall(ref, "org.a11y.atspi.Accessible", "GetChildren")) for ref, count in holders if count <= HUGE]
     answers = dict(zip((ref for ref, _ in small), _asked(bus, [call for _, call in small]), strict=True))
     found = []
@@ -198,7 +198,7 @@ def terminal_text(xml: str) -> str | None:
 
 
 _MOST = 4 << 20
-"""Most bytes of one connection in one exchange."""
+"""Maximum bytes of one connection in one exchange."""
 _CONNECT_SECONDS = 5.0
 
 
@@ -211,7 +211,7 @@ class Streams:
         """Bytes that a connection has not taken yet."""
 
     def exchange(self, opened: dict[str, int], sent: dict[str, str], closed: list[str], seconds: float) -> dict[str, Any]:
-        """Open, feed and close connections, then wait until one has something to say, at most `seconds`.
+        """Open, feed and close connections, then wait until one has data, at most `seconds`.
 
         `opened`: ports by id. `sent`: bytes in base64 by id. Return `received`, bytes by id, and `ended`, the ids of those that ended.
         """
@@ -246,7 +246,7 @@ class Streams:
         return True
 
     def _serve(self, id: str, events: int, received: dict[str, bytes]) -> bool:
-        """Write the waiting bytes and read those that have come. Return whether the connection goes on."""
+        """Write the waiting bytes and read those that have come. Return whether the connection stays open."""
         stream, waiting = self._open[id], self._waiting[id]
         try:
             if events & selectors.EVENT_WRITE:

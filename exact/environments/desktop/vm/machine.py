@@ -27,11 +27,11 @@ from exact.environments.desktop.vm.document import accessibility_xml, opens_wind
 from exact.errors import ActionError, EnvironmentFailure
 
 _OPENED_SECONDS = 60.0
-"""Seconds within which an opened file must show a window, unless the request says otherwise."""
+"""Seconds within which an opened file must show a window, unless the request states another limit."""
 _REST_SECONDS, _WAIT_SECONDS, _SILENT_SECONDS, _ENDED_SECONDS = 3.0, 1.0, 40.0, 3.0
 _POLL = 0.1
 _FAULTS = 8
-"""Most failures that are kept for `faults`: a user's script never asks for them."""
+"""Maximum number of failures that are kept for `faults`, which a user's script never reads."""
 T = TypeVar("T")
 _WALLPAPER, _PICTURE = ("gsettings",), ("org.gnome.desktop.background", "picture-uri")
 
@@ -305,7 +305,7 @@ class Machine:
                     raise
 
     def _wait(self) -> None:
-        """Let a second pass, as the program says."""
+        """Let a second pass, as the program requests."""
         end = time.monotonic() + _WAIT_SECONDS
         while (left := end - time.monotonic()) > 0:
             changes(self._bus, self._screen, left)

@@ -21,7 +21,7 @@ from exact.origins import is_from_browser
 PORT = 5000
 """The port at which `desktop_env` looks for a machine."""
 _BODY = 1 << 30
-"""Most bytes of a request."""
+"""Maximum bytes of a request."""
 _POLL = 0.1
 
 
@@ -76,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer("POST")
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: the guest's log is for faults."""
+        """Log nothing: the guest's log is for faults."""
 
     def _answer(self, method: str) -> None:
         given = self.headers.get("Content-Length") or "0"

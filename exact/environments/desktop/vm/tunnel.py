@@ -18,7 +18,7 @@ _SOON, _LATER = 0.01, 0.1
 """Seconds that the guest waits for data in one exchange: after traffic, and while there is none."""
 _QUIET_EXCHANGES = 20
 _LARGEST = 16 << 20
-"""Most bytes of one connection that are sent in one exchange."""
+"""Maximum bytes of one connection that are sent in one exchange."""
 
 
 class CommandedGuest(Protocol):

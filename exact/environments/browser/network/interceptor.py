@@ -358,8 +358,7 @@ class RequestInterceptor:
         return self._policies.get(context)
 
     def _is_foreign(self, frame: str) -> bool:
-        """Return whether a frame is known to belong to another user of the browser: its context never had a policy, or no page of ours has
-        it."""
+        """Return whether a frame is known not to be ours: its context never had a policy, or none of our pages has it."""
         if not self._shared:
             return False
         context = self._contexts.get(frame)

@@ -113,7 +113,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return self.tabs.obstacle
 
     async def reset(self, task: Task) -> Observation:
-        """Bring the environment to the start of a task, without the cookies, storage and scripts of before. Raises EnvironmentFailure."""
+        """Bring the environment to the start of a task, without earlier cookies, storage and scripts. Raises EnvironmentFailure."""
         self.observer.mask_for(task)
         if self.tabs.config.learn_masks and self.observer.masks.begin_learning(task):
             await self._learn_masks(task)
@@ -197,7 +197,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return Transition(observation=seen, terminated=observed.terminated, effects=(*effects, by_person))
 
     async def _ask_user(self, text: str) -> Transition:
-        """Ask the person who watches a question. A simulation leaves that to the commit."""
+        """Ask a question to the person who watches. A simulation leaves that to the commit."""
         shown, seen = self.episode.secrets.mask(text), self.interaction.seen
         if self.episode.simulation:
             asked = SideEffect(kind="blocked", method="ASK", detail="left to the commit: a question to the person who watches")
@@ -229,7 +229,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
     def _note_step(
         self, action: Action, seen: Observation | None, presumption: Presumption | None, effects: tuple[SideEffect, ...]
     ) -> tuple[SideEffect, ...]:
-        """Remember whether a step wrote, for the presumption of later ones. Return its side effects, with a program that it opened."""
+        """Remember whether a step wrote, for the presumption of later ones. Return its side effects, including a program that it opened."""
         policy = self.tabs.policy
         wrote = any(each.is_write or (each.is_blocked and each.method not in SAFE_METHODS) for each in effects if not each.late)
         self.episode.presumption.note(action, seen, wrote=wrote, complete=not (policy.sent_presumed or policy.is_read_only))
@@ -251,8 +251,8 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         `here`: address of the page before the action.
 
         Return the observation, and the reason why the action was not repeated. A simulated action that is not repeated is an
-        EnvironmentFailure, which a fresh environment mends: its outcome is still unknown. Raises EnvironmentFailure if the log-in cannot be
-        renewed.
+        EnvironmentFailure, which a fresh environment repairs: its outcome is still unknown. Raises EnvironmentFailure if the log-in cannot
+        be renewed.
         """
         policy, url, ids = self.tabs.policy, observed.observation.url, self.observer.ids
         effects = policy.take_effects()

@@ -231,7 +231,7 @@ HUGE = 5000
 _MOST_CELLS = 3000
 _SCREEN = 0
 _INSET = 2
-"""Pixels from the border of a table at which its outermost cells are looked for."""
+"""Pixels from the border of a table at which its outermost cells are searched."""
 
 
 class TableCell(NamedTuple):
@@ -245,7 +245,7 @@ class TableCell(NamedTuple):
 
 
 def visible_cells(bus: Accessibility, table: Ref) -> list[Ref]:
-    """Return the references of the cells of a table that can be seen, row by row. Raises Silent."""
+    """Return the references of the visible cells of a table, row by row. Raises Silent."""
     return [cell.ref for cell in table_cells(bus, table)]
 
 

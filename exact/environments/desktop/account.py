@@ -150,7 +150,7 @@ def initial_values() -> list[list[str]]:
 
 
 def variables(commands: Path) -> dict[str, str]:
-    """Return the environment variables that only this user has. `commands`: folder of the user's commands."""
+    """Return the environment variables specific to this user. `commands`: folder of the user's commands."""
     return {
         "PATH": f"{commands}:/usr/local/bin:/usr/bin:/bin:/usr/games:/usr/sbin:/sbin", "USER": NAME, "LOGNAME": NAME,
         "XDG_RUNTIME_DIR": str(RUNTIME), "XDG_CURRENT_DESKTOP": "ubuntu:GNOME", "SHELL": "/bin/bash",

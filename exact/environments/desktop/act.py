@@ -21,7 +21,7 @@ _STEPS = 5
 
 
 def act(context: DesktopContext, action: Action) -> None:
-    """Execute an action. Raises ActionError if the desktop is unchanged."""
+    """Execute an action. Raises ActionError, which leaves the desktop unchanged."""
     screen, args = context.screen, action.args
     match action.name:
         case "click" | "double_click" | "right_click" | "hover":

@@ -37,9 +37,9 @@ _SIGN = 0.1
 _PASTE_SECONDS = 0.5
 """Seconds that the application whose text was copied has to report it."""
 _LARGE_SECONDS = 45.0
-"""Seconds after which an application of a machine of OSWorld counts as hung: large ones are busy for longer than those of our tasks."""
+"""Seconds after which an application of an OSWorld machine counts as hung: large ones are busy for longer than those of our tasks."""
 CALL_SECONDS = 90.0
-"""Seconds after which a call counts as hung: large applications take long to start."""
+"""Seconds after which a call counts as hung: large applications start slowly."""
 _WRITTEN = 1_700_000_000
 """Time at which the files and folders of a home folder were last changed: file managers show it."""
 _MEMORY = re.compile(r" - Memory usage - [\d.,]+ [KMGT]?B")
@@ -182,7 +182,7 @@ class Desktop:
         return self._kept
 
     def _look_released(self, acted: bool) -> None:
-        """Read the state; again, until a button that an input has pressed is released."""
+        """Read the state, repeatedly until a button that an input has pressed is released."""
         before, end = self._pressed(), time.monotonic() + _RELEASE
         while True:
             heard, self._seen = self._bus.events, self._look()
@@ -288,5 +288,5 @@ class Desktop:
         return EnvironmentFailure(f"{who} does not answer after {action}: it hangs; reset, or restore a snapshot")
 
     def _mask(self, text: str) -> str:
-        """Replace the home folder's name, and leave out the memory that a tab uses: both differ between otherwise equal desktops."""
+        """Replace the home folder's name, and omit the memory that a tab uses: both differ between otherwise equal desktops."""
         return _MEMORY.sub("", text.replace(str(self._session.home), "~"))

@@ -98,7 +98,7 @@ class Keyboard:
         return next(((int(code), column == 1) for code, column in found if column < 2 and code not in self._spare), None)
 
     def _lend(self, symbols: Sequence[int]) -> bool:
-        """Map symbols to spare keys, taking back those mapped longest ago. Return whether anything changed."""
+        """Map symbols to spare keys, reusing those mapped longest ago. Return whether anything changed."""
         wanted = [symbol for symbol in symbols if symbol not in self._lent]
         for symbol in wanted:
             free = [code for code in self._spare if code not in self._lent.values()]

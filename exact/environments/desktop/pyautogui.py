@@ -80,7 +80,7 @@ class _Events:
         return function(*given.args, **given.kwargs)
 
     def leave(self, call: Call) -> None:
-        """Let the keys go that the block of a `with pyautogui.hold(...)` held."""
+        """Release the keys that the block of a `with pyautogui.hold(...)` held."""
         if call.name != "pyautogui.hold":
             raise ActionError(f"`with {call.name}(...)` is not allowed: only pyautogui.hold may stand there")
         for key in reversed(_texts(call.positional[0] if call.positional else call.named.get("keys"))):

@@ -20,7 +20,7 @@ _HUNG_SECONDS = 45.0
 _SLOWER = 4.0
 """The same as a multiple of an answer's time, on a slower machine."""
 _ANSWERS, _LONGEST = 60.0, 30.0
-"""Time that may pass until it is idle as a multiple of an answer's time, and the most seconds of that."""
+"""Time that may pass until it is idle, as a multiple of an answer's time, and its maximum in seconds."""
 
 
 def settle(bus: Accessibility, screen: Screen, applications: Sequence[str], seconds: float, late: float = 0.0) -> bool:
@@ -61,13 +61,13 @@ def _answered(bus: Accessibility, screen: Screen, applications: Sequence[str]) -
 
 
 def reports(bus: Accessibility, seconds: float) -> bool:
-    """Return whether applications report anything within that many seconds; return at once when one does."""
+    """Return whether applications report anything within `seconds`; return at once when one does."""
     ready, _, _ = select.select([bus.fileno()], [], [], seconds)
     return bool(ready)
 
 
 def changes(bus: Accessibility, screen: Screen, seconds: float) -> bool:
-    """Return whether anything is reported or drawn within that many seconds; return at once when it is.
+    """Return whether anything is reported or drawn within `seconds`; return at once when it is.
 
     Messages about neither, such as the window manager's about the properties of our own window, are read and do not count.
     """

@@ -131,7 +131,7 @@ class Screen:
                         return True
                     self._drawn |= found.type != X_PROPERTY
                 select.select([self], [], [], left)
-            self._bell = self._new_bell()  # an answer that comes later is none to the next question
+            self._bell = self._new_bell()  # a late answer does not count for the next question
         return False
 
     def _new_bell(self) -> Any:
@@ -146,7 +146,7 @@ class Screen:
         self._fake(X.MotionNotify, 0, int(x), int(y))
 
     def press(self, button: int, *, send: bool = True) -> None:
-        """Press a button. `send`: at once, or with the next event that is."""
+        """Press a button. `send`: whether at once, or with the next event that is sent."""
         from Xlib import X
 
         self._held.add(button)

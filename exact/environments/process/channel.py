@@ -17,7 +17,7 @@ _LONGEST = 500
 
 
 class RemoteError(Exception):
-    """Exception raised in the guest: the cause of the error that the caller gets."""
+    """Exception raised in the guest, as the cause of the caller's error."""
 
     def __init__(self, type: str, message: str, traceback: str) -> None:
         super().__init__(f"\n{traceback}")

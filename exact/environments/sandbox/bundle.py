@@ -40,7 +40,7 @@ class GuestSpec(msgspec.Struct, frozen=True, kw_only=True):
     reads: tuple[Path, ...] = ()
     """Files and folders in home directories or other masked folders that it needs. They are read-only."""
     writable: tuple[Path, ...] = ()
-    """The same, for files and folders that it may change. Its writes stay in the sandbox's memory."""
+    """Like `reads`, for files and folders that it may change. Its writes stay in the sandbox's memory."""
     programs: tuple[Path, ...] = ()
     """Executables, besides the first argument, that its images depend on: an image is not restored once one was replaced."""
     root: Path | None = None

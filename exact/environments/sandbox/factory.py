@@ -1,4 +1,4 @@
-"""Any environment in a sandbox: snapshots of its whole process can be restored and forked, whatever it is written in.
+"""Any environment in a sandbox: snapshots of its whole process can be restored and forked, in whatever language it is written.
 
 async with sandboxed_factory(EnvironmentSpec("shop.py:Shop")) as environments, environments.open(simulation=True) as environment:
     await environment.reset(task)
@@ -77,7 +77,7 @@ class SandboxedWorker(Worker):
         return self._sandbox is not None and self._sandbox.paused
 
     async def open(self) -> None:
-        """Start the first guest, or fork it as it was before its first episode. Raises EnvironmentFailure and UsageError."""
+        """Start the first guest, or fork its state before its first episode. Raises EnvironmentFailure and UsageError."""
         async with self._environments.opening:
             if not self._environments.origin:
                 await super().open()
@@ -247,7 +247,7 @@ async def sandboxed_factory(
     In home directories and under /tmp a guest sees only its interpreter with its packages and the factory's file, read-only, and `paths`
     and `reads`, which it may change in its memory. `inside`: another root, mounts, variables and user; in another root, the
     specification's interpreter is a path of that root. `limit`: bytes of retained snapshots. `idle`: seconds after the last call after
-    which an environment is paused. `log`: file that the stderr of guests is appended to; by default it goes to the logger `exact.guest`.
+    which an environment is paused. `log`: file to which the stderr of guests is appended; by default it goes to the logger `exact.guest`.
     Raises EnvironmentFailure without a usable runsc or that interpreter.
     """
     inside = inside or SandboxConfig()

@@ -12,7 +12,7 @@ _MASKED = ("/tmp", "/run", "/dev/shm", "/var/tmp")
 _KEPT = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "proc", "sys", "dev", "nix", "gnu", "run", "tmp")
 """Folders at the top that guests see, and those that they get anew."""
 _SEARCHED = ("/etc", "/usr/local")
-"""Folders that guests see and in which files are looked for that only root may read."""
+"""Folders that guests see, which are searched for files that only root may read."""
 _SETTINGS = (
     "/etc/environment", "/etc/environment.d", "/etc/pip.conf", "/etc/npmrc", "/etc/gitconfig", "/etc/wgetrc", "/etc/curlrc", "/etc/netrc",
     "/etc/fstab", "/etc/apt", "/etc/ssh", "/etc/docker", "/etc/containers", "/etc/kubernetes", "/etc/rancher", "/etc/wireguard",

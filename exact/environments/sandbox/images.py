@@ -1,6 +1,6 @@
 """Store of sandbox images, bounded by bytes: the least recently used image is packed first and evicted first.
 
-Packs images in the background when memory gets scarce, and unpacks them when they are wanted.
+Packs images in the background when memory gets scarce, and unpacks them when they are needed.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class ImageStore:
         self._evict(image.id)
 
     def next_to_pack(self, excluded: Container[str] = ()) -> SandboxImage | None:
-        """Return the next image to pack while more than a share of the limit is used. Never the newest, which is likely to be wanted."""
+        """Return the next image to pack while more than a share of the limit is used. Never the newest, which is likely to be needed."""
         if self.bytes <= PACKED_FROM * self.limit:
             return None
         older = list(self._images.values())[:-1]

@@ -1,4 +1,4 @@
-"""Packs images: pages that a base image has are referenced, the rest is compressed. As a script: `pack.py FOLDER [BASE]`.
+"""Packs images: pages of a base image are referenced, the rest is compressed. As a script: `pack.py FOLDER [BASE]`.
 
 The images of one sandbox's forks differ in few pages of 4 KiB: those of a browser differ in about a quarter from the image before the
 first episode. A file F becomes F.packed: a header (magic, size and BLAKE2b digest of F, bytes of the index), the compressed index, and the

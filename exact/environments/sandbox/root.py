@@ -41,7 +41,7 @@ def root_folder(path: Path, *, cache: Path | None = None, limit: int = LIMIT) ->
 
 
 def make_mount_point(root: Path, target: str, source: Path) -> None:
-    """Create an empty folder or file in a root to mount at, if there is none. Raises EnvironmentFailure."""
+    """Create an empty folder or file as a mount point in a root, unless it exists. Raises EnvironmentFailure."""
     try:
         path = resolve_inside(root, target)
         if path.exists():

@@ -22,7 +22,7 @@ _READ_AHEAD = 1 << 20
 _COMMAND_TIMEOUT = 60.0
 """Seconds that one command of runsc may take."""
 _LOW_SPACE = 16 << 20
-"""Bytes. With fewer free after a failed checkpoint, the disk was full, even if runsc reports another error."""
+"""Free bytes below which the disk was full at a failed checkpoint, even if runsc reports another error."""
 _GRACE = 1.0
 """Seconds that a guest has to end by itself after its stdin is closed."""
 

@@ -1,6 +1,6 @@
 """Starts, checkpoints, forks and ends sandboxes, and owns their folders and images.
 
-Pauses an idle sandbox: one that runs costs CPU time though nothing happens in it.
+Pauses an idle sandbox: one that runs costs CPU time although nothing happens in it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from exact.version import __version__
 LIMIT = 4 << 30
 """Bytes of retained images; at most half of the free space on their file system."""
 SHM_NEEDED = 1 << 30
-"""Bytes free on /dev/shm from which on it is used instead of the disk."""
+"""Free bytes from which on /dev/shm is used instead of the disk."""
 _SHM = Path("/dev/shm")
 
 
@@ -131,7 +131,7 @@ async def open_sandboxes(*, limit: int = LIMIT, parent: Path | None = None, log:
     """Open sandboxes for the time of the block; none remains after it, nor after a crash.
 
     `limit`: bytes of retained images. `parent`: folder for their files; by default /dev/shm if it is large enough, else the folder for
-    temporary files. `log`: file that their stderr is appended to. Raises EnvironmentFailure without a usable runsc or space for images.
+    temporary files. `log`: file to which their stderr is appended. Raises EnvironmentFailure without a usable runsc or space for images.
     """
     sandboxes = Sandboxes(find_runsc(), ScratchFolder("environments", parent or _image_folder()), limit, log)
     atexit.register(sandboxes.abandon)
@@ -171,7 +171,7 @@ class IdleTimer:
 
     async def wake(self) -> None:
         """Resume the sandbox if it was paused. If it cannot be resumed it is killed, and later calls fail."""
-        await self.stop()  # a pause in progress ends first, so that none follows this
+        await self.stop()  # a pause in progress ends first, so that none follows
         try:
             await self._sandbox.resume()
         except EnvironmentFailure:

@@ -51,7 +51,7 @@ def located(service: Service, where: Path) -> Service:
 
     def at(said: str) -> str:
         path = Path(said).expanduser()
-        if path.is_absolute():  # it may be of another root than this machine's
+        if path.is_absolute():  # it may belong to another root than this machine's
             return str(path)
         if not (found := (where / path).resolve()).exists():
             raise UsageError(f"the service `{' '.join(service.command)}` needs {found}, which does not exist: correct its folder or reads")

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from exact.errors import EnvironmentFailure
 
 WHITEOUT, OPAQUE = ".wh.", ".wh..wh..opq"
-"""Prefixes by which a layer deletes a name, or all previous contents of a folder (OCI image specification)."""
+"""Prefixes with which a layer deletes a name, or all previous contents of a folder (OCI image specification)."""
 _MAX_LINKS = 40
 """Largest number of symbolic links on one path, as in Linux."""
 

@@ -1,6 +1,6 @@
 """The bodies of responses, which the interceptor reads as a whole, up to a limit.
 
-Some documents never end: they are shown as far as they have come.
+Some documents never end: their received part is shown.
 
 The first bytes of a connection: they tell requests and TLS from everything else that a browser could send to a server.
 
@@ -39,11 +39,11 @@ _BLOCKS = (4096, 64, 1)
 """Sizes in bytes of the blocks in which a slow body is read, in as many requests. CDP keeps a block back until it is complete, and each
 request reads what the one before has read at once."""
 _WHOLE = 1 << 20
-"""Size in bytes of the blocks in which a body is read that comes in time."""
+"""Size in bytes of the blocks in which a body that comes in time is read."""
 _AT_ONCE = MOST_BYTES // 2
 """Bytes of the largest body that comes in one message."""
 _STALL = 1.0
-"""Seconds without a block after which a slow body has come as far as it will."""
+"""Seconds without a block after which the rest of a slow body is given up."""
 
 
 class BodyTooLarge(Exception):
@@ -70,7 +70,7 @@ class Bodies:
     async def read(self, event: dict[str, Any], seconds: float, most: int) -> tuple[bytes, bool] | None:
         """Return the body of a paused response, as far as it comes within about `seconds`, and whether that is all of it.
 
-        `most`: bytes. None: let the browser request it again, which brings more of it. Raises BodyTooLarge; may raise Playwright's Error.
+        `most`: bytes. None: let the browser request it again, which yields more of it. Raises BodyTooLarge; may raise Playwright's Error.
         """
         url = event["request"]["url"]
         if slow := self._slow.get(url):
@@ -195,7 +195,7 @@ def kind_of(first: bytes) -> Kind:
 _REDIRECTS = (301, 302, 303, 307, 308)
 _NO_CONTENT = (204, 205)
 ATTACHMENT = {"name": "Content-Disposition", "value": "attachment"}
-"""The header that names a response a download. Chromium calls the file by the address."""
+"""The header that marks a response as a download. Chromium names the file by the address."""
 _ATTACHMENT = re.compile(r"\s*attachment\s*(;.*)?", re.IGNORECASE | re.DOTALL)
 _TYPE = re.compile(r"\s*([a-z-]+/[a-z0-9!#$&^_.+-]+)\s*(;.*)?", re.IGNORECASE | re.DOTALL)
 _SHOWN = re.compile(

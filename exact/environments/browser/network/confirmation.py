@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from exact.environments.person import PersonQuestion
 
 MOST_FIELDS, LONGEST_VALUE = 40, 200
-"""Fields that are shown of one request, and characters of one value."""
+"""Limits of what a person sees: fields of one request, and characters of one value."""
 _BY_ITSELF = "a page sends it by itself, which no person confirms"
 _SECRET = re.compile(r"pass(?:word|wd|code|phrase)?|pwd|secret|token|csrf|nonce|api.?key|card.?n|cvv|cvc|iban|\bpin\b|otp|session", re.I)
 """Names of fields whose values are not shown."""
@@ -87,7 +87,7 @@ class Confirmations:
 
 
 def shown_fields(body: str, mask: Callable[[str], str]) -> dict[str, str]:
-    """Return the fields of a body as a person is shown them: secrets masked, long values cut. A body without names is one field."""
+    """Return the fields of a body as a person sees them: secrets masked, long values cut. A body without names is one field."""
     found = dict[str, str]()
     for name, value in _fields(body):
         shown = "(not shown)" if _SECRET.search(name) and value else mask(value)

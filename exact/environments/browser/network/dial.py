@@ -83,7 +83,7 @@ class Dialler:
         return Route(*await _first_of(admitted, server.port))
 
     async def _addresses(self, name: str) -> tuple[Address, ...]:
-        """Return the addresses of a name, which is resolved the first time only. A failure is not kept."""
+        """Return the addresses of a name, which is resolved only the first time. A failure is not stored."""
         found = self._pins.get(name)
         if found is None:
             found = self._pins[name] = asyncio.ensure_future(self._resolve(name))
@@ -232,7 +232,7 @@ class Upstream:
     def __init__(self, server: str, bypass: tuple[str, ...] = (), user: str = "", password: str = "") -> None:
         """Make one for `scheme://host:port`. `bypass`: hosts, `*.host`, `.host` and networks that are reached directly.
 
-        Raises UsageError for an address that is none, or a scheme other than http, https and socks5.
+        Raises UsageError for an invalid address, or a scheme other than http, https and socks5.
         """
         parts = urlsplit(server if "://" in server else f"http://{server}")
         self._scheme = "socks5" if parts.scheme in ("socks", "socks5", "socks5h") else parts.scheme
@@ -275,7 +275,7 @@ class Upstream:
         return b"\r\nProxy-Authorization: Basic " + base64.b64encode(f"{self._user}:{self._password}".encode())
 
     def _whole(self, first: bytes, name: str) -> bytes:
-        """Return a request with its whole address and the proxy's credentials, as the only one of its connection."""
+        """Return a request with its whole address and the proxy's credentials, for a connection of one request."""
         head, end, body = first.partition(b"\r\n\r\n")
         method, _, rest = head.partition(b" ")
         head = _OF_CONNECTION.sub(b"", b"%b http://%b%b" % (method, name.encode(), rest))

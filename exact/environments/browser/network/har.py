@@ -1,4 +1,4 @@
-"""Recording of a browser context's requests as a HAR, from some moment on.
+"""Recording of a browser context's requests as a HAR, from a given moment on.
 
 Playwright writes a HAR only when the context closes, and with all credentials. This one can be read while the episode continues, and holds
 the fields that evaluators compare.

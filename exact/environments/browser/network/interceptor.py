@@ -425,7 +425,7 @@ def page_request(event: Event) -> PageRequest:
 
 
 def _status(status: int, phrase: str = "") -> dict[str, Any]:
-    """Return the status of an answer for CDP, which refuses a number that it knows no phrase of unless one is given."""
+    """Return the status of an answer for CDP, which refuses a number without a known phrase unless one is given."""
     given = phrase.strip() if phrase.isascii() and phrase.isprintable() else ""
     return {"responseCode": status, "responsePhrase": given or responses.get(status, "") or "Unnamed"}
 

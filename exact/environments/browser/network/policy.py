@@ -29,7 +29,7 @@ from exact.environments.browser.presume.address import writing_address
 from exact.origins import host_name, origin, refusal, split_url
 
 _PARTS = ("Script", "Stylesheet", "Font", "Media", "Manifest", "TextTrack")
-"""Types of requests for the parts of a page, which no application takes for a command."""
+"""Types of requests for the parts of a page, which no application treats as a command."""
 _PICTURE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|avif|ico|bmp)$", re.I)
 Reach = Literal["", "sandbox", "recording", "outside"]
 """Place in which a sent request was answered; see SideEffect."""
@@ -62,7 +62,7 @@ class PageRequest(NamedTuple):
     is_document: bool = False
     """Whether it is a navigation."""
     is_beacon: bool = False
-    """Whether no answer to it reaches the page, as with `navigator.sendBeacon`."""
+    """Whether its answer never reaches the page, as with `navigator.sendBeacon`."""
     is_report: bool = False
     """Whether the browser reports a violation of the page's content security policy, which neither the page nor the agent does."""
     kind: str = ""
@@ -131,7 +131,7 @@ class RequestPolicy:
         self._presumption = ""
         """Reason why the action under way is presumed to write; empty if it is presumed to read."""
         self.sent_presumed = False
-        """Whether a request was sent, or stopped, since the last action began, that writes if the action does."""
+        """Whether a request that writes if the action does was sent or stopped since the last action began."""
         self._own_reads: set[str] = set()
         """Kinds of reads that pages sent by themselves."""
         self._left: set[str] = set()
@@ -416,9 +416,9 @@ class RequestPolicy:
             self._own_reads.add(self._kind(request))
 
     def _is_of_login(self, request: PageRequest, *, with_document: bool) -> bool:
-        """Return whether a write is the log-in's own: a POST that an action of its script caused, to the origin of the page acted on.
+        """Return whether a write belongs to the log-in: a POST that an action of its script caused, to the origin of the page acted on.
 
-        A page that came since then sends nothing, but for the form by which a page of another origin hands the log-in over.
+        A page that came since then may send only the form by which a page of another origin hands over the log-in.
         """
         if not self._login_origins or request.method != "POST":
             return False

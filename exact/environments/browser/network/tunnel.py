@@ -33,7 +33,7 @@ class Client(Protocol):
     """The browser's end of a connection."""
 
     async def exactly(self, size: int) -> bytes:
-        """Read so many bytes. Raises IncompleteReadError."""
+        """Read `size` bytes. Raises IncompleteReadError."""
         ...
 
     async def read(self) -> bytes:
@@ -49,7 +49,7 @@ class Listener(Protocol):
     """Learns which connections are not made."""
 
     def connection_refused(self, host: str, port: int, why: str, *, is_socket: bool = False) -> None:
-        """Note a connection that may not be made. `is_socket`: it is a WebSocket to a server that may be read from."""
+        """Note a connection that may not be made. `is_socket`: it is a WebSocket to a server that may be read."""
         ...
 
     def connection_failed(self, host: str, port: int, error: OSError) -> None:

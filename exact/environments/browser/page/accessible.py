@@ -1,13 +1,13 @@
 """The accessibility tree of a page: read as a whole, and of a large page only the parts that have changed since.
 
 The browser makes and sends the whole tree at each request, which takes most of the time of an observation. It sends no event about changes
-of a tree that was read this way. The snapshot of the DOM, which is taken anyway, tells them: it has text, attributes, fields, sizes and
+of a tree that was read this way. The snapshot of the DOM, which is taken anyway, shows them: it has text, attributes, fields, sizes and
 styles. Nodes that differ are read again, with all that may be named by them. If that is not certain, the whole tree is read.
 
-Which nodes of an accessibility tree may have changed, given two snapshots of the DOM.
+The nodes of an accessibility tree that may have changed, given two snapshots of the DOM.
 
-An element's name can be made of its content, and a label names another element. Attributes that refer to other elements, and those that are
-not known here, may change any node: then nothing less than the whole tree is certain.
+An element's name can be made of its content, and a label names another element. Attributes that refer to other elements, and unknown
+attributes, may change any node: then only the whole tree is certain.
 
 The part of a snapshot of the DOM that matters to a page's accessibility tree.
 """
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 Accessible = dict[str, Any]
 """A node of CDP's accessibility tree."""
 LEAST = 2000
-"""Nodes of an accessibility tree from which changes are read alone."""
+"""Number of nodes of an accessibility tree from which on only changes are read."""
 _PART = 20
-"""The largest part of a page that is read again node by node: one in so many."""
+"""The largest part of a page that is read again node by node: one node in this many."""
 
 
 class AccessibleTree:
     """Reads the accessibility tree of one tab."""
 
     def __init__(self, tab: Tab, least: int = LEAST) -> None:
-        """Make a reader. `least`: nodes of a tree from which changes are read alone."""
+        """Make a reader. `least`: number of nodes of a tree from which on only changes are read."""
         self._tab, self._least = tab, least
         self._snapshot: dict[str, Any] = {}
         self._compared: tuple[dict[str, Any], Documents | None] = ({}, None)

@@ -19,7 +19,7 @@ _NUMBERS = re.compile(r"\d{5,}")
 _CURSORS = frozenset(
     {"_", "t", "ts", "time", "timestamp", "rnd", "rand", "random", "nocache", "cb", "since", "cursor", "seq", "last", "lasteventid", "sid"}
 )
-"""Names of parameters that differ between two requests of a page that asks the same thing again."""
+"""Names of parameters that differ between two requests of a page that repeats a request."""
 
 
 class _Known(NamedTuple):

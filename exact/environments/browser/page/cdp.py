@@ -1,15 +1,15 @@
-"""CDP sessions with pages, and the commands that are too slow by way of Playwright's driver.
+"""CDP sessions with pages, and commands that are too slow through Playwright's driver.
 
 A command over our own connection takes half the time.
 
 Our own connection to a browser: commands, their answers, and sessions with pages.
 
-It goes by without Playwright's driver, whose relay of each message takes longer than the browser does for a short command. How the messages
-are carried is left to subclasses: a WebSocket into a sandbox, or the pipe of a browser that this process started.
+It bypasses Playwright's driver, whose relay of each message takes longer than the browser needs for a short command. Subclasses carry the
+messages: a WebSocket into a sandbox, or the pipe of a browser that this process started.
 
 JavaScript for pages: `.js` files beside the modules that use them, each one function.
 
-Garbage collection while many objects are made that stay.
+Garbage collection while many lasting objects are made.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ _ANSWER, _SESSION = re.compile(rb'\{"id":\s?(\d+),'), re.compile(rb'"sessionId":
 def refused(head: bytes, tail: bytes, size: int) -> bytes:
     """Return the replacement of a message that is too large, by its ends and its size in bytes.
 
-    For an answer that is an error, for a paused request the same request without body and headers, marked `tooLarge`; else nothing.
+    For an answer, an error; for a paused request, the same request without body and headers, marked `tooLarge`; else nothing.
     """
     answer, session = _ANSWER.match(head), _SESSION.search(tail)
     if not answer:
@@ -228,7 +228,7 @@ class CdpConnection(ABC):
         return bool(self._lost)
 
     def fail(self, why: str) -> None:
-        """Fail all pending and later commands: the connection is lost. `why` is the reason."""
+        """Fail all pending and later commands: the connection is lost. `why` gives the reason."""
         self._lost = self._lost or why
         for _, future in self._answers.values():
             if not future.done():
@@ -281,7 +281,7 @@ class CdpConnection(ABC):
 
 _HEADER = re.compile(r"\A(?://.*\n)+")
 _INCLUDE = re.compile(r"^ *//= (?:(\w+)/)?(\w+)\n", re.MULTILINE)
-"""A line in the place of which the file of that name is inserted: of the same folder, unless one is named."""
+"""A line that is replaced by the file of that name, from the same folder unless one is named."""
 
 
 @functools.cache

@@ -78,7 +78,7 @@ class Dialogs:
 
     @contextmanager
     def accepting(self) -> Iterator[None]:
-        """Accept all dialogs while the block runs, so that a page that asks before it is left is left."""
+        """Accept all dialogs while the block runs, so that pages that ask before they are left are left."""
         mode, self.mode = self.mode, "accept"
         try:
             yield
@@ -96,7 +96,7 @@ class Dialogs:
             self.mode = mode
 
     async def answer_open(self) -> None:
-        """Answer the dialogs that are open, as those that appear now are."""
+        """Answer the dialogs that are open, in the same way as those that appear now."""
         dialogs = [self._open, *self._next] if self._open else []
         self._open, self._next, self._text, self._path = None, [], None, ""
         self._appeared.clear()

@@ -34,7 +34,7 @@ _NEXT = 1.0
 
 
 class Patience:
-    """The time that is left for one wait: seconds for pages to become quiet, and seconds for servers to answer navigations."""
+    """The remaining time of one wait: seconds for pages to become quiet, and seconds for servers to answer navigations."""
 
     def __init__(self, quiet: float, answer: float, suspend: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
         """Take the seconds of each. `suspend`: suspends the limit of the whole call while a server is waited for."""
@@ -93,7 +93,7 @@ async def quiet(tab: Tab, patience: Patience) -> bool:
         if traffic.is_arriving or not traffic.is_idle or traffic.started != begun:
             continue
         _note_size(tab, [size for *_, size in found])
-        if partial and not any(painted for _, painted, *_ in found):  # a style sheet that does not come keeps it from being drawn
+        if partial and not any(painted for _, painted, *_ in found):  # a missing style sheet prevents drawing
             await tab.stop_loading()
             continue
         if not (read := traffic.unfinished_reads([url for _, _, urls, _ in found for url in urls])):
@@ -231,7 +231,7 @@ async def whole(page: Page) -> None:
     try:
         await page.wait_for_load_state("domcontentloaded", timeout=1000 * documents.seconds)
     except Late as error:
-        if await page.evaluate("document.readyState") == "loading":  # else a script that is to run afterwards is late
+        if await page.evaluate("document.readyState") == "loading":  # else a script that must run afterwards is late
             raise documents.still_loading(page.url) from error
 
 
@@ -249,7 +249,7 @@ def judging(documents: JudgedDocuments) -> Iterator[None]:
 def bounded_loads(page: Page) -> Iterator[None]:
     """Let the navigations of a page, and of pages that its context opens, return in time while the block runs.
 
-    They return as `load` does. Those that ask for another state than `load` stay as they are.
+    They return as for `load`. Navigations that wait for another state than `load` are unchanged.
     """
     from playwright.async_api import Page as PlaywrightPage
 

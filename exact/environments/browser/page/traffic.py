@@ -43,7 +43,7 @@ class Traffic:
     """Requests in flight, loading frames, downloads, and navigations that were requested but have not begun."""
 
     def __init__(self, cdp: Cdp, known: BackgroundRequests | None = None) -> None:
-        """Listen to a page's session. `known`: the requests that are learned to be made in the background."""
+        """Listen to a page's session. `known`: the learned background requests."""
         self.main_frame = ""
         """CDP id of the main frame."""
         self.started = 0
@@ -55,7 +55,7 @@ class Traffic:
         self.redirected = ""
         """The last address to which a request was redirected, for a document or for a script; the reader empties it."""
         self.status = 0
-        """HTTP status of the last answer to a navigation of the main frame; 0 before one."""
+        """HTTP status of the last answer to a navigation of the main frame; 0 before the first one."""
         self._known = known or BackgroundRequests()
         self._requests: dict[str, _Request] = {}
         self._answers: dict[str, str] = {}
@@ -72,7 +72,7 @@ class Traffic:
         self._most: Counter[str] = Counter()
         """Maximum number of requests of a kind without an answer at once, in the same time."""
         self._repeats: dict[str, float] = {}
-        """When a kind of request was last begun of which one had been answered in the same time, or had waited for its answer for long."""
+        """Last begin of a request of each kind of which one had been answered in the same time, or had waited long for its answer."""
         self._fresh = True
         """Whether the document came after the mark."""
         self._leaving = False

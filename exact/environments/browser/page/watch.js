@@ -76,7 +76,7 @@ function watch(hidden, masked) {
       for (let before = -1; before !== state.mutations || busy() || begins(); ) {
         if (before !== state.mutations) last = performance.now();
         before = state.mutations;
-        await Promise.all([pause(calm), frame(drawn && !partial)]);  // a document may lack a style sheet, and is not drawn then
+        await Promise.all([pause(calm), frame(drawn && !partial)]);  // a document that lacks a style sheet is not drawn
       }
     } finally { waiting--; }
     state.animating = false;

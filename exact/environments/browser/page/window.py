@@ -19,7 +19,7 @@ class BrowserWindow:
 
     def __init__(self) -> None:
         self.tabs: list[Tab] = []
-        """The present tab is the last, the one in front before it the last but one."""
+        """The present tab is the last; the one that was in front before it is the last but one."""
         self.opened = 0
         """Number of tabs opened in the episode."""
         self._opening: set[asyncio.Task[None]] = set()

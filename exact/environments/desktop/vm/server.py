@@ -1,4 +1,4 @@
-"""OSWorld's interface of a machine over HTTP, on the loopback of the desktop that it is about."""
+"""OSWorld's interface of a machine over HTTP, on the loopback of the desktop."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def writing_word(name: str, *, link: bool = False) -> str:
     `link`: the control leads to an address. Its name has to be short and to begin with the word, since most links are titles.
 
     >>> writing_word("Jetzt kaufen"), writing_word("Search orders"), writing_word("How to delete a file in Linux", link=True)
-    ('kaufen', '', '')
+    ('jetzt kaufen', '', '')
     """
     text = plain(name)
     if found := _eastern(unicodedata.normalize("NFKC", name)):

@@ -1,8 +1,8 @@
 """Environments in which an agent takes its own steps back, without a search.
 
-Two actions come on top of the environment's own: `step_back` and `restart`. They return to an earlier state by a snapshot, where the
-environment gives one, else by a reset and the actions that led there. What was written outside of an isolated environment cannot be taken
-back, and such a step is refused.
+Two actions come on top of the environment's own: `step_back` and `restart`. They return to an earlier state by a snapshot if the
+environment gives one, else by a reset and the actions that led there. Writes outside of an isolated environment cannot be taken back, so
+such a step is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from exact.task import Outcome, Score, Task
 STEP_BACK = Verb(name="step_back", help="return to the state before your last action, and undo that action")
 RESTART = Verb(name="restart", help="return to the start of the task, and undo all actions")
 ELSEWHERE = "the way back led to another state than before: look at where you are"
-"""What an agent is told when a state could not be reached again."""
+"""Message to an agent when a state could not be reached again."""
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class _Visited:
     """A state on the path from the task's start to the present one."""
 
     action: Action | None
-    """Action that led to it. None for the start, and for what a person did."""
+    """Action that led to it. None for the start, and for a person's actions."""
     fingerprint: str
     wrote: bool = False
     """Whether the action wrote."""
@@ -55,7 +55,7 @@ class BacktrackingEnvironment:
     """An environment with the actions `step_back` and `restart`."""
 
     def __init__(self, inner: Environment, snapshots: ForkableFactory | None = None) -> None:
-        """Wrap an environment. `snapshots`: the factory that stores its snapshots, where it has one."""
+        """Wrap an environment. `snapshots`: the factory that stores its snapshots, if it has one."""
         self._inner, self._snapshots = inner, snapshots
         self._task: Task | None = None
         self._path: list[_Visited] = []
@@ -87,7 +87,7 @@ class BacktrackingEnvironment:
         return transition
 
     async def look(self) -> Transition:
-        """Observe what a person did in the environment themselves. It cannot be repeated."""
+        """Observe the state after a person acted in the environment themselves. Their actions cannot be repeated."""
         transition: Transition = await self._inner.look()  # type: ignore[attr-defined]
         self._add(None, transition)
         return transition
@@ -115,14 +115,14 @@ class BacktrackingEnvironment:
         self._path.append(_Visited(action, fingerprint, wrote))
 
     async def _keep(self) -> None:
-        """Take a snapshot of the present state, where that is possible."""
+        """Take a snapshot of the present state, if that is possible."""
         here = self._path[-1]
         if here.snapshot is None and self._inner.capabilities.fidelity != "replay" and not getattr(self._inner, "obstacle", ""):
             with suppress(EnvironmentFailure):  # refused: the environment itself still works
                 here.snapshot = await self._inner.snapshot()
 
     async def _return_to(self, place: int) -> Transition:
-        """Return to a state of the path. Raises ActionError where something would stay that the steps since have written."""
+        """Return to a state of the path. Raises ActionError if something that the steps since have written would stay."""
         there, wrote, isolated = self._path[place], any(each.wrote for each in self._path[place + 1 :]), self._inner.capabilities.isolated
         if wrote and not isolated:
             raise ActionError("a step since then wrote outside, which cannot be taken back: go on from here")
@@ -135,7 +135,7 @@ class BacktrackingEnvironment:
         return await self._replay([visited.action for visited in way if visited.action], there)
 
     async def _restored(self, there: _Visited, wrote: bool) -> Observation | None:
-        """Restore a state's snapshot and return the observation. None where there is none, or where that failed.
+        """Restore a state's snapshot and return the observation. None if there is none, or if that failed.
 
         `wrote`: whether a step since wrote, which only a snapshot of the server too undoes.
         """
@@ -148,7 +148,7 @@ class BacktrackingEnvironment:
         return None
 
     async def _replay(self, way: list[Action], there: _Visited) -> Transition:
-        """Come to a state by a reset and the actions that led to it. Where they lead elsewhere, say so."""
+        """Come to a state by a reset and the actions that led to it. Report it if they lead elsewhere."""
         assert self._task is not None
         came = Transition(observation=await self.reset(self._task))
         effects = list[SideEffect]()

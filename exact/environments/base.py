@@ -1,7 +1,7 @@
-"""The contract of environments: what search, runs and users' own environments agree on.
+"""The contract of environments, on which search, runs and users' environments agree.
 
-Write one class with the methods of `Environment` to bring an application under search, and an `EnvironmentFactory` that opens it. Where
-whole environments can be copied, implement `ForkableFactory` too. `exact check` tests an implementation against this contract.
+Write one class with the methods of `Environment` to bring an application under search, and an `EnvironmentFactory` that opens it. If whole
+environments can be copied, implement `ForkableFactory` too. `exact check` tests an implementation against this contract.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SideEffect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fields: tuple[str, ...] = ()
     """Names of the fields in the request's body, without their values."""
     reach: Literal["", "sandbox", "recording", "outside"] = ""
-    """Where a request that was sent was answered: by a server in the sandbox, from recorded traffic, or outside. Empty if unknown."""
+    """Place in which a sent request was answered: by a server in the sandbox, from recorded traffic, or outside. Empty if unknown."""
     size: int = 0
     """Bytes of a download."""
     digest: str = ""
@@ -68,10 +68,10 @@ class SideEffect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 REPORTED_INFO = ("refused", "declined", "answer", "download", "unsettled", "moved", "holds")
-"""Keys of `Transition.info` that are reported to agents. `refused`: why the action was not fully carried out. `declined`: why a
-person did not let it write. `answer`: what the person answered. `download`: why a file was
-not saved. `unsettled`: that the page was still changing. `moved`: what was redrawn elsewhere while all text stayed equal. `holds`: what a
-field holds that is not what was typed into it."""
+"""Keys of `Transition.info` that are reported to agents. `refused`: the reason why the action was not fully carried out. `declined`: the
+reason why a person did not let it write. `answer`: the person's answer. `download`: the reason why a file was not saved. `unsettled`: that
+the page was still changing. `moved`: what was redrawn elsewhere while all text stayed equal. `holds`: the content of a field if it differs
+from the typed text."""
 
 
 def reported_info(info: Mapping[str, str]) -> str:
@@ -95,7 +95,7 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
 class StateChanged(ActionError):
     """An action that was refused because the state had changed by itself since it was observed. Nothing was done.
 
-    `came` is the state as it is now: what the next action is taken in.
+    `came` is the present state, in which the next action is taken.
     """
 
     def __init__(self, message: str, came: Transition) -> None:
@@ -106,7 +106,7 @@ class StateChanged(ActionError):
 async def step_in(environment: Environment, action: Action, fingerprint: str) -> Transition:
     """Carry out an action in a state. If the environment has drawn that very state anew meanwhile, carry it out there.
 
-    Raises what `step` raises.
+    Raises the errors of `step`.
     """
     try:
         return await environment.step(action)
@@ -140,7 +140,7 @@ class Capabilities(msgspec.Struct, metaclass=RenamedFields, frozen=True, kw_only
     fidelity: Fidelity
     """Fidelity of its snapshots. With `replay` it takes none, and states are reached by reset and replay (see `restore/`)."""
     isolated: bool
-    """Whether `reset` undoes every side effect: no server or account outside retains what a step did. Search may then send writes."""
+    """Whether `reset` undoes every side effect: no server or account outside retains a step's effects. Search may then send writes."""
     deterministic: bool = True
     """Whether equal actions after equal resets lead to equal fingerprints."""
     concurrent: bool = True
@@ -173,15 +173,15 @@ class Environment(Protocol):
     async def reset(self, task: Task) -> Observation:
         """Bring the environment to the start of a task and return the first observation.
 
-        Raises EnvironmentFailure where the environment broke.
+        Raises EnvironmentFailure if the environment broke.
         """
         ...
 
     async def step(self, action: Action) -> Transition:
         """Carry out one action, wait until the environment has settled, and return the result.
 
-        Raises ActionError where the action does not fit the present state, or the episode has ended; the action has then done nothing, and
-        the error's text goes to the policy. It is a StateChanged where the state had changed by itself. Raises EnvironmentFailure where the
+        Raises ActionError if the action does not fit the present state, or the episode has ended; the action has then done nothing, and the
+        error's text goes to the policy. It is a StateChanged if the state had changed by itself. Raises EnvironmentFailure if the
         environment broke. An action that changes nothing visible is legal.
         """
         ...
@@ -189,19 +189,19 @@ class Environment(Protocol):
     async def snapshot(self) -> Snapshot:
         """Take a snapshot of the present state; the environment continues.
 
-        Raises EnvironmentFailure where the fidelity is `replay`, or where no snapshot can be taken now.
+        Raises EnvironmentFailure if the fidelity is `replay`, or if no snapshot can be taken now.
         """
         ...
 
     async def restore(self, snapshot: Snapshot) -> Observation:
         """Return to the state of a snapshot of this environment and observe it.
 
-        Raises EnvironmentFailure where the snapshot is gone.
+        Raises EnvironmentFailure if the snapshot is gone.
         """
         ...
 
     async def evaluate(self, outcome: Outcome) -> Score:
-        """Return the benchmark's score for the environment as it is now.
+        """Return the benchmark's score for the environment's present state.
 
         Called once, after the committed actions only. `outcome` has those actions and the agent's answer. `Score.value` is in [0, 1].
         """
@@ -221,15 +221,15 @@ class RewardSource(Protocol):
     """
 
     def reward(self) -> float:
-        """Return the reward of the last step, on the environment's own scale. 0 right after `reset` and `restore`.
+        """Return the reward of the last step, on the environment's scale. 0 right after `reset` and `restore`.
 
-        Raises UsageError where the environment gives none, which only its first step may show.
+        Raises UsageError if the environment gives none, which only its first step may show.
         """
         ...
 
 
 class BaseEnvironment:
-    """Base class of an environment of one's own. A class needs `actions`, `reset` and `step`; the rest has defaults.
+    """Base class of your own environments. A class needs `actions`, `reset` and `step`; the rest has defaults.
 
         class Number(exact.BaseEnvironment):
             actions = exact.ActionSpace(["double", "add_three"])
@@ -243,10 +243,10 @@ class BaseEnvironment:
     actions: ActionSpace
     """Grammar of this environment's actions."""
     capabilities: Capabilities = Capabilities(fidelity="replay", isolated=False, evaluates=False)
-    """Properties of this environment. Default: no snapshots, not isolated, and evaluated where the class has an evaluator."""
+    """Properties of this environment. Default: no snapshots, not isolated, and evaluated if the class has an evaluator."""
 
     def __init_subclass__(cls) -> None:
-        """Say whether the class has an evaluator, unless it states its capabilities itself."""
+        """State whether the class has an evaluator, unless it states its capabilities itself."""
         super().__init_subclass__()
         if "capabilities" not in vars(cls) and "evaluate" in vars(cls):
             cls.capabilities = msgspec.structs.replace(cls.capabilities, evaluates=True)
@@ -268,7 +268,7 @@ class BaseEnvironment:
         raise EnvironmentFailure(f"{type(self).__name__} takes no snapshots")
 
     async def evaluate(self, outcome: Outcome) -> Score:
-        """Return the score of the environment as it is now. Raises EnvironmentFailure: there is no evaluator."""
+        """Return the score of the environment's present state. Raises EnvironmentFailure for lack of an evaluator."""
         raise EnvironmentFailure(f"{type(self).__name__} has no evaluator")
 
     async def close(self) -> None:
@@ -276,13 +276,13 @@ class BaseEnvironment:
 
 
 class EnvironmentFactory(Protocol):
-    """Opens environments of one kind. Several may be open at once where `Capabilities.concurrent` is set."""
+    """Opens environments of one kind. Several may be open at once if `Capabilities.concurrent` is set."""
 
     def open(self, *, simulation: bool) -> AbstractAsyncContextManager[Environment]:
         """Open a fresh environment for the time of an `async with` block.
 
         `simulation`: the environment is used by search and must not change the outside. Unless it is isolated, it aborts every write and
-        records it as a SideEffect of kind `blocked`. Otherwise it is the live environment, where actions are committed.
+        records it as a SideEffect of kind `blocked`. Otherwise it is the live environment, in which actions are committed.
         """
         ...
 
@@ -303,7 +303,7 @@ class ForkableFactory(EnvironmentFactory, Protocol):
     def fork(self, snapshot: Snapshot, *, simulation: bool) -> AbstractAsyncContextManager[Fork]:
         """Open another environment at the state of a snapshot, whichever environment took it.
 
-        `simulation`: as for `open`. Raises EnvironmentFailure on entering where the snapshot is gone.
+        `simulation`: as for `open`. Raises EnvironmentFailure on entering if the snapshot is gone.
         """
         ...
 
@@ -317,7 +317,7 @@ class ForkableFactory(EnvironmentFactory, Protocol):
 
 
 async def evaluate_outcome(environment: Environment, task: Task, outcome: Outcome) -> Score:
-    """Return the score of an environment's evaluator. Raises InfrastructureError where its value is not in [0, 1]."""
+    """Return the score of an environment's evaluator. Raises InfrastructureError if its value is not in [0, 1]."""
     score = await environment.evaluate(outcome)
     if not 0 <= score.value <= 1:  # nor NaN
         raise InfrastructureError(f"the evaluator of {task.id} gave {score.value}: a score is in [0, 1]")

@@ -1,4 +1,4 @@
-"""Environments of any origin, held to their contract: whatever they raise or give otherwise is an EnvironmentFailure."""
+"""Environments of any origin, held to their contract: any other error or result is an EnvironmentFailure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from exact.parts import calling, expect
 from exact.task import Outcome, Score, Task
 
 Note = Callable[[str], None]
-"""Records a failure that an attempt goes on without: a snapshot, a return for which there are other routes, or a close."""
+"""Records a failure after which an attempt continues: of a snapshot, of a return for which there are other routes, or of a close."""
 
 
 class _Odd(EnvironmentFailure):
-    """A snapshot, a restore or a fork that went otherwise than the contract says, unlike one that is refused."""
+    """A snapshot, a restore or a fork that violated the contract, unlike one that is refused."""
 
 
 def guarded_factory(environments: EnvironmentFactory, note: Note) -> EnvironmentFactory:
@@ -43,7 +43,7 @@ class _GuardedFactory:
 
     @asynccontextmanager
     async def _closing(self, stack: AsyncExitStack) -> AsyncIterator[None]:
-        """Close an environment after the block. A failure is noted: it says nothing about what was done before."""
+        """Close an environment after the block. A failure is noted: it says nothing about earlier calls."""
         try:
             yield
         finally:
@@ -81,7 +81,7 @@ class _GuardedForks(_GuardedFactory):
 
 
 class GuardedEnvironment:
-    """An environment that raises nothing but what `Environment` names, and gives nothing but what it promises."""
+    """An environment that raises only errors that `Environment` names, and gives only results that it guarantees."""
 
     def __init__(self, inner: Environment, note: Note) -> None:
         """Guard an environment."""
@@ -116,7 +116,7 @@ class GuardedEnvironment:
             return expect("environment.restore", await self._inner.restore(snapshot), Observation, _Odd)
 
     async def evaluate(self, outcome: Outcome) -> Score:
-        """Return the score. Raises EvaluatorError for an evaluator that fails otherwise than by an InfrastructureError."""
+        """Return the score. Raises EvaluatorError for an evaluator that fails with any error but an InfrastructureError."""
         with calling("environment.evaluate", EvaluatorError):
             return expect("environment.evaluate", await self._inner.evaluate(outcome), Score, EvaluatorError)
 
@@ -131,7 +131,7 @@ class GuardedEnvironment:
 
 @contextmanager
 def _noted(what: str, note: Note) -> Iterator[None]:
-    """Note what a call does otherwise than its contract says: the caller goes on by another way, as after a refusal."""
+    """Note a call's violation of its contract: the caller continues by another way, as after a refusal."""
     try:
         with calling(what, _Odd):
             yield

@@ -3,9 +3,9 @@
 async with openenv_factory("http://127.0.0.1:8000") as environments, environments.open(simulation=True) as environment:
     observation = await environment.reset(task)
 
-Where the server has this package's routes and its environment takes snapshots, a restore is true; elsewhere a state is reached by a reset
-and verified replay. The client is that of the package `openenv` (extra `openenv`). A reward is that of the server; the score of an episode
-is the sum of its rewards.
+If the server has this package's routes and its environment takes snapshots, a restore is true; elsewhere a state is reached by a reset and
+verified replay. The client is that of the package `openenv` (extra `openenv`). Rewards are those of the server; the score of an episode is
+the sum of its rewards.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ ACT = ActionSpace([Verb(name="act", form=(Parameter.TEXT,), help="send the text 
 
 
 async def asked(request: Awaitable[T]) -> T:
-    """Return the answer to a request of OpenEnv's client. Raises EnvironmentFailure, whatever ends the connection or refuses the request.
+    """Return the answer to a request of OpenEnv's client. Raises EnvironmentFailure for any lost connection or refused request.
 
-    This is the boundary to that client, whose library for WebSockets and whose parser have errors of their own: all of them are failures
-    of a server that is not this program's.
+    This is the boundary to that client, whose WebSocket library and parser have their own errors: all of them are failures of a foreign
+    server.
     """
     try:
         return await request
@@ -60,7 +60,7 @@ async def asked(request: Awaitable[T]) -> T:
 
 
 class OpenEnvServer(NamedTuple):
-    """What is known of a server."""
+    """Known facts about a server."""
 
     url: str
     field: str
@@ -101,7 +101,7 @@ class OpenEnvEnvironment:
         return await self._begin(seed=task.seed, **({"task_name": name} if name else {}))
 
     async def step(self, action: Action) -> Transition:
-        """Carry out one action. Raises ActionError if the observation has an `error` and the episode goes on, EnvironmentFailure."""
+        """Carry out one action. Raises ActionError if the observation has an `error` and the episode continues, EnvironmentFailure."""
         if self._done or self._seen is None:
             raise ActionError("the episode is over: nothing can be done in it")
         text = str(action.args[0]) if action.name == "act" and "act" in self._actions.verbs else action.key
@@ -187,7 +187,7 @@ class ForkableOpenEnvFactory(OpenEnvFactory):
 
     @asynccontextmanager
     async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[OpenEnvEnvironment]:
-        """Open another session at a snapshot. Raises EnvironmentFailure where it is gone."""
+        """Open another session at a snapshot. Raises EnvironmentFailure if it is gone."""
         async with self.open(simulation=simulation) as environment:
             await environment.fork(snapshot)
             yield environment
@@ -204,8 +204,8 @@ class ForkableOpenEnvFactory(OpenEnvFactory):
 async def openenv_factory(url: str, *, isolated: bool = True) -> AsyncIterator[OpenEnvFactory]:
     """Open a server's sessions. One session is opened and closed first, to learn what its environment can do.
 
-    isolated: whether a reset undoes every side effect there. Raises UsageError where no OpenEnv server is at the address, or where its
-    actions are more than one text; EnvironmentFailure where it opens no session.
+    isolated: whether a reset undoes every side effect there. Raises UsageError if no OpenEnv server is at the address, or if its actions
+    are more than one text; EnvironmentFailure if it opens no session.
     """
     server = await asyncio.to_thread(_server, url.rstrip("/"))
     async with _connected(server) as client:
@@ -240,7 +240,7 @@ async def _connected(server: OpenEnvServer) -> AsyncIterator[Any]:
 
 
 def _server(url: str) -> OpenEnvServer:
-    """Return what a server's schema says. Raises UsageError."""
+    """Return the content of a server's schema. Raises UsageError."""
     try:
         schema, routes = _get(f"{url}/schema"), _get(f"{url}/openapi.json")
         action = schema["action"]
@@ -265,7 +265,7 @@ def _post(url: str, body: Mapping[str, str]) -> Any:
 
 
 def _parsed(data: bytes) -> Any:
-    """Return what JSON says. Raises ValueError."""
+    """Return the value of a JSON text. Raises ValueError."""
     try:
         return json.loads(data)
     except RecursionError as error:
@@ -283,7 +283,7 @@ def _said(error: Exception) -> str:
 
 
 def described_actions(text: str) -> ActionSpace | None:
-    """Return the action space whose description is given, one verb a line; None where the text describes none."""
+    """Return the action space whose description is given, one verb a line; None if the text describes none."""
     verbs = list[Verb]()
     for line in text.splitlines():
         usage, _, help = line.partition("  ")

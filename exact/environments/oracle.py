@@ -4,9 +4,9 @@ The benchmark's score is not on an agent's path: `evaluate` is called once, afte
 results are marked wherever they are shown. It consists of these environments, which evaluate wherever an episode ends, in search too, and
 write the score into a table; and of `agents.value.controls.OracleValue`, which reads that table.
 
-Most applications do not end an episode: the agent does, by `stop`. So where environments fork, each state that search reaches is also
-evaluated as if the agent stopped there. That happens in a fork of its own, because an evaluation may open pages, and the searched
-environment must stay as it is.
+Most applications do not end an episode: the agent does, by `stop`. So if environments fork, each state that search reaches is also
+evaluated as if the agent stopped there. That happens in a separate fork, because an evaluation may open pages, and the searched environment
+must stay unchanged.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class InformedFactory:
 
     @property
     def bytes(self) -> int:
-        """Bytes of all snapshots. 0 where the factory does not report them."""
+        """Bytes of all snapshots. 0 if the factory does not report them."""
         return int(getattr(self._inner, "bytes", 0))
 
     @asynccontextmanager
@@ -57,7 +57,7 @@ class InformedFactory:
     async def record(self, environment: Environment, path: tuple[str, ...], action: Action, *, ended: bool, simulation: bool) -> None:
         """Record the score of a step that ended the episode, or in search as if the agent stopped after it.
 
-        `environment`: where the step was carried out. `path`: key of the state after it.
+        `environment`: the one in which the step was carried out. `path`: key of the state after it.
         """
         if ended:
             answer = " ".join(map(str, action.args)) if action.name == "stop" else None

@@ -1,4 +1,4 @@
-"""Environments of one's own by name: `module:factory`, `file.py:factory`, or an entry point of the group `exact.environments`.
+"""Users' environments by name: `module:factory`, `file.py:factory`, or an entry point of the group `exact.environments`.
 
 Factories of environments that a user gives as an object, a class or a function.
 """
@@ -28,7 +28,7 @@ GROUP = "exact.environments"
 
 
 ENVIRONMENT = "environment"
-"""Key of a task's private part: the environment of the user's own in which it is attempted, as JSON of an OwnEnvironment."""
+"""Key of a task's private part: the user's environment in which it is attempted, as JSON of an OwnEnvironment."""
 
 
 class OwnEnvironment(Strict, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class OwnEnvironment(Strict, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, given: object, folder: Path) -> OwnEnvironment:
-        """Return what a file says, with an absolute path. Raises UsageError.
+        """Return the content of a file, with an absolute path. Raises UsageError.
 
         Args:
             given: The name alone, or a mapping of `kind` and `options`.
@@ -69,14 +69,14 @@ def own_environment(task: Task) -> tuple[str, str, dict[str, Any]] | None:
 
 
 def check_own(task: Task) -> bool:
-    """Return whether a task names an environment of the user's own. Raises UsageError where it is not there."""
+    """Return whether a task names a user's environment. Raises UsageError if it is not there."""
     if found := own_environment(task):
         attribute(found[0], found[1], GROUP)
     return found is not None
 
 
 def is_own(name: str) -> bool:
-    """Return whether a name stands for an environment of one's own, and not for a suite's task."""
+    """Return whether a name stands for a user's environment, and not for a suite's task."""
     return is_plugin(name) or name in {entry.name for entry in entry_points(group=GROUP)}
 
 
@@ -85,15 +85,15 @@ async def own_environments(key: str, name: str, options: Mapping[str, Any] | Non
     """Open the factory that a name stands for.
 
     The named object is a class or function, which is called with `options`. It gives an EnvironmentFactory or an async context manager of
-    one, an Environment, or a plain object with `reset`, `step` and `actions`, which then runs in a process of its own. A function may be
+    one, an Environment, or a plain object with `reset`, `step` and `actions`, which then runs in a separate process. A function may be
     `async def`.
 
     Args:
-        key: What named it, for errors.
+        key: The key that named it, for errors.
         name: `module:factory`, found in the current folder too, `file.py:factory`, or the name of an entry point.
         options: Keyword arguments. None: there are none.
 
-    Raises UsageError where there is no such object, or it makes something else.
+    Raises UsageError if there is no such object, or it makes something else.
     """
     given = dict(options or {})
     make = partial(attribute(key, name, GROUP), **given)
@@ -126,7 +126,7 @@ def _is_environment(made: object) -> bool:
 
 
 async def _called(name: str, make: partial[Any]) -> Any:
-    """Return what a function gives. Whatever it raises becomes a UsageError, unless it is one of ours."""
+    """Return the result of a function. Its errors become a UsageError, except ours."""
     try:
         made = make()
         return await made if inspect.isawaitable(made) else made
@@ -159,7 +159,7 @@ class _MadeAnew:
 
 
 def _guests(name: str, options: dict[str, Any]) -> EnvironmentFactory:
-    """Return a factory of plain objects, each in a process of its own."""
+    """Return a factory of plain objects, each in a separate process."""
     from exact.environments.process.worker import EnvironmentSpec, WorkerFactory
 
     target = next((entry.value for entry in entry_points(group=GROUP) if entry.name == name), name)
@@ -183,7 +183,7 @@ def is_environment(given: AnyEnvironment) -> TypeGuard[Environment]:
 
 @asynccontextmanager
 async def opened_factory(given: AnyEnvironment) -> AsyncIterator[EnvironmentFactory]:
-    """Open the factory that an argument stands for. Raises UsageError for an object that is no environment and makes none."""
+    """Open the factory that an argument stands for. Raises UsageError for an object that neither is an environment nor makes one."""
     if isinstance(given, AbstractAsyncContextManager) and not hasattr(given, "open"):
         async with given as environments:
             yield environments
@@ -210,7 +210,7 @@ def factory_of(given: Environment | EnvironmentFactory | Callable[[], Environmen
 
 
 class _One:
-    """Factory of one environment, which all share and nobody closes."""
+    """Factory of one environment, which all share and which is never closed."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -232,5 +232,5 @@ class _Made:
         try:
             yield environment
         finally:
-            if close := getattr(environment, "close", None):  # a small environment of the user's own may have none
+            if close := getattr(environment, "close", None):  # a user's small environment may have none
                 await close()

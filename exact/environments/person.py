@@ -1,4 +1,4 @@
-"""What an environment asks the person who watches it: whether a write may be sent, and questions of the agent."""
+"""Questions of an environment to the person who watches it: whether a write may be sent, and questions of the agent."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class PersonQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     fields: dict[str, str] = {}
     """Fields of the request's body, with secrets masked and long values cut."""
     digest: str = ""
-    """Hex SHA-256 of method, address and whole body: what an answer is bound to."""
+    """Hex SHA-256 of method, address and whole body, to which an answer is bound."""
 
 
 class Person(Protocol):
     """A person who can be asked."""
 
     async def allows(self, question: PersonQuestion) -> str:
-        """Return why a write or an action is not allowed; empty where it is. Without an answer in time it is not."""
+        """Return the reason if a write or an action is not allowed; empty if it is. Without an answer in time it is not."""
         ...
 
     async def answer(self, question: PersonQuestion) -> str | None:
-        """Return the answer to an agent's question; None where none came in time."""
+        """Return the answer to an agent's question; None if none came in time."""
         ...

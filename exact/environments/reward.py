@@ -37,7 +37,7 @@ def rewarded_factory(environments: EnvironmentFactory, totals: Totals) -> Inform
 def reward_of(environment: Environment) -> float:
     """Return the reward of an environment's last step.
 
-    Raises UsageError where the environment gives no rewards, EnvironmentFailure for one that is no finite number.
+    Raises UsageError if the environment gives no rewards, EnvironmentFailure for one that is not a finite number.
     """
     if not callable(getattr(environment, "reward", None)):  # a wrapper hands it on
         raise UsageError(f"{type(environment).__name__} gives no rewards: it needs a method `reward() -> float`, or another value.kind")
@@ -84,7 +84,7 @@ class ScoredEnvironment:
         return self._inner.actions
 
     def reward(self) -> float:
-        """Return the environment's own reward; without one the score in [0, 1] where the last step ended the episode, else 0."""
+        """Return the environment's reward; without one, the score in [0, 1] if the last step ended the episode, else 0."""
         return self._reward
 
     async def reset(self, task: Task) -> Observation:
@@ -92,7 +92,7 @@ class ScoredEnvironment:
         return await self._inner.reset(task)
 
     async def step(self, action: Action) -> Transition:
-        """Carry out the step. Where it ends the episode of an environment without rewards, evaluate it."""
+        """Carry out the step. If it ends the episode of an environment without rewards, evaluate it."""
         transition = await self._inner.step(action)
         self._taken.append(action.key)
         own, self._score = _own_reward(self._inner), None
@@ -132,7 +132,7 @@ def with_rewards(environment: Environment) -> Environment:
 
 
 def _own_reward(environment: Environment) -> float | None:
-    """Return the reward of the last step; None where the environment gives none."""
+    """Return the reward of the last step; None if the environment gives none."""
     try:
         return reward_of(environment)
     except UsageError:
@@ -140,7 +140,7 @@ def _own_reward(environment: Environment) -> float | None:
 
 
 def miniwob_pages() -> Path:
-    """Return the folder of the wheel's pages. Raises UsageError where it is not installed."""
+    """Return the folder of the wheel's pages. Raises UsageError if it is not installed."""
     with suppress(PackageNotFoundError):  # not by import, which would find a script of that name in the working directory first
         pages = Path(str(distribution("miniwob").locate_file("miniwob/html")))
         if pages.is_dir():

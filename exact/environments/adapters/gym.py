@@ -106,9 +106,9 @@ async def browsergym_factory(
 ) -> AsyncIterator[EnvironmentFactory]:
     """Open a factory of one BrowserGym task, such as `miniwob.click-test`, `webarena.310` or `workarena.servicenow.order-ipad-pro`.
 
-    A task whose metadata names another one of the same family, as `browsergym`, can be attempted in them too. `python`: of BrowserGym's
-    virtual environment; by default as `browsergym_python` finds it. `options`: of BrowserGym's environment.
-    Raises UsageError, which says what the task needs and this machine lacks.
+    A task whose metadata names another one of the same family, as `browsergym`, can be attempted in them too. `python`: that of
+    BrowserGym's virtual environment; by default as `browsergym_python` finds it. `options`: those of BrowserGym's environment.
+    Raises UsageError, which names requirements of the task that this machine lacks.
     """
     family = family_of(id)
     if lack := missing_requirements(id, python):
@@ -138,7 +138,7 @@ def family_of(id: str) -> TaskFamily:
 
 
 def missing_requirements(id: str, python: Path | None = None) -> str:
-    """Return what a BrowserGym task needs and this machine lacks, with the way to get it. Empty where it can be attempted."""
+    """Return the requirements of a BrowserGym task that this machine lacks, with the way to get them. Empty if it can be attempted."""
     family, found = family_of(id), list[str]()
     try:
         python = python or browsergym_python()
@@ -165,9 +165,9 @@ def browsergym_hint() -> str:
 
 
 def browsergym_python() -> Path:
-    """Return the interpreter of BrowserGym's virtual environment: $EXACT_BROWSERGYM, else what shells/setup.sh --browsergym made.
+    """Return the interpreter of BrowserGym's virtual environment: $EXACT_BROWSERGYM, else the one that shells/setup.sh --browsergym made.
 
-    Raises UsageError where there is none.
+    Raises UsageError if there is none.
     """
     named = os.environ.get(VARIABLE)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

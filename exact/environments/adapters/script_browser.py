@@ -6,7 +6,7 @@ async with script_browsers() as open, open() as browser:
     await browser.end("42")
     score = await browser.score()
 
-Each runs in a process of its own. Every command returns its result, or raises an error whose cause has the traceback of the other
+Each runs in a separate process. Every command returns its result, or raises an error whose cause has the traceback of the other
 process. Search uses the same environment through `script_browser_factory`.
 """
 
@@ -46,7 +46,7 @@ class ScriptBrowserState(msgspec.Struct, frozen=True, kw_only=True):
     objective: str
     """The task's instruction."""
     error: str = ""
-    """Why the last action was not carried out. Empty where it was."""
+    """Reason why the last action was not carried out. Empty if it was."""
 
     @property
     def prompt(self) -> str:
@@ -77,7 +77,7 @@ class ScriptBrowser:
     async def reset(self, config: Mapping[str, Any] | Path) -> ScriptBrowserState:
         """Begin a task: a configuration in WebArena's form, or a file with one.
 
-        Raises EnvironmentFailure, and UsageError where the file cannot be read.
+        Raises EnvironmentFailure, and UsageError if the file cannot be read.
         """
         task = task_of(config)
         self._observation, self._actions, self._answer, self._error = None, [], None, ""
@@ -103,11 +103,11 @@ class ScriptBrowser:
         self._answer = answer
 
     async def score(self) -> Score:
-        """Return the score of WebArena's evaluator for the page as it is now."""
+        """Return the score of WebArena's evaluator for the present page."""
         return await self._worker.evaluate(Outcome(actions=tuple(self._actions), answer=self._answer))
 
     async def save_trace(self, path: Path) -> None:
-        """Save Playwright's trace since the reset. Raises EnvironmentFailure where none was recorded."""
+        """Save Playwright's trace since the reset. Raises EnvironmentFailure if none was recorded."""
         reply = await self._worker.command("save_trace")
         await asyncio.to_thread(path.write_bytes, reply["trace"])
 
@@ -143,9 +143,9 @@ async def script_browser_factory(
 ) -> AsyncIterator[EnvironmentFactory]:  # fmt: skip
     """Open a factory of ScriptBrowserEnv for search, for the time of the block. `task_of` makes its tasks.
 
-    `python`: of a virtual environment that has libwebarena and Playwright; by default BrowserGym's. `sandbox`: whether each runs in
-    gVisor, where it sees `reads` and no network. `isolated`: whether a reset undoes every side effect, as with pages from files. `config`:
-    for tasks that have none. `options`: of ScriptBrowserEnv. Raises UsageError where libwebarena is missing.
+    `python`: that of a virtual environment that has libwebarena and Playwright; by default BrowserGym's. `sandbox`: whether each runs in
+    gVisor, in which it sees `reads` and no network. `isolated`: whether a reset undoes every side effect, as with pages from files.
+    `config`: for tasks that have none. `options`: those of ScriptBrowserEnv. Raises UsageError if libwebarena is missing.
     """
     spec = _spec(python, trace=False, isolated=isolated or sandbox, options=options, config=config)
     if not sandbox:
@@ -158,7 +158,7 @@ async def script_browser_factory(
 
 
 def task_of(config: Mapping[str, Any] | Path) -> Task:
-    """Return the task of a configuration in WebArena's form. Raises UsageError where it is invalid."""
+    """Return the task of a configuration in WebArena's form. Raises UsageError if it is invalid."""
     try:
         fields = dict(config) if isinstance(config, Mapping) else json.loads(config.read_text("utf-8"))
         name = f"webarena/{fields.get('task_id', 'task')}"

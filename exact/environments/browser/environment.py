@@ -42,7 +42,7 @@ _DRAGS = ("drag", "drag_at")
 
 
 class BrowserEnvironment(EpisodeHooks, ABC):
-    """An environment in a browser context of its own. Its subclasses add snapshots.
+    """An environment in a separate browser context. Its subclasses add snapshots.
 
     A subclass overrides the hooks of `EpisodeHooks`, `obstacle`, `take_snapshot` and `restore`, and reads the public parts: `episode`,
     `tabs`, `observer`, `interaction`.
@@ -60,7 +60,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         shared: SharedState | None = None,
         login: AccountLease | None = None,
     ) -> None:
-        """Make an environment. `shared`: what environments that are opened together share. `login`: the account that it has leased."""
+        """Make an environment. `shared`: the state that environments opened together share. `login`: its leased account."""
         self.episode = EpisodeSetup(
             browser,
             setup,
@@ -100,7 +100,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
 
     @property
     def observation(self) -> Observation:
-        """The last observation; of a new fork, the one on arrival. Raises EnvironmentFailure before the first one."""
+        """The last observation; in a new fork, the one on arrival. Raises EnvironmentFailure before the first one."""
         if self.interaction.seen is None:
             raise EnvironmentFailure("nothing was observed yet: reset first")
         return self.interaction.seen
@@ -113,14 +113,14 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return self.tabs.obstacle
 
     async def reset(self, task: Task) -> Observation:
-        """Bring the environment to the start of a task, without the cookies, storage and scripts of before. Raises EnvironmentFailure."""
+        """Bring the environment to the start of a task, without earlier cookies, storage and scripts. Raises EnvironmentFailure."""
         self.observer.mask_for(task)
         if self.tabs.config.learn_masks and self.observer.masks.begin_learning(task):
             await self._learn_masks(task)
         return await self._reset(task)
 
     async def _learn_masks(self, task: Task) -> None:
-        """Observe the start three times, the last two without a reset between them. What differs is volatile."""
+        """Observe the start three times, the last two without a reset between them. Parts that differ are volatile."""
         await self._reset(task)
         first = self.observer.identities
         await self._reset(task)
@@ -138,7 +138,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             raise EnvironmentFailure(f"{task.id} is over before it begins: check the page's set-up")
         blocked = [effect for effect in self.tabs.policy.take_effects() if effect.kind == "blocked"]
         observation = self._begin(observed)
-        self._late = marked_late(blocked)  # the first step reports what was blocked meanwhile
+        self._late = marked_late(blocked)  # the first step reports requests blocked meanwhile
         return observation
 
     async def step(self, action: Action) -> Transition:
@@ -165,7 +165,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             except ActionError as error:
                 raise await self._refusal(action, before, error) from error
             observed = await self.interaction.observe()
-            while self.tabs.policy.confirmations.waiting:  # a person is asked whether a write may be sent
+            while self.tabs.policy.confirmations.waiting:  # a person decides whether a write may be sent
                 with self.tabs.timeouts.unlimited():
                     await self.tabs.policy.confirmations.answered()
                 observed = await self.interaction.observe()
@@ -183,11 +183,11 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return transition
 
     def attend(self, person: Person) -> None:
-        """Ask a person from now on what the configuration wants a person for."""
+        """Ask a person from now on, as the configuration provides."""
         self.episode.person = person
 
     async def look(self) -> Transition:
-        """Observe what a person did in the browser themselves. It counts as a write, since nobody knows what it sent."""
+        """Observe the state after a person acted in the browser themselves. It counts as a write, since its requests are unknown."""
         async with self._call("look"):
             observed = await self.interaction.observe()
             effects = tuple(map(self.episode.secrets.effect, self.tabs.policy.take_effects()))
@@ -197,7 +197,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return Transition(observation=seen, terminated=observed.terminated, effects=(*effects, by_person))
 
     async def _ask_user(self, text: str) -> Transition:
-        """Ask the person who watches a question. A simulation leaves that to the commit."""
+        """Ask a question to the person who watches. A simulation leaves that to the commit."""
         shown, seen = self.episode.secrets.mask(text), self.interaction.seen
         if self.episode.simulation:
             asked = SideEffect(kind="blocked", method="ASK", detail="left to the commit: a question to the person who watches")
@@ -208,7 +208,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return Transition(observation=seen, info={"answer": said})
 
     def _presume(self, action: Action, seen: Observation | None) -> Presumption | None:
-        """Return what an action is presumed to change, where that matters: outside of environments that undo it."""
+        """Return the presumed change of an action. None in environments that undo changes."""
         episode = self.episode
         if not self.tabs.policy.presumes:
             return None
@@ -216,7 +216,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return episode.presumption.of(action, seen)
 
     def _not_carried_out(self, presumption: Presumption) -> SideEffect | None:
-        """Return the side effect of an action that a simulation leaves to the commit, since nothing else would stop what it does.
+        """Return the side effect of an action that a simulation leaves to the commit, since nothing else would stop it.
 
         It opens another program, or writes to the clipboard of a browser that a person sees. None for other actions.
         """
@@ -229,7 +229,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
     def _note_step(
         self, action: Action, seen: Observation | None, presumption: Presumption | None, effects: tuple[SideEffect, ...]
     ) -> tuple[SideEffect, ...]:
-        """Remember whether a step wrote, for the presumption of later ones. Return its side effects, with a program that it opened."""
+        """Remember whether a step wrote, for the presumption of later ones. Return its side effects, including a program that it opened."""
         policy = self.tabs.policy
         wrote = any(each.is_write or (each.is_blocked and each.method not in SAFE_METHODS) for each in effects if not each.late)
         self.episode.presumption.note(action, seen, wrote=wrote, complete=not (policy.sent_presumed or policy.is_read_only))
@@ -246,12 +246,13 @@ class BrowserEnvironment(EpisodeHooks, ABC):
     async def _renew_login(
         self, action: Action, before: Observation | None, here: str, observed: Observed
     ) -> tuple[Observed, PartialAction | None]:
-        """Log in again, return to the page before an action, and repeat the action where that page is as it was and nothing was sent.
+        """Log in again, return to the page before an action, and repeat the action if that page is as it was and nothing was sent.
 
         `here`: address of the page before the action.
 
-        Return the observation, and why the action was not repeated. A simulated action that is not repeated is an EnvironmentFailure, which
-        a fresh environment mends: its outcome is still unknown. Raises EnvironmentFailure where the log-in cannot be renewed.
+        Return the observation, and the reason why the action was not repeated. A simulated action that is not repeated is an
+        EnvironmentFailure, which a fresh environment repairs: its outcome is still unknown. Raises EnvironmentFailure if the log-in cannot
+        be renewed.
         """
         policy, url, ids = self.tabs.policy, observed.observation.url, self.observer.ids
         effects = policy.take_effects()
@@ -273,7 +274,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return observed, PartialAction("the log-in had expired and was renewed: its page was opened again, and the action was not repeated")
 
     async def _refusal(self, action: Action, before: Observation | None, refused: ActionError) -> ActionError:
-        """Observe again after a refusal. Return a StateChanged if the page, or the element, is not the one that was seen any more."""
+        """Observe again after a refusal. Return a StateChanged if the page, or the element, is no longer the one that was seen."""
         observed = await self.interaction.observe(run=False)
         now, over = observed.observation, observed.terminated
         same = before is not None and (now.fingerprint, now.text) == (before.fingerprint, before.text)
@@ -285,7 +286,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return StateChanged(why, Transition(observation=None if over else now, terminated=over, effects=effects))
 
     async def _act(self, action: Action) -> PartialAction | None:
-        """Carry out an action. Return why it broke off after a part of it was done; None if it did not."""
+        """Carry out an action. Return the reason if it broke off halfway; None if it did not."""
         hide = self.episode.secrets.mask
         try:
             await self.interaction.act(action)
@@ -303,9 +304,9 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         refused: PartialAction | None,
         effects: tuple[SideEffect, ...],
     ) -> Transition:
-        """Describe what a step led to. `refused`: why the action broke off.
+        """Describe the outcome of a step. `refused`: the reason why the action broke off.
 
-        Raises ActionError where the action broke off, or its download was stopped, and nothing else came of it.
+        Raises ActionError if the action broke off, or its download was stopped, and nothing else came of it.
         """
         secrets, observation = self.episode.secrets, observed.observation
         own = [effect for effect in effects if not effect.late]
@@ -320,7 +321,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             info["refused"] = str(refused)
         if action.name == "fill" and (held := held_text(observation, action.elements[0], str(action.args[1]))):
             info["holds"] = held
-        alike = same or (comparable and before is not None and before.text == observation.text)  # what moved may look moved too
+        alike = same or (comparable and before is not None and before.text == observation.text)  # a moved element may look moved too
         if alike and before and action.name in _DRAGS and (found := moved_elements(before.elements, observation.elements)):
             info["moved"] = found
         if stopped := self.tabs.downloads.refused or self.tabs.take_too_large():
@@ -344,7 +345,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return {"unsettled": why} if why else {}
 
     async def snapshot(self) -> Snapshot:
-        """Take a snapshot of the present state. Raises EnvironmentFailure where there is an obstacle; the state is unchanged then."""
+        """Take a snapshot of the present state. Raises EnvironmentFailure if there is an obstacle; the state is unchanged then."""
         if obstacle := self.obstacle:
             raise EnvironmentFailure(f"no snapshot now: {obstacle}")
         from playwright.async_api import Error
@@ -377,7 +378,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         return self._begin(observed)
 
     async def evaluate(self, outcome: Outcome) -> Score:
-        """Score the outcome on the present page, without a reset. Raises UsageError where the environment has no evaluator."""
+        """Score the outcome on the present page, without a reset. Raises UsageError if the environment has no evaluator."""
         if self._evaluator is None:
             raise UsageError("this environment has no evaluator: its outcomes are judged, not scored")
         secrets, config, policy = self.episode.secrets, self.tabs.config, self.tabs.policy
@@ -392,7 +393,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             for frame in (tab.main_frame for tab in self.tabs.window.tabs):  # a click of the evaluator may have led to such a document
                 if (url := policy.partial.get(frame, "")) != before.get(frame, ""):
                     raise documents.still_loading(url)
-        except ExactError as error:  # an evaluator may repeat what it read
+        except ExactError as error:  # an evaluator may repeat secrets that it read
             error.args = (secrets.mask(str(error)),)
             raise
         finally:

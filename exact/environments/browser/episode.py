@@ -40,16 +40,17 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page
 
 _SOON, _TICK = 500, 50
-"""Milliseconds within which a timer that an event handler sets is waited for, and between the steps of what counts as an animation."""
+"""Milliseconds within which a timer that an event handler sets is waited for, and between the steps of a change that counts as an
+animation."""
 _PARSED = """document.readyState === 'loading' &&
   new Promise(done => document.addEventListener('DOMContentLoaded', () => done(true), {once: true}))"""
 """Script that waits until the document's own scripts have run, those that are loaded late apart."""
 
 
 class EpisodeSetup:
-    """Prepares the episodes of one environment, and holds what belongs to the present one.
+    """Prepares the episodes of one environment, and holds the parts of the present one.
 
-    `tabs`, `observer` and `interaction` live as long as the environment. Each method may raise EnvironmentFailure, and UsageError where
+    `tabs`, `observer` and `interaction` live as long as the environment. Each method may raise EnvironmentFailure, and UsageError if
     the configuration does not fit the task.
     """
 
@@ -65,7 +66,7 @@ class EpisodeSetup:
         account: AccountLease | None,
         hooks: EpisodeHooks,
     ) -> None:
-        """Make a set-up. `shared`: what environments that are opened together share. `account`: the leased log-in, if any."""
+        """Make a set-up. `shared`: the state that environments opened together share. `account`: the leased log-in, if any."""
         self.setup, self.isolated, self.simulation, self.account = setup, isolated, simulation, account
         self._base, self._authenticator, self._harmless, self._hooks = config, shared.authenticator, shared.harmless, hooks
         self.tabs = Tabs(browser, setup, config, shared.background)
@@ -79,7 +80,7 @@ class EpisodeSetup:
         """CDP id of the browser context."""
         self._pace = shared.pace
         self.person: Person | None = None
-        """The person who is asked; None where there is none."""
+        """The person to ask; None if there is none."""
         self.presumption = WritePresumption(shared.steps)
         """Presumes whether actions write."""
         self._trace = PlaywrightTrace()
@@ -92,7 +93,7 @@ class EpisodeSetup:
 
     @property
     def config(self) -> BrowserConfig:
-        """The configuration with what the task says about its browser."""
+        """The configuration with the task's statements about its browser."""
         return self.tabs.config
 
     @property
@@ -151,7 +152,7 @@ class EpisodeSetup:
         self.tabs.policy.begin_action(resumed=True)
 
     def memo(self) -> Memo:
-        """Return what a snapshot of the present state has to remember besides the browser's own state."""
+        """Return the part of the present state that a snapshot has to store besides the browser's state."""
         seen, tabs = self.interaction.seen, self.tabs
         assert self.task is not None and seen is not None
         return Memo(
@@ -200,7 +201,7 @@ class EpisodeSetup:
         return not self.tabs.dialogs.is_asked and await self._authenticator.has_expired(self._session, url)
 
     async def renew_login(self, url: str, back: str) -> None:
-        """Log in again and open the page at `back`. `url`: where the expiry showed. Raises EnvironmentFailure."""
+        """Log in again and open the page at `back`. `url`: page on which the expiry showed. Raises EnvironmentFailure."""
         await self._authenticator.renew(self._session, url)
         await self._clear_history()
         await self._open(back)
@@ -223,7 +224,7 @@ class EpisodeSetup:
                     await browser.close_context(context)
 
     async def _try_empty(self) -> bool:
-        """Empty the context instead of opening another one, which takes three times as long. Return False where that is not possible.
+        """Empty the context instead of opening another one, which takes three times as long. Return False if that is not possible.
 
         Only in an isolated environment, whose servers keep nothing that a cache could hold on to.
         """
@@ -238,7 +239,7 @@ class EpisodeSetup:
         await self._hooks.after_context()
 
     async def _run_prepare(self, task: Task) -> None:
-        """Call the page set-up's `prepare`. It is no step of an agent, so writes are sent and no side effects are reported."""
+        """Call the page set-up's `prepare`. It is not a step of an agent, so writes are sent and no side effects are reported."""
         if self.setup.prepare is None:
             return
         assert self.context is not None
@@ -270,7 +271,7 @@ class EpisodeSetup:
             await self.tabs.window.all_open()
 
     async def _open_start_page(self, task: Task) -> None:
-        """Log in where the task wants that, then open its start page."""
+        """Log in if the task wants that, then open its start page."""
         if await self._authenticator.begin(self._session):
             await self._forget_login_pages()
         await self._open(task.start)
@@ -291,7 +292,7 @@ class EpisodeSetup:
         await self.tabs.present.cdp.send("Page.resetNavigationHistory")
 
     async def _act_in_login(self, action: Action) -> None:
-        """Take an action of a log-in script. What it types is not withheld from what comes after it."""
+        """Take an action of a log-in script. The text that it types is not withheld from later requests."""
         await self.interaction.act(action)
         self.secrets.typed = ""
 
@@ -300,7 +301,7 @@ class EpisodeSetup:
         await self.tabs.open(url)
 
     def _new_policy(self, task: Task) -> RequestPolicy:
-        """Return the request policy of an episode: a simulation's writes are sent only where they are undone, or `speculation` says so."""
+        """Return the request policy of an episode: a simulation's writes are sent only if they are undone or `speculation` allows it."""
         config, own = self.config, origins(task.start, *task.origins)
         explores = not config.never_writes and {"rollback": self.isolated, "observe": False, "free": True}[config.speculation]
         undone = self.isolated and self._hooks.undone_origins is None
@@ -322,7 +323,7 @@ class EpisodeSetup:
         return policy
 
     async def _ask(self, question: PersonQuestion) -> str:
-        """Ask the person who watches whether a request may be sent. Return why not; empty where it may."""
+        """Ask the person who watches whether a request may be sent. Return the reason if it may not; empty if it may."""
         if self.person is None:
             return "nobody was there to confirm it"
         return await self.person.allows(question)
@@ -332,7 +333,7 @@ class EpisodeSetup:
         return (*((self.account.login,) if self.account else ()), *self._authenticator.logins(self.config.login))
 
     def _unfilled(self) -> tuple[Secret, ...]:
-        """Return the secrets that no agent types: of headers, basic authentication and sessions."""
+        """Return the secrets that no agent types: those of headers, basic authentication and sessions."""
         return self._authenticator.secrets(self.config.login, self.account_name)
 
     def _login_origins(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from exact.environments.sites.site import Outside
 
 
 class BrowserFactory:
-    """Opens browser environments of one kind, any number at once, each in a browser context of its own."""
+    """Opens browser environments of one kind, any number at once, each in a separate browser context."""
 
     def __init__(
         self,

@@ -39,6 +39,6 @@ class EpisodeHooks:
     def around_call(self, what: str) -> AbstractAsyncContextManager[None]:
         """Return a context in which one call of the environment runs. `what` names the call in errors.
 
-        Raises EnvironmentFailure on entering where the environment cannot be used, and may replace one that passes through it.
+        Raises EnvironmentFailure on entering if the environment cannot be used, and may replace one that passes through it.
         """
         return nullcontext()

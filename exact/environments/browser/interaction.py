@@ -1,4 +1,4 @@
-"""Acting on an environment's present page, and observing what came of it.
+"""Acting on an environment's present page, and observing the outcome.
 
 Side effects of an earlier action: requests that it caused, and that left after its step had ended.
 
@@ -37,7 +37,7 @@ class Observed(NamedTuple):
 
     observation: Observation
     unsettled: str
-    """Why the pages did not become quiet before it; empty if they did."""
+    """Reason why the pages did not become quiet before it; empty if they did."""
     terminated: bool
     """Whether the episode is over."""
 
@@ -52,13 +52,13 @@ class Interaction:
         self.files: dict[str, Path] = {}
         """The files that an action may upload, by name."""
         self.clipboard: Clipboard | None = None
-        """The environment's own clipboard; None where its browser is not shared."""
+        """The environment's clipboard; None if its browser is not shared."""
 
     async def act(self, action: Action) -> None:
         """Carry out one action, up to the next dialog.
 
-        Where the action closes the tab that it acts in, the rest of it is dropped. Raises ActionError where it does not fit the page, and
-        PartialAction where the page was replaced meanwhile.
+        If the action closes the tab in which it acts, the rest of it is dropped. Raises ActionError if it does not fit the page, and
+        PartialAction if the page was replaced meanwhile.
         """
         from playwright.async_api import Error
 
@@ -82,7 +82,7 @@ class Interaction:
     async def observe(self, *, run: bool = True, expected: str = "") -> Observed:
         """Settle and observe the present page, or the dialog that is open.
 
-        `run`: whether a paused clock runs for its step. `expected`: a fingerprint; a page that has it already need not settle.
+        `run`: whether a paused clock runs for its step. `expected`: a fingerprint; a page that has it already does not have to settle.
         """
         dialogs = self.tabs.dialogs
         found = None if dialogs.is_asked else await dialogs.race(self._observe_page(run, expected))
@@ -168,8 +168,8 @@ _END = 5.0
 async def evaluate_on(tabs: Tabs, evaluation: Awaitable[T]) -> T:
     """Return the result of an evaluator that works on the tabs of an environment, or on others that it opens beside them.
 
-    Dialogs are answered meanwhile: pages are left that ask before they are, and nothing is confirmed on behalf of the agent. Raises
-    EnvironmentFailure where a page does not answer, or the evaluator does not end.
+    Dialogs are answered meanwhile: a page that asks before it is left is left, and nothing is confirmed on behalf of the agent. Raises
+    EnvironmentFailure if a page does not answer, or if the evaluator does not end.
     """
     loop = asyncio.get_running_loop()
     work, end, watches = asyncio.ensure_future(evaluation), loop.time() + EVALUATION_SECONDS, dict[Tab, _Watch]()
@@ -198,7 +198,7 @@ class _Watch:
         self._look = asyncio.ensure_future(self._ask())
 
     def check(self, limit: float) -> None:
-        """Ask the tab again where it has answered. Raise EnvironmentFailure where it has not answered for `limit` seconds."""
+        """Ask the tab again if it has answered. Raise EnvironmentFailure if it has not answered for `limit` seconds."""
         now = asyncio.get_running_loop().time()
         if self._look.done():
             self._asked = now

@@ -68,7 +68,7 @@ class _StoredCookie(msgspec.Struct, frozen=True):
 
 
 class _StoredState(msgspec.Struct, frozen=True):
-    """What a file of a log-in has to hold."""
+    """Required content of a log-in file."""
 
     cookies: list[_StoredCookie] = []
     origins: list[_StoredOrigin] = []
@@ -85,7 +85,7 @@ class LoginSession(NamedTuple):
 
     config: LoginConfig
     account: str
-    """Name of the account; empty where all environments have the same."""
+    """Name of the account; empty if all environments have the same."""
     context: BrowserContext
     tab: Callable[[], Tab]
     policy: RequestPolicy
@@ -97,7 +97,7 @@ class LoginSession(NamedTuple):
     do: Callable[[Action], Awaitable[None]]
     observe: Callable[[], Awaitable[Observation]]
     user_state: Callable[[Iterable[str]], Awaitable[State]] | None = None
-    """Returns the log-in of the person whose browser or profile it is, for some origins. None: it is nobody's."""
+    """Returns the log-in of the person whose browser or profile it is, for some origins. None: it has no owner."""
 
 
 class Authenticator:
@@ -111,7 +111,7 @@ class Authenticator:
         """Whether the server's answer for a start page holds the proof of an account, while logged in, by account and address."""
 
     def headers(self, config: LoginConfig) -> dict[str, str]:
-        """Return the headers of requests to the task's origins. Raises UsageError where an environment variable is not set."""
+        """Return the headers of requests to the task's origins. Raises UsageError if an environment variable is not set."""
         found = {name: value_of(f"header {name}", value, os.environ) for name, value in config.headers.items()}
         if config.user:
             pair = f"{value_of('login.user', config.user, os.environ)}:{value_of('login.password', config.password, os.environ)}"
@@ -119,17 +119,17 @@ class Authenticator:
         return found
 
     def logins(self, config: LoginConfig) -> tuple[Login, ...]:
-        """Return the secrets that agents know by name only. Raises UsageError where an environment variable is not set."""
+        """Return the secrets that agents know by name only. Raises UsageError if an environment variable is not set."""
         return _logins(tuple(config.secrets.items()), config.secret_origins)
 
     def secrets(self, config: LoginConfig, account: str) -> tuple[Secret, ...]:
-        """Return the secrets that no agent types: of headers, basic authentication, and the session of an account."""
+        """Return the secrets that no agent types: those of headers, basic authentication, and the session of an account."""
         return (*_fixed_secrets(config), *self._session_secrets.get(account, ()))
 
     async def begin(self, session: LoginSession) -> bool:
         """Log in before the start page of a task is opened. Return whether pages were opened for it.
 
-        Raises EnvironmentFailure where it fails, and UsageError for an invalid file.
+        Raises EnvironmentFailure if it fails, and UsageError for an invalid file.
         """
         config = session.config
         if state := self._sessions.get(session.account):
@@ -146,9 +146,9 @@ class Authenticator:
         return False
 
     async def renew_at_start(self, session: LoginSession, url: str) -> bool:
-        """Log in again where the start page at `url` shows that the log-in expired. Return whether that was done.
+        """Log in again if the start page at `url` shows that the log-in expired. Return whether that was done.
 
-        Raises EnvironmentFailure where it fails.
+        Raises EnvironmentFailure if it fails.
         """
         seconds = 0.0 if not session.config.proof or await asks_for_password(session.tab()) else _PROOF_SECONDS
         if not _is_refused(session, url) and await _proves(session, seconds):
@@ -170,23 +170,23 @@ class Authenticator:
         entrance = urljoin(session.home, config.url or "?")
         if not config.proof or origin(url) not in session.policy.task_origins:
             return False
-        if await _proves(session):  # also a page that stays as it is while its script is told to log in
+        if await _proves(session):  # also a page that stays unchanged while its script is told to log in
             return bool(denied or _address(redirected) == entrance) and await self._is_logged_out(session)
         if denied or url == entrance or await asks_for_password(tab):
             return True
         return await self._is_logged_out(session)
 
     async def _is_logged_out(self, session: LoginSession) -> bool:
-        """Return whether the server's answer for the start page lacks the proof, where it had it before.
+        """Return whether the server's answer for the start page lacks the proof that it had before.
 
-        Where the site's scripts write the proof, what the server answers does not tell.
+        If the site's scripts write the proof, the server's answer does not show it.
         """
         if not self._asked.get((session.account, session.home)):
             return False
         return await is_in_answer(session.tab(), session.home, session.config.proof) is False
 
     async def renew(self, session: LoginSession, url: str) -> None:
-        """Log in again in the middle of a task, whose page is left for it. `url`: where the expiry showed. Raises EnvironmentFailure."""
+        """Log in again in the middle of a task, which leaves the page. `url`: page that showed the expiry. Raises EnvironmentFailure."""
         self._sessions.pop(session.account, None)
         if session.config.script:
             await self._log_in_anew(session)
@@ -206,7 +206,7 @@ class Authenticator:
             self._asked[key] = bool(await is_in_answer(session.tab(), session.home, session.config.proof))
 
     async def _log_in_anew(self, session: LoginSession) -> None:
-        """Run the log-in script without what is left of an expired log-in."""
+        """Run the log-in script without the remains of an expired log-in."""
         await session.context.clear_cookies()
         if origin(session.tab().page.url) in session.policy.task_origins:
             await session.tab().evaluate("localStorage.clear(); sessionStorage.clear()")
@@ -344,7 +344,7 @@ async def is_shown(page: Page, proof: str, *, seconds: float = 0.0) -> bool:
 
 
 async def is_in_answer(tab: Tab, url: str, proof: str) -> bool | None:
-    """Return whether the HTML that a server answers with holds a proof. None where it cannot be asked from the present page."""
+    """Return whether the HTML that a server answers with holds a proof. None if the present page cannot request it."""
     from playwright.async_api import Error
 
     try:

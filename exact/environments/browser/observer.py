@@ -25,7 +25,7 @@ from exact.observation import Box, Element, Observation
 from exact.task import Task
 
 _LOOK_MILLISECONDS = 250
-"""Milliseconds between the screenshots that show what changes by itself."""
+"""Milliseconds between the screenshots that show changes of the page by itself."""
 
 
 class Observer:
@@ -40,22 +40,22 @@ class Observer:
         """
         self._pictures = pictures or PictureMemory()
         self.drawn: DrawnState | None = None
-        """What was drawn; None where no screenshot was taken."""
+        """The picture; None if no screenshot was taken."""
         self._elements: tuple[Element, ...] = ()
         self._documents: list[Document] = []
         self._shown: tuple[Element, ...] = ()
         """Elements of the last observation, with the ids that agents are given."""
         self._controls: Controls | None = NO_CONTROLS
-        """What the controls of the present page would change; None until that is read from its documents."""
+        """Presumed changes by the controls of the present page; None until they are read from its documents."""
         self._targets: tuple[tuple[str, ...], ...] = ()
         """Ids of the elements that the last two actions named."""
         self._shared, self._shared_ids, self._window, self._secrets = masks, shared_ids, window, secrets
         self.masks, self._task = masks, ""
         self.identities: dict[str, Identity] = {}
-        """What identifies the elements of the last observation, by their paths; empty unless masks are learned."""
+        """Identities of the elements of the last observation, by their paths; empty unless masks are learned."""
         self.ids = Ids()
         self.instruction = ""
-        """The instruction that the page shows; empty where the task has it."""
+        """The instruction that the page shows; empty if the task has it."""
         self.last_step = ""
         """The last action and the state it was taken in. It identifies a state whose page cannot be observed."""
 
@@ -66,8 +66,8 @@ class Observer:
     async def observe_page(self, config: BrowserConfig, downloads: Downloads, terminated: str) -> tuple[Observation, bool]:
         """Observe the present page, and whether the episode is over.
 
-        That is asked last, so that nothing of a terminated state is observed. `terminated`: the JavaScript expression for it; empty where
-        pages end no episode.
+        The end is asked for last, so that nothing of a terminated state is observed. `terminated`: the JavaScript expression for it; empty
+        if pages end no episode.
         """
         tab = self._window.present
 
@@ -78,7 +78,7 @@ class Observer:
         if config.screenshots:  # the browser may answer later commands before it takes one
             *answers, screenshot = await asyncio.gather(*commands, tab.screenshot())
             over = await is_over()
-        elif tab.accessible.is_known:  # its tree is asked for once the snapshot is there
+        elif tab.accessible.is_known:  # its tree is requested once the snapshot is there
             answers = await asyncio.gather(*commands)
             over = await is_over()
         else:
@@ -120,7 +120,7 @@ class Observer:
 
     @property
     def controls(self) -> Controls:
-        """What the controls of the page that was observed last would change."""
+        """Presumed changes by the controls of the page that was observed last."""
         if self._controls is None:
             nodes = {each.id: (place.frame, place.backend) for each in self._shown if (place := self.ids.location(each.id))}
             self._controls, self._documents = controls(self._documents, self._shown, nodes), []
@@ -154,7 +154,7 @@ class Observer:
     async def _as_drawn(
         self, tab: Tab, text: str, screenshot: bytes, elements: Sequence[Element], config: BrowserConfig, secret: Sequence[Box]
     ) -> tuple[str, bool]:
-        """Return the fingerprint of a state with its picture, where its text is that of the state before; and whether the page was watched.
+        """Return the fingerprint of a state with its picture, if its text is that of the state before; and whether the page was watched.
 
         `text`: the fingerprint without the picture. `secret`: the boxes that are covered in it.
         """

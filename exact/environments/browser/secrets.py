@@ -31,7 +31,7 @@ class SecretMasking:
 
         `logins` returns the present log-ins, whose secrets are masked. `home` returns the origins of secrets that are bound to no others.
         `unfilled` returns the secrets that no agent types, such as headers and values of cookies; they are masked too. `goal` returns the
-        instruction of the present task: what it states of user names and presumed secrets is not masked.
+        instruction of the present task: user names and presumed secrets in it are not masked.
         """
         self._logins, self._home, self._unfilled, self._goal = logins, home, unfilled, goal
         self._known: tuple[Secret, ...] = ()
@@ -41,7 +41,7 @@ class SecretMasking:
 
     @property
     def scrubber(self) -> Scrubber:
-        """What removes the present secrets."""
+        """Removes the present secrets."""
         goal = self._goal()
         known = tuple(secret for secret in self._all() if not secret.is_stated_in(goal))
         if known != self._known:
@@ -52,7 +52,7 @@ class SecretMasking:
         return (*(secret for login in self._logins() for secret in login.secrets), *self._unfilled())
 
     def _untyped(self, text: str) -> str:
-        """Return the first placeholder in a text of a secret that no agent types; empty where there is none."""
+        """Return the first placeholder in a text of a secret that no agent types; empty if there is none."""
         return next((shown for each in self._unfilled() if (shown := placeholder(each.name)) in text), "")
 
     def holds(self, text: str) -> bool:
@@ -62,7 +62,7 @@ class SecretMasking:
     def fill(self, text: str, where: Iterable[str]) -> str:
         """Return a text with the secrets in place of their placeholders.
 
-        `where`: origins of all documents that may get the text. Raises SecretRefused where a secret is not bound to one of them.
+        `where`: origins of all documents that may get the text. Raises SecretRefused if a secret is not bound to one of them.
         """
         targets = tuple(where)
         if (shown := self._untyped(text)) and not any(login.named(shown) for login in self._logins()):
@@ -81,7 +81,7 @@ class SecretMasking:
         return text
 
     def withheld(self, text: str, target: str, is_document: bool = False) -> str:
-        """Return why the text of a request is not sent to an origin; empty where it may be.
+        """Return the reason if the text of a request may not be sent to an origin; empty if it may be.
 
         A secret of other origins, or most of one, stands in it in whatever form. Or the action under way types such a secret, so that pages
         could send it letter by letter; only navigations are sent then.
@@ -89,7 +89,7 @@ class SecretMasking:
         try:
             logins = self._logins()
         except UsageError:
-            return ""  # values that are not set are typed nowhere; the error is raised where the log-in begins
+            return ""  # values that are not set are typed nowhere; the error is raised when the log-in begins
         for login in logins:
             bound = login.origins or tuple(self._home())
             if target in bound:
@@ -103,9 +103,9 @@ class SecretMasking:
         return self.scrubber.text(text)
 
     def revealed(self, outcome: Outcome) -> Outcome:
-        """Return an outcome in whose answer the secrets stand again, for an evaluator: a placeholder is never what is scored.
+        """Return an outcome in whose answer the secrets stand again, for an evaluator: a placeholder is never scored.
 
-        Raises InfrastructureError where a placeholder stands for no secret of this environment, or for several.
+        Raises InfrastructureError if a placeholder stands for no secret of this environment, or for several.
         """
         answer = outcome.answer or ""
         shown = tuple(dict.fromkeys(_PLACEHOLDER.findall(answer)))

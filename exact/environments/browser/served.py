@@ -1,7 +1,7 @@
-"""Environments of a task's site: browser and services together in a sandbox, or side by side on this machine where there is no sandbox.
+"""Environments of a task's site: browser and services together in a sandbox, or side by side on this machine without a sandbox.
 
-In a sandbox everything is rolled back as one. On this machine the services run once for all environments of the task and keep what is
-written to them, so states are reached by reset and replay, and simulations send no writes.
+In a sandbox everything is rolled back as one. On this machine the services run once for all environments of the task and retain writes, so
+states are reached by reset and replay, and simulations send no writes.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ async def open_served_site(
 ) -> AsyncIterator[EnvironmentFactory]:
     """Open environments of a site with its services, in a sandbox or not as `config.sandbox` says.
 
-    `application`: the sandbox that the services need. `outside`: what else they reach. `warn` is called with the reason why the
-    environments do not fork although they should. Raises EnvironmentFailure where a service does not start, or where there is no sandbox
-    although one is required or `application` describes one.
+    `application`: the sandbox that the services need. `outside`: other servers that they reach. `warn` is called with the reason why the
+    environments do not fork although they should. Raises EnvironmentFailure if a service does not start, or if a sandbox is missing that is
+    required or that `application` describes.
     """
     async with AsyncExitStack() as stack:
         if obstacle := "browser.sandbox is never" if config.sandbox == "never" else await _sandbox_obstacle(config):
@@ -77,10 +77,10 @@ async def open_remote_site(
 ) -> AsyncIterator[EnvironmentFactory]:
     """Open environments of a site that runs elsewhere.
 
-    The browser forks where this machine can, unless the configuration says `never`; so the search goes on after a write that was sent. With
+    The browser forks if this machine can, unless the configuration says `never`; so the search continues after a write that was sent. With
     hooks that save and restore the site's state everything is rolled back. In a plain browser a site with hooks is reset for the live
     environment, and nothing is rolled back. `warn` is called with the reason why the browser does not fork, or why hooks are not used.
-    Raises EnvironmentFailure where a sandbox is required and there is none.
+    Raises EnvironmentFailure if a sandbox is required and there is none.
     """
     async with AsyncExitStack() as stack:
         obstacle = "browser.sandbox is never" if config.sandbox == "never" else _unforkable(config) or await _sandbox_obstacle(config)
@@ -108,7 +108,7 @@ def _forking(
 
 
 def _unforkable(config: BrowserConfig) -> str:
-    """Return why a browser of this configuration stays outside of a sandbox by default; empty where nothing speaks against it."""
+    """Return the reason if a browser of this configuration stays outside of a sandbox by default; empty if there is none."""
     if config.sandbox == "required":
         return ""
     if config.headed:
@@ -120,7 +120,7 @@ def _unforkable(config: BrowserConfig) -> str:
 
 
 async def _sandbox_obstacle(config: BrowserConfig) -> str:
-    """Try to start a sandbox. Return the reason why there is none; empty if there is. Raises EnvironmentFailure where one is required."""
+    """Try to start a sandbox. Return the reason why there is none; empty if there is. Raises EnvironmentFailure if one is required."""
     from exact.environments.sandbox.probe import probe_forking
 
     try:
@@ -136,7 +136,7 @@ async def _sandbox_obstacle(config: BrowserConfig) -> str:
 async def _run_service(service: Service) -> AsyncIterator[None]:
     """Run a service on this machine while the block runs, and end it with all processes that it started.
 
-    Raises EnvironmentFailure where it does not become ready.
+    Raises EnvironmentFailure if it does not become ready.
     """
     name = " ".join(service.command)
     if not await asyncio.to_thread(unanswered, service.ready_url):

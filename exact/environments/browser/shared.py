@@ -22,7 +22,7 @@ from exact.task import Task
 
 
 class SharedState(NamedTuple):
-    """What environments that are opened together learn and share, created once by an environment factory."""
+    """State that environments opened together learn and share, created once by an environment factory."""
 
     masks: Masks
     ids: SharedIds
@@ -35,7 +35,7 @@ class SharedState(NamedTuple):
 
     @classmethod
     def of(cls, config: BrowserConfig, outside: Outside | None = None) -> SharedState:
-        """Create an empty shared state for a configuration and what it declares of sites outside.
+        """Create an empty shared state for a configuration and its declarations of sites outside.
 
         Raises UsageError for an invalid pattern.
         """
@@ -83,9 +83,9 @@ class Memo:
     tabs: tuple[OpenTab, ...]
     """The open tabs; the last one is the tab in front."""
     drawn: DrawnState | None = None
-    """What was drawn; None where no screenshots are taken."""
+    """The picture; None if no screenshots are taken."""
     now: int = 0
-    """Time of a paused page clock in milliseconds since 1970; 0 where the clock runs."""
+    """Time of a paused page clock in milliseconds since 1970; 0 if the clock runs."""
     downloads: tuple[str, ...] = ()
     """Lines about the files downloaded in the episode."""
     site: str = ""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Tabs:
-    """The tabs of one environment, with what belongs to all of them: dialogs, downloads, clock and timeouts.
+    """The tabs of one environment, with their common parts: dialogs, downloads, clock and timeouts.
 
     A page becomes a tab by `adopt`, popups do so by themselves. `browser`, `config` and `policy` are replaced when an episode begins.
     """
@@ -44,14 +44,14 @@ class Tabs:
         self.dialogs = Dialogs("accept" if setup.one_page else config.dialogs)
         self.downloads = self._new_downloads(())
         self.clock = Clock(config.clock) if config.clock else None
-        """The paused clock of the pages; None where their time is the machine's."""
+        """The paused clock of the pages; None if their time is the machine's."""
         self.timeouts = Timeouts(lambda: self.config.settle_seconds)
         self.history: Sequence[str] = ()
         """Addresses behind a restored page, which its tab does not know. The next one is the last."""
 
     @property
     def present(self) -> Tab:
-        """The tab that actions go to. Raises EnvironmentFailure where none is open."""
+        """The tab that actions go to. Raises EnvironmentFailure if none is open."""
         return self.window.present
 
     @property
@@ -104,14 +104,14 @@ class Tabs:
         return url
 
     def take_too_large(self) -> str:
-        """Return why a page was not opened that is too large, once; empty where all were."""
+        """Return the reason, once, if a page was not opened because it is too large; empty if all were opened."""
         found, self.policy.too_large = self.policy.too_large, {}
         return next((found[tab.main_frame] for tab in self.window.tabs if tab.main_frame in found), "")
 
     async def open(self, url: str) -> None:
         """Open an address in the present tab and wait until it is quiet, or has been waited for long enough.
 
-        Raises EnvironmentFailure with the way out where no document comes, or the server answers with an error.
+        Raises EnvironmentFailure with the way out if no document comes, or the server answers with an error.
         """
         self.timeouts.renew()
         found = await self.dialogs.race(self.present.navigate(url or "about:blank"), keep_running=True)
@@ -124,7 +124,7 @@ class Tabs:
         return Patience(self.config.settle_seconds, self.config.answer_seconds, self.timeouts.unlimited)
 
     async def settle(self, patience: Patience | None = None, *, run: bool = True) -> str:
-        """Wait until the pages are quiet. Return why they are not where `patience` ended first; empty if they are.
+        """Wait until the pages are quiet. Return the reason if `patience` ended first; empty if they are quiet.
 
         `run`: whether a paused clock runs for its step.
         """
@@ -163,9 +163,9 @@ class Tabs:
                 return restless
 
     async def try_empty(self) -> bool:
-        """Leave the only page and delete what it stored. Return False where something may be left: then a new context is needed.
+        """Leave the only page and delete its storage. Return False if something may be left: then a new context is needed.
 
-        Nothing is left where there was one page, which never left its origin.
+        Nothing is left if there was one page, which never left its origin.
         """
         from playwright.async_api import Error
 
@@ -186,7 +186,7 @@ class Tabs:
         self.dialogs.clear()
 
     def _check_opened(self, url: str, found: Navigation) -> None:
-        """Raise EnvironmentFailure where a navigation brought no document, or a server's error: that is no attempt at the task."""
+        """Raise EnvironmentFailure if a navigation brought no document, or a server's error: which is not an attempt at the task."""
         if found.error and self.window.unanswered():
             seconds = self.config.answer_seconds
             raise EnvironmentFailure(f"the start page {url} did not answer for {seconds:g} s: raise browser.answer_seconds")
@@ -225,5 +225,5 @@ class Tabs:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's text, or its type where it has none."""
+    """Return the first line of an error's text, or its type if it is empty."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,6 +1,6 @@
 """The parts of a check: one guarantee of the environment contract, tried on a real environment.
 
-Actions that the user gives to a check, for environments whose elements do not say what can be done.
+Actions that the user gives to a check, for environments whose elements do not show the possible actions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Taken = tuple[Action, Observation]
 """Action, and the state that it led to."""
 
 TRIES = 6
-"""Number of walks begun where the first action may end the episode."""
+"""Number of walks begun if the first action may end the episode."""
 
 LIMIT = 30.0
 """Seconds after which a call counts as hung, before an environment has said how long its calls may take."""
@@ -54,7 +54,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass
 class StepTally:
-    """Count of the steps that were tried in all checks. Where none was accepted, no guarantee was really tried."""
+    """Count of the steps that were tried in all checks. If none was accepted, no guarantee was really tried."""
 
     tried: int = 0
     accepted: int = 0
@@ -64,14 +64,14 @@ class StepTally:
 
 @dataclass
 class Stated:
-    """What the environments say of themselves."""
+    """The environments' statements about themselves."""
 
     call_seconds: float = LIMIT
     """`Capabilities.call_seconds` of the environment that was opened last."""
 
 
 class Broken(ExactError):
-    """Broken guarantee: the text says what was seen."""
+    """Broken guarantee: the text describes the finding."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Subject:
 
     @asynccontextmanager
     async def fork(self, snapshot: Snapshot) -> AsyncIterator[Fork]:
-        """Open a fork of a snapshot, where the environments can fork."""
+        """Open a fork of a snapshot, if the environments can fork."""
         assert isinstance(self.environments, ForkableFactory)
         opened = self.environments.fork(snapshot, simulation=True)
         forked = await self.call("fork", opened.__aenter__())
@@ -130,7 +130,7 @@ class Subject:
             await self.call("close", opened.__aexit__(None, None, None))
 
     async def call(self, what: str, call: Awaitable[T]) -> T:
-        """Await one call to the environment. Raises Broken where it hangs."""
+        """Await one call to the environment. Raises Broken if it hangs."""
         limit = self.stated.call_seconds if self.limit is None else self.limit
         try:
             async with asyncio.timeout(limit):
@@ -143,7 +143,7 @@ class Subject:
         return await self.call("reset", environment.reset(self.task))
 
     async def step(self, environment: Environment, action: Action) -> Transition:
-        """Take a step and count it. Raises ActionError where it is refused, Broken where it hangs."""
+        """Take a step and count it. Raises ActionError if it is refused, Broken if it hangs."""
         self.tally.tried += 1
         try:
             transition = await self.call(f"step {action}", environment.step(action))
@@ -171,7 +171,7 @@ class Subject:
         return path
 
     async def set_out(self, environment: Environment, steps: int, key: object) -> list[Taken]:
-        """Walk from the start; try again where the first action ends the episode. Raises Skip where every one does."""
+        """Walk from the start; try again if the first action ends the episode. Raises Skip if every one does."""
         for attempt in range(TRIES):
             if path := await self.walk(environment, await self.reset(environment), steps, f"{key} {attempt}"):
                 return path
@@ -180,7 +180,7 @@ class Subject:
         raise Skip("every action that was tried ends the episode")
 
     async def _one(self, environment: Environment, seen: Observation, dice: random.Random, *, nameless: bool) -> Taken | None:
-        """Take one action that is accepted and does not end the episode; return None where there is none."""
+        """Take one action that is accepted and does not end the episode; return None if there is none."""
         known = [action for action in self.propose(seen, environment.actions) if not environment.actions.is_final(action)]
         possible = [action for action in known if (seen.fingerprint, action.key) not in self.ends]
         drawn = dice.sample(possible, min(len(possible), 6))
@@ -198,12 +198,12 @@ class Subject:
         return None
 
     async def retrace(self, environment: Environment, path: Sequence[Taken]) -> str:
-        """Repeat a path from the start. Return where it first differs; empty where it does not."""
+        """Repeat a path from the start. Return the first difference; empty if there is none."""
         await self.reset(environment)
         return await self.follow(environment, path)
 
     async def follow(self, environment: Environment, path: Sequence[Taken]) -> str:
-        """Repeat a path from the present state. Return where it first differs; empty where it does not."""
+        """Repeat a path from the present state. Return the first difference; empty if there is none."""
         for i, (action, seen) in enumerate(path, 1):
             try:
                 transition = await self.step(environment, action)
@@ -215,11 +215,11 @@ class Subject:
 
 
 Check = Callable[[Subject], Awaitable[str]]
-"""Check of one guarantee: returns what was seen, in a few words. Raises Broken, or Skip."""
+"""Check of one guarantee: returns the finding, in a few words. Raises Broken, or Skip."""
 
 
 class Skip(ExactError):
-    """Check that does not apply to this environment: the text says why."""
+    """Check that does not apply to this environment: the text gives the reason."""
 
 
 async def run(name: str, check: Check, subject: Subject, seconds: float = math.inf) -> Finding:
@@ -231,7 +231,7 @@ async def run(name: str, check: Check, subject: Subject, seconds: float = math.i
         detail, passed, skipped = str(reason), True, True
     except Broken as broken:
         detail, passed, skipped = str(broken), False, False
-    except Exception as error:  # noqa: BLE001 - whatever foreign code raises is what was found
+    except Exception as error:  # noqa: BLE001 - any error of foreign code is a finding
         detail, passed, skipped = f"{type(error).__name__.rstrip('_')}: {error}", False, False
     return Finding(name=name, passed=passed, detail=detail, seconds=round(subject.now() - subject.began, 3), skipped=skipped)
 
@@ -241,10 +241,10 @@ _NAMED = re.compile(r"\[\s*(?:[A-Za-z][\w-]*)?\s*\"(?:[^\"\\]|\\.)*\"\s*\]")
 
 
 async def written_actions(environments: EnvironmentFactory, texts: Sequence[str]) -> Propose:
-    """Return a function that proposes these actions in every state, those that fit it.
+    """Return a function that proposes these actions in every state in which they fit.
 
-    An element may be named by role and name, `click [button "Ok"]`; in a state without it the action is left out. Raises UsageError where
-    a text is no action of the environment, EnvironmentFailure where no environment opens.
+    An element may be named by role and name, `click [button "Ok"]`; in a state without it the action is left out. Raises UsageError if a
+    text is not an action of the environment, EnvironmentFailure if no environment opens.
     """
     async with environments.open(simulation=True) as environment:
         for text in texts:

@@ -1,4 +1,4 @@
-"""The guarantees: each is a function that tries one and raises Broken where it does not hold."""
+"""The guarantees: each is a function that tries one and raises Broken if it does not hold."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def snapshots_are_states(subject: Subject) -> str:
             return await _pages_come_back(subject, environment)
         seen, snapshot, reached = await subject.reset(environment), None, 0
         for depth in range(1, subject.depth + 1):
-            if reached and subject.late(reached / depth):  # there is no time for another like those
+            if reached and subject.late(reached / depth):  # too late for another like those
                 break
             if (deeper := await _deeper(subject, environment, seen, snapshot, depth)) is None:
                 break
@@ -114,7 +114,7 @@ async def _pages_come_back(subject: Subject, environment: Environment) -> str:
 async def _deeper(
     subject: Subject, environment: Environment, seen: Observation, snapshot: Snapshot | None, depth: int
 ) -> Observation | None:
-    """Take two more actions, away from ends; return the state, or None where every action ends.
+    """Take two more actions, away from ends; return the state, or None if every action ends.
 
     `kept`: the snapshot at the beginning, if any.
     """
@@ -127,7 +127,7 @@ async def _deeper(
 
 
 async def _returns(subject: Subject, environment: Environment, seen: Observation, depth: int) -> tuple[Observation, Snapshot]:
-    """Continue, return, and repeat the continuation: its states must be the same. Ends where it began, in the snapshot."""
+    """Continue, return, and repeat the continuation: its states must be the same. Ends in the state in which it began, the snapshot."""
     snapshot = await subject.call("snapshot", environment.snapshot())
     if snapshot.fingerprint != seen.fingerprint:
         raise Broken(f"depth {depth}: the state that was observed is not the state that was saved: a stale observation?")
@@ -192,8 +192,8 @@ async def forks_are_independent(subject: Subject) -> str:
 async def errors_are_typed(subject: Subject) -> str:
     """Check that errors are typed.
 
-    A refused action is an ActionError that changes nothing, and close may come twice. Where no action has an argument, each always fits, so
-    that none is refused: an agent's actions are those of the action space.
+    A refused action is an ActionError that changes nothing, and close may come twice. If no action has an argument, each always fits, so
+    none is refused: an agent's actions are those of the action space.
     """
     async with subject.environment() as environment:
         wrong = Action("nonsense", (), "nonsense")

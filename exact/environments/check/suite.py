@@ -1,6 +1,6 @@
 """All checks, and how they run.
 
-What closed environments leave behind: processes, memory, descriptors.
+Remains of closed environments: processes, memory, descriptors.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ async def nothing_is_left(subject: Subject) -> str:
 
 
 def _counts() -> bool:
-    """Return whether this system tells which processes run and what they hold."""
+    """Return whether this system reports processes and their memory and descriptors."""
     return _PROC.is_dir()
 
 
@@ -147,8 +147,8 @@ async def check(
 ) -> list[Finding]:
     """Run the checks one after the other.
 
-    `limit`: seconds that one call may take; a call that takes longer hangs. None: what the environments state as `call_seconds`.
-    `quick`: fewer depths, actions and environments, and where that would take more than QUICK_SECONDS, fewer still.
+    `limit`: seconds that one call may take; a call that takes longer hangs. None: the environments' `call_seconds`.
+    `quick`: fewer depths, actions and environments, and if that would take more than QUICK_SECONDS, fewer still.
     """
     subject = Subject(
         environments=environments,
@@ -170,7 +170,7 @@ async def check(
 
 
 def _unstepped(tally: StepTally, found: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield a failed finding where no step was accepted in any check, so that those that passed say nothing."""
+    """Yield a failed finding if no step was accepted in any check, so that those that passed prove nothing."""
     if tally.accepted or not (tally.tried or all(each.passed for each in found)):
         return
     what = f"all {tally.tried} were refused, the last {tally.refusal}" if tally.tried else "none was known for what the environment shows"
@@ -206,7 +206,7 @@ def _of(verb: Verb, seen: Observation, actions: ActionSpace) -> list[Action]:
 
 
 def _made(verb: Verb, args: tuple[str, ...], actions: ActionSpace) -> Action | None:
-    """Return the action, or None where the verb does not take the made-up arguments."""
+    """Return the action, or None if the verb does not take the made-up arguments."""
     try:
         return actions.action(verb.name, *args)
     except ActionError:

@@ -1,4 +1,4 @@
-"""What applications tell assistive technology over AT-SPI: D-Bus, all calls in flight at once. jeepney connects, `wire` does the rest.
+"""Reports of applications to assistive technology over AT-SPI: D-Bus, all calls in flight at once. jeepney connects, `wire` does the rest.
 
 Cells of tables that are too large to be listed, such as the sheet of a spreadsheet.
 """
@@ -31,7 +31,7 @@ _REGISTRY: Ref = ("org.a11y.atspi.Registry", _ROOT)
 _LAUNCHER: Ref = ("org.a11y.Bus", "/org/a11y/bus")
 _START_SECONDS = 20.0
 _FIRST_SERIAL = 1000
-"""First serial of a call of ours. jeepney takes lower ones to connect."""
+"""First serial of our calls. jeepney takes lower ones to connect."""
 _CHUNK = 1 << 20
 _ACCESSIBLE, _CACHE = "org.a11y.atspi.Accessible", "org.a11y.atspi.Cache"
 
@@ -51,7 +51,7 @@ class AccessibleNode(NamedTuple):
     states: int
     """State bits; see `roles`."""
     children: int = -1
-    """Number of children that it claims; -1 where it does not say."""
+    """Number of children that it claims; -1 if it does not report it."""
     box: Box | None = None
     """Box on the screen, if that is already known."""
 
@@ -83,7 +83,7 @@ class Accessibility:
     """Connection to the accessibility bus of a session."""
 
     def __init__(self, address: str, answer_seconds: float = ANSWER_SECONDS) -> None:
-        """Connect, and say that assistive technology is there: most toolkits report nothing to a session without it.
+        """Connect, and announce assistive technology: most toolkits report nothing to a session without it.
 
         address: the session bus, which starts the accessibility bus. answer_seconds: time after which an application that does not answer
         counts as hung. Raises EnvironmentFailure.
@@ -113,7 +113,7 @@ class Accessibility:
         self._bus.close()
 
     def ask(self, questions: Sequence[ObjectCall], seconds: float | None = None) -> list[tuple[Any, ...] | None]:
-        """Return the answers in order; None where an object is gone or has none.
+        """Return the answers in order; None if an object is gone or has none.
 
         seconds: time without any answer after which the applications that still owe one count as hung; by default that of this
         connection. Raises Silent, and EnvironmentFailure if the bus is gone.
@@ -171,12 +171,12 @@ class Accessibility:
         return [name for name, _ in answer[0]] if answer else []
 
     def names(self, applications: Sequence[str]) -> list[str]:
-        """Return the names of applications, such as soffice; an empty one where an application has ended. Raises Silent."""
+        """Return the names of applications, such as soffice; an empty one if an application has ended. Raises Silent."""
         answers = self.ask([property_of((each, _ROOT), "Accessible", "Name") for each in applications])
         return [answer[0][1] if answer else "" for answer in answers]
 
     def nodes(self, names: Sequence[str]) -> dict[str, list[AccessibleNode]]:
-        """Return all objects of applications by name on the bus; none of an application that has ended. Raises Silent."""
+        """Return all objects of applications by name on the bus; none for an application that has ended. Raises Silent."""
         answers = self.ask([ObjectCall((name, "/org/a11y/atspi/cache"), _CACHE, "GetItems") for name in names])
         return {name: [_node(item) for item in answer[0]] if answer else [] for name, answer in zip(names, answers, strict=True)}
 
@@ -203,7 +203,7 @@ def _node(item: tuple[Any, ...]) -> AccessibleNode:
 
 
 def named(name: str, description: str) -> str:
-    """Return the name of an object; of one without, such as a button with an icon, the first line of its description."""
+    """Return the name of an object; for one without, such as a button with an icon, the first line of its description."""
     return name or description.partition("\n")[0]
 
 
@@ -227,11 +227,11 @@ def grouped(nodes: Iterable[AccessibleNode]) -> dict[Ref, list[AccessibleNode]]:
 
 
 HUGE = 5000
-"""Children above which a table is not asked for all of them: a sheet claims two thousand millions, and hangs over the list."""
+"""Children above which a table is not listed as a whole: a sheet claims two thousand million, and hangs while listing them."""
 _MOST_CELLS = 3000
 _SCREEN = 0
 _INSET = 2
-"""Pixels from the border of a table at which its outermost cells are looked for."""
+"""Pixels from the border of a table at which its outermost cells are searched."""
 
 
 class TableCell(NamedTuple):
@@ -239,18 +239,18 @@ class TableCell(NamedTuple):
 
     ref: Ref
     position: int
-    """Index among the table's children, which is the same whenever the cell is asked for; its reference is not."""
+    """Index among the table's children, which is the same at each request for the cell; its reference is not."""
     box: Box | None
     """Box of its column and its row."""
 
 
 def visible_cells(bus: Accessibility, table: Ref) -> list[Ref]:
-    """Return the references of the cells of a table that can be seen, row by row. Raises Silent."""
+    """Return the references of the visible cells of a table, row by row. Raises Silent."""
     return [cell.ref for cell in table_cells(bus, table)]
 
 
 def table_cells(bus: Accessibility, table: Ref) -> list[TableCell]:
-    """Return the cells of a table that can be seen, row by row; none where it does not tell. Raises Silent."""
+    """Return the visible cells of a table, row by row; none if it does not report them. Raises Silent."""
     extents, columns = bus.ask([_extents(table), property_of(table, "Table", "NColumns")])
     if not extents or not columns or columns[0][1] < 1:
         return []

@@ -61,7 +61,7 @@ exec "$(dirname "$0")/chrome" --user-data-dir="$HOME/.config/google-chrome" --pa
     "vlc": '#!/bin/sh\nexec /usr/bin/vlc --no-qt-privacy-ask "$@"\n',
     "gimp": '#!/bin/sh\nexec /usr/bin/gimp --no-splash "$@"\n',
     "gnome-terminal": f'#!/bin/sh\nexec /usr/bin/python3 {_TERMINAL} "$@"\n',
-    # Nobody in the sandbox may become root: what asks for it is run as the user, if it gives the password.
+    # Nobody in the sandbox may become root: a program that asks for it runs as the user, if it gives the password.
     "sudo": """#!/bin/sh
 asked=
 while :; do
@@ -79,7 +79,7 @@ if [ -n "$asked" ]; then
 fi
 [ $# = 0 ] || exec "$@"
 """,
-    # There is no systemd in the sandbox: the time zone is the user's.
+    # The sandbox lacks systemd: the time zone is the user's.
     "timedatectl": """#!/bin/sh
 zone=$(cat "$HOME/.config/timezone" 2>/dev/null || echo America/New_York)
 case "$1" in
@@ -150,7 +150,7 @@ def initial_values() -> list[list[str]]:
 
 
 def variables(commands: Path) -> dict[str, str]:
-    """Return the environment variables that only this user has. `commands`: folder of the user's commands."""
+    """Return the environment variables specific to this user. `commands`: folder of the user's commands."""
     return {
         "PATH": f"{commands}:/usr/local/bin:/usr/bin:/bin:/usr/games:/usr/sbin:/sbin", "USER": NAME, "LOGNAME": NAME,
         "XDG_RUNTIME_DIR": str(RUNTIME), "XDG_CURRENT_DESKTOP": "ubuntu:GNOME", "SHELL": "/bin/bash",

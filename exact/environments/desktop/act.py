@@ -15,13 +15,13 @@ from exact.errors import ActionError
 from exact.observation import Element
 
 _NOTCHES = 8
-"""Wheel notches of one scroll: most of a window."""
+"""Wheel notches of one scroll: the greater part of a window."""
 _STEPS = 5
 """Movements of a drag, so that the dragged object notices."""
 
 
 def act(context: DesktopContext, action: Action) -> None:
-    """Execute an action. Raises ActionError where the desktop is unchanged."""
+    """Execute an action. Raises ActionError, which leaves the desktop unchanged."""
     screen, args = context.screen, action.args
     match action.name:
         case "click" | "double_click" | "right_click" | "hover":
@@ -49,7 +49,7 @@ def act(context: DesktopContext, action: Action) -> None:
 def act_in_turn(context: DesktopContext, events: Sequence[Action], look: Callable[[], Seen]) -> None:
     """Execute the input events of a program, each once the desktop is idle after the one before.
 
-    `look` observes where a text goes. Raises ActionError.
+    `look` observes the target of a text. Raises ActionError.
     """
     for number, event in enumerate(events):
         if number:
@@ -102,7 +102,7 @@ def _fill(context: DesktopContext, action: Action) -> None:
 
 
 def _type(context: DesktopContext, text: str, field: Element | None = None) -> None:
-    """Type by the keyboard where it has all keys, else through the field's interface, because remapping keys is slow and may be missed.
+    """Type by the keyboard if it has all keys, else through the field's interface, because remapping keys is slow and may be missed.
 
     field: the focused element; by default the last focused one.
     """
@@ -123,7 +123,7 @@ def _type(context: DesktopContext, text: str, field: Element | None = None) -> N
 
 
 def _select(context: DesktopContext, action: Action) -> None:
-    """Select through the list's interface, so that it need not be open."""
+    """Select through the list's interface, which may be closed."""
     holder, label = there(context.seen, action, action.elements[0]), str(action.args[1])
     ref = context.seen.refs[holder.id]
     (inside,) = context.bus.ask([ObjectCall(ref, "org.a11y.atspi.Accessible", "GetChildren")])

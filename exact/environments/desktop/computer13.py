@@ -35,9 +35,9 @@ class _ActionData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_computer13(action_data: Mapping[str, Any] | str) -> tuple[Action, ...]:
-    """Return the actions of COMPUTER_13 that it stands for: one, or two where a click of another kind is at a point.
+    """Return the actions of COMPUTER_13 that it stands for: one, or two for a click of another kind at a point.
 
-    Raises ActionError where it is none of the thirteen, nor WAIT, FAIL or DONE.
+    Raises ActionError if it is none of the thirteen, nor WAIT, FAIL or DONE.
     """
     try:
         action = msgspec.convert({"action_type": action_data} if isinstance(action_data, str) else action_data, _ActionData)

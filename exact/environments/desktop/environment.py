@@ -1,4 +1,4 @@
-"""A desktop as a guest serves it: plain data in and out, without snapshots of its own (see exact/environments/process/guest.py)."""
+"""A desktop as a guest serves it: plain data in and out, without its own snapshots (see exact/environments/process/guest.py)."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _RELEASE = 0.6
 """Seconds within which a button that a key has pressed is released: GTK shows it as pressed for 0.25 s."""
 _SIGN = 0.1
 _PASTE_SECONDS = 0.5
-"""Seconds that the application whose text was copied has to tell it."""
+"""Seconds that the application whose text was copied has to report it."""
 _LARGE_SECONDS = 45.0
-"""Seconds after which an application of a machine of OSWorld counts as hung: large ones are busy for longer than those of our tasks."""
+"""Seconds after which an application of an OSWorld machine counts as hung: large ones are busy for longer than those of our tasks."""
 CALL_SECONDS = 90.0
-"""Seconds after which a call counts as hung: large applications take long to start."""
+"""Seconds after which a call counts as hung: large applications start slowly."""
 _WRITTEN = 1_700_000_000
 """Time at which the files and folders of a home folder were last changed: file managers show it."""
 _MEMORY = re.compile(r" - Memory usage - [\d.,]+ [KMGT]?B")
-"""What Chromium adds to a tab's name."""
+"""Suffixes that Chromium adds to a tab's name."""
 
 
 class Desktop:
@@ -77,7 +77,7 @@ class Desktop:
         self._setup, self._over, self._rested = Setup(), True, True
         self._seen = Seen((), {}, {}, {}, "")
         self._kept: dict[str, Any] | None = None
-        """Last observation; None where it may not hold any more."""
+        """Last observation; None if it may no longer hold."""
         self._kept_at: tuple[int, bytes] = 0, b""
         """Number of reports and digest of the screen, as they were then."""
         self._begin()
@@ -161,8 +161,8 @@ class Desktop:
     def observe(self, acted: bool = False) -> dict[str, Any]:
         """Return the desktop's observation once it is idle.
 
-        `acted`: whether there was an input since the last one. Without one, and where nothing was reported and the screen shows the same,
-        the last observation holds: so it is after a restore, and large trees are not read again.
+        `acted`: whether there was an input since the last one. Without one, if nothing was reported and the screen shows the same, the last
+        observation holds, as after a restore; large trees are then not read again.
         """
         self._session.check()
         self._rested = self._rest(acted)
@@ -182,7 +182,7 @@ class Desktop:
         return self._kept
 
     def _look_released(self, acted: bool) -> None:
-        """Read the state; again, until a button that an input has pressed is released."""
+        """Read the state, repeatedly until a button that an input has pressed is released."""
         before, end = self._pressed(), time.monotonic() + _RELEASE
         while True:
             heard, self._seen = self._bus.events, self._look()
@@ -210,7 +210,7 @@ class Desktop:
         return {"value": float(success), "success": success, "raw": float(len(reasons) - len(wrong)), "reason": reason}
 
     def _gave_up(self, actions: Sequence[str]) -> bool:
-        """Return whether the last action says that the task cannot be done."""
+        """Return whether the last action declares that the task cannot be done."""
         return bool(actions) and any(event.name == "fail" for event in self._events(self._space.parse(actions[-1])))
 
     def command(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -276,7 +276,7 @@ class Desktop:
         changes(self._bus, self._screen, _WAIT)
 
     def _pass_second(self) -> None:
-        """Let a second pass, as a program says that sleeps: what it started may change the screen several times."""
+        """Let a second pass for a program that sleeps: the actions it started may change the screen several times."""
         end = time.monotonic() + _WAIT
         while (left := end - time.monotonic()) > 0:
             changes(self._bus, self._screen, left)
@@ -288,5 +288,5 @@ class Desktop:
         return EnvironmentFailure(f"{who} does not answer after {action}: it hangs; reset, or restore a snapshot")
 
     def _mask(self, text: str) -> str:
-        """Replace the home folder's name, and leave out the memory that a tab uses: both differ between otherwise equal desktops."""
+        """Replace the home folder's name, and omit the memory that a tab uses: both differ between otherwise equal desktops."""
         return _MEMORY.sub("", text.replace(str(self._session.home), "~"))

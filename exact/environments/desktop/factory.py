@@ -1,4 +1,4 @@
-"""Factories of desktops: each desktop in a process of its own, or in a sandbox that can be forked as a whole.
+"""Factories of desktops: each desktop in a separate process, or in a sandbox that can be forked as a whole.
 
 async with desktop_factory() as environments, environments.open(simulation=True) as desktop:
     observation = await desktop.reset(task)
@@ -25,7 +25,7 @@ TIMEOUTS = GuestTimeouts(reset=180.0, step=90.0)
 
 
 def absent() -> str:
-    """Return what a desktop needs and this machine lacks, with the way to get it; empty where nothing is missing."""
+    """Return the requirements of a desktop that this machine lacks, with the way to get them; empty if nothing is missing."""
     packages = [name for name, module in _PACKAGES.items() if not importlib.util.find_spec(module)]
     if packages:
         return f"{', '.join(packages)} not installed: pip install 'exact-agent[desktop]'"
@@ -46,12 +46,12 @@ async def desktop_factory(
     limit: int = LIMIT,
     log: Path | None = None,
 ) -> AsyncIterator[EnvironmentFactory]:
-    """Provide a factory of desktops while the block runs. A task's private part says what is on one: see `desktop.setup`.
+    """Provide a factory of desktops while the block runs. A task's private part describes its content: see `desktop.setup`.
 
-    sandbox: run each in gVisor as the user of `account`, where it can be forked as a whole; else states are reached by reset and replay.
+    sandbox: run each in gVisor as the user of `account`, so that it can be forked as a whole; else states are reached by reset and replay.
     width, height: size of the screen in pixels. vm_port: port of its loopback at which each serves OSWorld's interface of a machine; None
-    for none. limit: bytes of retained snapshots. log: file to which the programs' output is appended. Raises UsageError where packages are
-    missing, and EnvironmentFailure where there is no usable runsc.
+    for none. limit: bytes of retained snapshots. log: file to which the programs' output is appended. Raises UsageError if packages are
+    missing, and EnvironmentFailure without a usable runsc.
     """
     if lack := absent():
         raise UsageError(f"no desktop here: {lack}")

@@ -1,6 +1,6 @@
 """The actions of a desktop: on elements, as in a browser, by coordinates, as in OSWorld's `computer_13`, or as programs of `pyautogui`.
 
-Code as an action, for environments such as desktops, where a step is a few lines of Python (OSWorld's pyautogui).
+Code as an action, for environments such as desktops, in which a step is a few lines of Python (OSWorld's pyautogui).
 
 The code is not run here: it is sent to the environment, which runs it inside itself.
 """
@@ -16,7 +16,7 @@ from exact.errors import ActionError
 
 
 def python(help: str, *, name: str = "python") -> Verb:
-    """Return a verb whose argument is Python code. `help`: says what is imported and what is not allowed."""
+    """Return a verb whose argument is Python code. `help`: names the imports and the limits."""
     return Verb(name=name, form=(Parameter.TEXT,), code="python", normalise=_canonical, help=help)
 
 

@@ -12,7 +12,7 @@ _NAMES = {
     **{"ArrowUp": "Up", "ArrowDown": "Down", "ArrowLeft": "Left", "ArrowRight": "Right", "Space": "space"},
     **{"Control": "Control_L", "Alt": "Alt_L", "Meta": "Super_L", "Shift": "Shift_L"},
 }
-"""X's names of keys where they differ from ours."""
+"""X's names of keys that differ from ours."""
 _WRITTEN = {"\n": "Return", "\r": "Return", "\t": "Tab"}
 _UNICODE = 0x01000000
 """Offset that makes a code point outside Latin 1 an X symbol."""
@@ -62,7 +62,7 @@ class Keyboard:
     def type(self, text: str, rest: Callable[[], object]) -> None:
         """Type one character after the other.
 
-        rest: waits until programs know the keys that got other symbols. Raises ActionError where more characters have no key than there
+        rest: waits until programs know the keys that got other symbols. Raises ActionError if more characters have no key than there
         are spare keys.
         """
         characters = [_WRITTEN.get(each, each) for each in text.replace("\r\n", "\n")]
@@ -90,7 +90,7 @@ class Keyboard:
         return own or (self._lent[_symbol(key)], False)
 
     def _own(self, key: str) -> tuple[int, bool] | None:
-        """Return the code of a key that the keyboard has by itself; None where it has none."""
+        """Return the code of a key that the keyboard has by itself; None if it has none."""
         from Xlib import XK
 
         symbol = _symbol(key) if len(key) == 1 else int(XK.string_to_keysym(_NAMES.get(key, key)))
@@ -98,7 +98,7 @@ class Keyboard:
         return next(((int(code), column == 1) for code, column in found if column < 2 and code not in self._spare), None)
 
     def _lend(self, symbols: Sequence[int]) -> bool:
-        """Map symbols to spare keys, taking back those mapped longest ago. Return whether anything changed."""
+        """Map symbols to spare keys, reusing those mapped longest ago. Return whether anything changed."""
         wanted = [symbol for symbol in symbols if symbol not in self._lent]
         for symbol in wanted:
             free = [code for code in self._spare if code not in self._lent.values()]

@@ -1,7 +1,7 @@
-"""Small Python programs as data: constants, assignments, loops over what is known, and calls. Nothing of them is run.
+"""Small Python programs as data: constants, assignments, loops over known values, and calls. They are not run.
 
 A program of a model is parsed and interpreted here statement by statement. Only numbers, texts, lists and tuples exist in it. Its calls are
-handed to a reader, which knows the functions that there are. Everything else is refused by name.
+handed to a reader, which knows the available functions. Everything else is refused by name.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Value: TypeAlias = "str | float | int | bool | tuple[Value, ...] | None"
 Arguments: TypeAlias = "tuple[list[Value], dict[str, Value]]"
 
 _MOST_STEPS = 2_000
-"""Most statements and expressions that a program may take, loops counted in full."""
+"""Maximum number of statements and expressions that a program may take, loops counted in full."""
 _LONGEST = 20_000
-"""Most characters of a text, and most parts of a list."""
+"""Maximum characters of a text, and most parts of a list."""
 _LARGEST = 1e9
 """Largest number."""
 _OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
@@ -47,11 +47,11 @@ class Interpreter:
         """Make an interpreter.
 
         `modules`: those that may be imported. `call` is given each call and returns its value; `leave` is given the call of a `with`
-        statement when its block is over. Both raise ActionError where there is no such function.
+        statement when its block is over. Both raise ActionError if there is no such function.
         """
         self._modules, self._call, self._leave = modules, call, leave
         self._functions: dict[str, str] = {name: name for name in modules}
-        """What names stand for: modules, and functions that were imported from them."""
+        """Meaning of names: modules, and functions that were imported from them."""
         self._values: dict[str, Value] = {}
         self._steps = 0
 
@@ -202,7 +202,7 @@ class Interpreter:
         return int(value) if name == "int" else round(value)
 
     def _written(self, value: Value, given: ast.AST) -> str:
-        """Return what `str` makes of a value; of a list it would depend on how it was written."""
+        """Return the `str` of a value; that of a list would depend on how it was written."""
         return str(value) if not isinstance(value, tuple) else self._refuse(given)
 
     def _read_call(self, given: ast.Call) -> Call:

@@ -1,4 +1,4 @@
-r"""Programs that move mouse and keyboard by `pyautogui`, as OSWorld's agents write them, read as input events. Nothing of them is run.
+r"""Programs that move mouse and keyboard by `pyautogui`, as OSWorld's agents write them, read as input events. They are not run.
 
 >>> read_pyautogui("import pyautogui\npyautogui.hotkey('ctrl', 's')", (1920, 1080))
 (press "Control+s",)
@@ -18,7 +18,7 @@ from exact.environments.desktop.program import Call, Interpreter, Value
 from exact.errors import ActionError
 
 MOST_SECONDS = 30.0
-"""Most seconds that a program may wait in all."""
+"""Maximum seconds that a program may wait in all."""
 _MOST_EVENTS = 1_000
 _SPECIAL = {"WAIT": ("wait",), "FAIL": ("fail",), "DONE": ("stop", "")}
 _KEYS = {
@@ -27,15 +27,15 @@ _KEYS = {
     "super": "meta", "command": "meta", "option": "alt", "ctrlleft": "control", "ctrlright": "control", "shiftleft": "shift",
     "shiftright": "shift", "altleft": "alt", "altright": "alt", "apps": "contextmenu", "\n": "enter", "\r": "enter", "\t": "tab",
 }  # fmt: skip
-"""Pyautogui's names of keys where they differ from ours."""
+"""Pyautogui's names of keys that differ from ours."""
 _BUTTONS = {"left": "left", "primary": "left", "middle": "middle", "right": "right", "secondary": "right"}
 
 
 def read_pyautogui(text: str, size: tuple[int, int], pointer: tuple[float, float] = (0.0, 0.0)) -> tuple[Action, ...]:
     """Return the input events of a program, as actions of COMPUTER_13. Each second that is begun is one `wait`.
 
-    `size`: width and height of the screen in pixels. `pointer`: where it is at the beginning, from which relative movements start.
-    OSWorld's WAIT, FAIL and DONE are read as well. Raises ActionError, which names what is refused, before anything is done.
+    `size`: width and height of the screen in pixels. `pointer`: its position at the beginning, from which relative movements start.
+    OSWorld's WAIT, FAIL and DONE are read as well. Raises ActionError, which names the refused part, before anything is done.
     """
     if (word := text.strip().strip("`").strip()) in _SPECIAL:
         return (COMPUTER_13.action(*_SPECIAL[word]),)
@@ -64,7 +64,7 @@ class _Events:
         }  # fmt: skip
 
     def call(self, call: Call) -> Value:
-        """Record what a call does. Return its value. Raises ActionError."""
+        """Record the effect of a call. Return its value. Raises ActionError."""
         if call.name in ("pyautogui.PAUSE=", "pyautogui.FAILSAFE=", "print"):
             return None
         function = self._functions.get(call.name)
@@ -80,7 +80,7 @@ class _Events:
         return function(*given.args, **given.kwargs)
 
     def leave(self, call: Call) -> None:
-        """Let the keys go that the block of a `with pyautogui.hold(...)` held."""
+        """Release the keys that the block of a `with pyautogui.hold(...)` held."""
         if call.name != "pyautogui.hold":
             raise ActionError(f"`with {call.name}(...)` is not allowed: only pyautogui.hold may stand there")
         for key in reversed(_texts(call.positional[0] if call.positional else call.named.get("keys"))):

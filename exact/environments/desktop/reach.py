@@ -1,4 +1,4 @@
-"""The position and reachability of an element. What does not fit is refused with the way out."""
+"""The position and reachability of an element. Actions that do not fit are refused with the way out."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def there(seen: Seen, action: Action, id: str) -> Element:
 
 
 def reach(context: DesktopContext, action: Action, id: str) -> Point:
-    """Return the middle of an element's visible part; bring its window to the front where another one covers it. Raises ActionError."""
+    """Return the middle of an element's visible part; bring its window to the front if another one covers it. Raises ActionError."""
     element, seen = there(context.seen, action, id), context.seen
     x, y, right, bottom = _clip(element, context)
     if right - x < 1 or bottom - y < 1:

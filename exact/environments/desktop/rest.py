@@ -11,23 +11,23 @@ from exact.environments.desktop.screen import Screen
 from exact.errors import EnvironmentFailure
 
 QUIET = 0.04
-"""Seconds without a change that count as idle where applications answer at once."""
+"""Seconds without a change that count as idle if applications answer at once."""
 LATE = {"soffice": 0.6}
-"""Seconds without a report after an input, by the name of an application that goes on by itself: LibreOffice's tool bars follow it
+"""Seconds without a report after an input, by the name of an application that continues by itself: LibreOffice's tool bars follow it
 0.3 s later."""
 _HUNG_SECONDS = 45.0
 """Seconds after which the window manager counts as hung."""
 _SLOWER = 4.0
 """The same as a multiple of an answer's time, on a slower machine."""
 _ANSWERS, _LONGEST = 60.0, 30.0
-"""Time that may pass until it is idle as a multiple of an answer's time, and the most seconds of that."""
+"""Time that may pass until it is idle, as a multiple of an answer's time, and its maximum in seconds."""
 
 
 def settle(bus: Accessibility, screen: Screen, applications: Sequence[str], seconds: float, late: float = 0.0) -> bool:
     """Wait until a desktop is idle, and until applications have reported nothing for `late` seconds more, whatever they draw.
 
-    Return False where it still changed after that many seconds, or more where it answers slowly: what was typed is still on its way then.
-    Raises Silent where an application hangs.
+    Return False if it still changed after that many seconds, or more if it answers slowly: typed text is still on its way then. Raises
+    Silent if an application hangs.
     """
     first = time.monotonic()
     end, last = first + seconds, first + max(seconds, _LONGEST)
@@ -47,7 +47,7 @@ def settle(bus: Accessibility, screen: Screen, applications: Sequence[str], seco
 
 
 def _answered(bus: Accessibility, screen: Screen, applications: Sequence[str]) -> bool:
-    """Wait until all applications have done what they were asked. Return whether anything was reported or drawn meanwhile.
+    """Wait until all applications have handled their input. Return whether anything was reported or drawn meanwhile.
 
     An application that is busy with a key or click reports nothing, and answers when it is done.
     """
@@ -61,15 +61,15 @@ def _answered(bus: Accessibility, screen: Screen, applications: Sequence[str]) -
 
 
 def reports(bus: Accessibility, seconds: float) -> bool:
-    """Return whether applications report anything within that many seconds; return at once when one does."""
+    """Return whether applications report anything within `seconds`; return at once when one does."""
     ready, _, _ = select.select([bus.fileno()], [], [], seconds)
     return bool(ready)
 
 
 def changes(bus: Accessibility, screen: Screen, seconds: float) -> bool:
-    """Return whether anything is reported or drawn within that many seconds; return at once when it is.
+    """Return whether anything is reported or drawn within `seconds`; return at once when it is.
 
-    Messages that say neither, such as the window manager's about the properties of our own window, are read and do not count.
+    Messages about neither, such as the window manager's about the properties of our own window, are read and do not count.
     """
     end = time.monotonic() + seconds
     while True:

@@ -17,7 +17,7 @@ WINDOWS = frozenset({"window", "dialog", "alert"})
 TOOLTIP, APPLICATION, PASSWORD, SEPARATOR, SUBMENU, TERMINAL, MENU_BAR, ROOT_PANE = 64, 75, 40, 50, 33, 60, 34, 46
 MENU = frozenset({"menuitem", "menuitemcheckbox", "menuitemradio"})
 LAID_OUT = frozenset({"table", "tree", "treegrid", "listbox", "grid"})
-"""Roles whose children an application reports only when each is asked for."""
+"""Roles whose children an application reports only when each is requested."""
 FIELDS = frozenset({"textbox", "spinbutton"})
 _NEVER_SENSITIVE = frozenset({"cell", "table", "group"})
 """Roles that are enabled in LibreOffice without being sensitive. GTK's tabs are neither, and can be clicked."""

@@ -24,7 +24,7 @@ X_PROPERTY = 28
 _X_SELECTION = 31
 """SelectionNotify of X.h."""
 _NO_TEXT = "no text"
-"""What was copied, where its owner has no text of it or does not answer."""
+"""Copied content whose owner has no text of it or does not answer."""
 
 
 class TopLevelWindow(NamedTuple):
@@ -34,7 +34,7 @@ class TopLevelWindow(NamedTuple):
     pid: int
     title: str
     box: tuple[int, int, int, int]
-    """x, y, width and height of what the application draws, without the frame."""
+    """x, y, width and height of the application's drawing, without the frame."""
 
 
 @contextmanager
@@ -65,7 +65,7 @@ class Screen:
     """Display. It reads DISPLAY and XAUTHORITY."""
 
     def __init__(self) -> None:
-        """Connect to the display. Raises EnvironmentFailure where there is none."""
+        """Connect to the display. Raises EnvironmentFailure if there is none."""
         from Xlib import X, display
         from Xlib.ext import damage
 
@@ -110,7 +110,7 @@ class Screen:
             return drawn
 
     def manager(self, seconds: float) -> bool:
-        """Wait until the window manager has handled earlier events: it sees clicks first. Return False where it does not answer.
+        """Wait until the window manager has handled earlier events: it sees clicks first. Return False if it does not answer.
 
         The request is for a frame's extents, which it answers by setting a property of the requesting window. openbox sets three others
         before that one.
@@ -131,11 +131,11 @@ class Screen:
                         return True
                     self._drawn |= found.type != X_PROPERTY
                 select.select([self], [], [], left)
-            self._bell = self._new_bell()  # an answer that comes later is none to the next question
+            self._bell = self._new_bell()  # a late answer does not count for the next question
         return False
 
     def _new_bell(self) -> Any:
-        """Return a window for which the window manager is asked."""
+        """Return a window for requests to the window manager."""
         from Xlib import X
 
         return self._root.create_window(0, 0, 1, 1, 0, 0, window_class=X.InputOnly, event_mask=X.PropertyChangeMask)
@@ -146,7 +146,7 @@ class Screen:
         self._fake(X.MotionNotify, 0, int(x), int(y))
 
     def press(self, button: int, *, send: bool = True) -> None:
-        """Press a button. `send`: at once, or with the next event that is."""
+        """Press a button. `send`: whether at once, or with the next event that is sent."""
         from Xlib import X
 
         self._held.add(button)
@@ -207,7 +207,7 @@ class Screen:
             return self._atom("_NET_WM_WINDOW_TYPE_SPLASH") in self._property(target, "_NET_WM_WINDOW_TYPE")
 
     def class_of(self, window: TopLevelWindow) -> tuple[str, ...]:
-        """Return the instance and the class of a window's application: `("mousepad", "Mousepad")`. Empty where it has none."""
+        """Return the instance and the class of a window's application: `("mousepad", "Mousepad")`. Empty if it has none."""
         with broken():
             found = self._display.create_resource_object("window", window.id).get_wm_class()
         return tuple(found or ())
@@ -229,7 +229,7 @@ class Screen:
             return bool(child) and bool(child.get_attributes().override_redirect)
 
     def copied(self, seconds: float) -> str:
-        """Return the text that was copied or cut last, which a later paste inserts; empty where nothing was.
+        """Return the text that was copied or cut last, which a later paste inserts; empty if nothing was.
 
         seconds: time that the application which holds it has to answer.
         """
@@ -252,7 +252,7 @@ class Screen:
         return _NO_TEXT
 
     def _told(self, place: int) -> str:
-        """Return the text that an application has put into a property of ours; of a long text its size alone."""
+        """Return the text that an application has put into one of our properties; for a long text its size alone."""
         found = self._reader.get_full_property(place, 0)
         self._reader.delete_property(place)
         if found is None:
@@ -260,7 +260,7 @@ class Screen:
         return found.value.decode("utf-8", "replace") if isinstance(found.value, bytes) else str(list(found.value))
 
     def shot(self) -> ScreenShot:
-        """Return what the screen shows."""
+        """Return the picture on the screen."""
         import mss
 
         if self._mss is None:
@@ -278,7 +278,7 @@ class Screen:
             self._display.close()
 
     def _ask_manager(self, window: TopLevelWindow, request: str, data: list[int]) -> None:
-        """Send the window manager a request about a window. 2 in the data says that it comes from the user."""
+        """Send the window manager a request about a window. 2 in the data marks it as the user's."""
         from Xlib import X
         from Xlib.protocol import event
 

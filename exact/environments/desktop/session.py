@@ -1,4 +1,4 @@
-"""An X display of its own with buses, window manager and applications. Needs Xvfb, openbox and dbus-daemon."""
+"""A separate X display with buses, window manager and applications. Needs Xvfb, openbox and dbus-daemon."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ PROGRAMS = {
 _STARTUP_SECONDS = 20.0
 """Seconds until a part of the desktop must be up."""
 _PASSED = ("PATH", "LANG", "LC_ALL", "TZ", "EXACT_GUEST")
-"""Our variables that applications see; the last one marks what is ended with us."""
+"""Our variables that applications see; the last one marks processes that end with us."""
 _GRACE = 2.0
 _LONGEST_SOCKET = 107
-"""Most bytes of the name of a socket, on Linux (unix(7))."""
+"""Maximum bytes of the name of a socket, on Linux (unix(7))."""
 
 
 def missing() -> list[str]:
@@ -56,7 +56,7 @@ class Session:
         self.env: dict[str, str] = {}
 
     def start(self) -> None:
-        """Start display, bus and window manager. Raises EnvironmentFailure, and UsageError where sockets would have too long names."""
+        """Start display, bus and window manager. Raises EnvironmentFailure, and UsageError if sockets would have too long names."""
         if lacking := missing():
             raise EnvironmentFailure(f"a desktop needs {', '.join(lacking)}: {set_up('--desktop', FIX)}")
         try:
@@ -72,7 +72,7 @@ class Session:
             raise EnvironmentFailure(f"the desktop cannot be started: {error}") from error
 
     def launch(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Start an application in the home folder. Raises EnvironmentFailure where there is no such program."""
+        """Start an application in the home folder. Raises EnvironmentFailure if there is no such program."""
         words = [word.replace("~", str(self.home), 1) if word.startswith("~") else word for word in command]
         try:
             return self.spawn(words)
@@ -101,7 +101,7 @@ class Session:
         return "" if ended is None else f"{Path(str(ended.args[0])).name} ended with status {ended.returncode}"  # type: ignore[index]
 
     def check(self) -> None:
-        """Raise EnvironmentFailure where a part of the desktop has ended."""
+        """Raise EnvironmentFailure if a part of the desktop has ended."""
         if self.broken:
             raise EnvironmentFailure(f"the desktop broke: {self.broken}: reset, and it is started anew")
 
@@ -151,7 +151,7 @@ class Session:
         return int(output)
 
     def _check_sockets(self) -> None:
-        """Raise UsageError where a socket of the two buses would have too long a name."""
+        """Raise UsageError if a socket of the two buses would have too long a name."""
         sockets = (self.base / "dbus-0123456789", Path(self.env["XDG_RUNTIME_DIR"], "at-spi", f"bus_{self.display[1:]}"))
         excess = max(len(os.fsencode(path)) for path in sockets) - _LONGEST_SOCKET
         if excess > 0:
@@ -174,7 +174,7 @@ class Session:
 
     @staticmethod
     def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-        """Kill each process with its session: nothing of it is kept."""
+        """Kill each process with its session: none of it is kept."""
         for process in processes:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

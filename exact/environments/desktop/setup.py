@@ -1,4 +1,4 @@
-"""What a task asks of a desktop: applications, files, and conditions on the outcome."""
+"""Requirements of a task on a desktop: applications, files, and conditions on the outcome."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     element: str = ""
     """Role, then its name if that matters: `textbox` or `button Save`."""
     kind: Literal["text", "folder", "none"] = "text"
-    """What must be at the path `file`: a file whose text is compared, a folder, or nothing."""
+    """Expected content of the path `file`: a file whose text is compared, a folder, or nothing."""
     answer: bool = False
     equals: str | None = None
     """Whole text, except white space at its ends."""
@@ -58,7 +58,7 @@ def declared(private: dict[str, object]) -> Setup:
 
 
 def failure(check: Check, home: Path, elements: Sequence[Element], answer: str | None) -> str:
-    """Return why a condition does not hold; empty where it does."""
+    """Return the reason if a condition does not hold; empty if it does."""
     if check.file:
         path = home / check.file
         if check.kind != "text":

@@ -1,6 +1,6 @@
-"""The windows of a desktop as elements: what applications report, in the form of a page's observation.
+"""The windows of a desktop as elements: applications' reports in the form of a page's observation.
 
-A filter on this process's system calls and its children's, for what a sandbox's kernel answers differently from Linux.
+A filter on this process's system calls and its children's, for calls that a sandbox's kernel answers differently from Linux.
 
 Correction of boxes that LibreOffice reports: it leaves its menu bar, which GTK draws, out of account.
 """
@@ -46,7 +46,7 @@ class Seen(NamedTuple):
     caret: str
     """Position of the caret in the focused text, and its selection."""
     copied: str = ""
-    """Text that was copied or cut last, which is not shown; empty where nothing was."""
+    """Text that was copied or cut last, which is not shown; empty if nothing was."""
 
     @property
     def text(self) -> str:
@@ -54,9 +54,9 @@ class Seen(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the state: depth, role, name, value and states of each element, the caret, and what was copied.
+        """The fingerprint of the state: depth, role, name, value and states of each element, the caret, and the copied text.
 
-        Boxes and ids are left out. Without what was copied, to copy would change nothing, and a search would drop it.
+        Boxes and ids are left out. Without the copied text, to copy would change nothing, and a search would drop it.
         """
         parts = [[each.depth, each.role, each.name, each.value, each.states] for each in self.elements]
         identity = json.dumps([parts, self.caret, *([self.copied] if self.copied else [])], ensure_ascii=False)
@@ -77,12 +77,12 @@ class _Line(NamedTuple):
 
 
 class DesktopTree:
-    """Observer of a desktop. Ids stay as long as their objects live; `forget` starts anew."""
+    """Observer of a desktop. Ids stay as long as their objects live; `forget` starts again."""
 
     def __init__(self, accessibility: Accessibility, mask: Callable[[str], str], popup: Popup) -> None:
         """Configure the observer.
 
-        mask: removes from a text what differs between equal desktops. popup: whether a point lies in a popup.
+        mask: removes from a text the parts that differ between equal desktops. popup: whether a point lies in a popup.
         """
         self._bus, self._mask, self._popup = accessibility, mask, popup
         self._ids: dict[Ref | tuple[Ref, int], str] = {}
@@ -167,11 +167,11 @@ class _Answers:
 
 
 _WRITTEN = roles.FIELDS | roles.CAPTIONED | {"cell"}
-"""Roles whose text is asked for."""
+"""Roles whose text is requested."""
 
 
 def _identity(node: AccessibleNode) -> Ref | tuple[Ref, int]:
-    """Return what stays while an object lives: its reference, or the place in its table of a cell that is new each time it is asked for."""
+    """Return the lasting key of an object: its reference, or the place in its table for a cell, which is new at each request."""
     return (node.parent, node.position) if node.box else node.ref
 
 
@@ -187,7 +187,7 @@ def _questions(line: _Line) -> Iterator[tuple[str, ObjectCall]]:
 
 
 def _lines(nodes: list[AccessibleNode], boxes: dict[Ref, Box]) -> Iterator[_Line]:
-    """Yield the elements of an application: what is visible, in reading order, without meaningless wrappers."""
+    """Yield the visible elements of an application in reading order, without meaningless wrappers."""
     inside, known = grouped(nodes), {node.ref for node in nodes}
     tops = [node for parent, group in inside.items() if parent not in known for node in group]
 
@@ -199,7 +199,7 @@ def _lines(nodes: list[AccessibleNode], boxes: dict[Ref, Box]) -> Iterator[_Line
             role = "dialog" if top and role not in roles.WINDOWS else role
             window = node.name if top else window
             if role and not _empty(node, role, inside):
-                if role == around == "cell":  # GTK says of its parts at random that they have the focus
+                if role == around == "cell":  # GTK reports the focus for its parts at random
                     node = node._replace(states=node.states & ~roles.FOCUSED)
                 yield _Line(node, role, depth, window, boxes.get(node.ref))
                 depth, around = depth + 1, role
@@ -226,7 +226,7 @@ def _in_reading_order(nodes: list[AccessibleNode], boxes: dict[Ref, Box]) -> lis
 
 
 def _empty(node: AccessibleNode, role: str, inside: dict[Ref, list[AccessibleNode]]) -> bool:
-    """Return whether a node says nothing: a status bar, an image or a text without a word, a scroll bar, a popup's window."""
+    """Return whether a node carries no information: a status bar, an image or a text without a word, a scroll bar, a popup's window."""
     if role == "window" and not node.name:
         return not any(child.states & roles.SHOWING for child in inside.get(node.ref, ()))
     if role == "scrollbar":
@@ -278,7 +278,7 @@ def refuse_close_range() -> None:
 def below_menu_bars(nodes: Sequence[AccessibleNode], boxes: Mapping[Ref, Box]) -> dict[Ref, Box]:
     """Return the boxes of an application's objects, with the content of a window below its menu bar.
 
-    Content that begins where the menu bar beside it begins is reported too high by the bar's height.
+    Content that begins at the top of the menu bar beside it is reported too high by the bar's height.
     """
     panes = [node for node in nodes if node.role == roles.ROOT_PANE and node.ref in boxes]
     if not panes:

@@ -21,13 +21,13 @@ from exact.environments.desktop.accessibility import (
 from exact.observation import Box
 
 _DEEP = 40
-"""Maximum levels below what the cache has."""
+"""Maximum levels below those in the cache."""
 _MOST_CHILDREN = 300
-"""Maximum number of children of one object that are asked for."""
+"""Maximum number of children requested of one object."""
 _MOST = 6000
-"""Maximum number of objects that are asked for."""
+"""Maximum number of objects that are requested."""
 _NOWHERE = -(1 << 31)
-"""Coordinate of what is not on the screen."""
+"""Coordinate of an object that is not on the screen."""
 _ACCESSIBLE = "org.a11y.atspi.Accessible"
 _ITEMS = frozenset(number for number, word in roles.ROLES.items() if word in roles.MENU)
 _LAID_OUT = frozenset(number for number, word in roles.ROLES.items() if word in roles.LAID_OUT)
@@ -42,7 +42,7 @@ def completed(
 ) -> dict[str, list[AccessibleNode]]:
     """Return the objects of applications, by name on the bus, with those that their caches lack.
 
-    An object that is not showing is not looked into, and of a table that is too large to be listed only the visible cells are asked for.
+    An object that is not showing is not searched. Of a table that is too large to be listed, only the visible cells are requested.
     Raises Silent.
     """
     whole = {name: list(nodes) for name, nodes in cached.items()}
@@ -69,7 +69,7 @@ def completed(
 def with_open_menus(bus: Accessibility, nodes: Sequence[AccessibleNode], popup: Popup) -> list[AccessibleNode]:
     """Return the objects of an application, with the items of open menus as showing.
 
-    GTK 2 never says so of an item. Its place is where the menu is open or was last: the former if a popup is there.
+    GTK 2 never marks an item so. Its place is that of its menu, open now or last: open if a popup is there.
     """
     inside = grouped(node for node in nodes if node.role in _ITEMS)
     menus = [node for node in nodes if node.role == roles.SUBMENU and node.states & roles.SHOWING]
@@ -140,7 +140,7 @@ def _cells(bus: Accessibility, table: AccessibleNode) -> list[AccessibleNode]:
 def _described(bus: Accessibility, wanted: Sequence[tuple[Ref, Ref, int]], hidden: bool = False) -> list[AccessibleNode]:
     """Return the objects that answer and are showing. `wanted`: object, parent and position of each. `hidden`: return all that answer.
 
-    Their states are asked for first: closed menus have hundreds of objects that are not showing.
+    Their states are requested first: closed menus have hundreds of objects that are not showing.
     """
     states = bus.ask([ObjectCall(ref, _ACCESSIBLE, "GetState") for ref, _, _ in wanted])
     known = [(where, _bits(each)) for where, each in zip(wanted, states, strict=True) if each]

@@ -16,7 +16,7 @@ _TYPES = {_REPLY: "u", _SIGNATURE: "g"}
 _FIXED = struct.Struct("<cBBBIII")
 """Byte order, type, flags, version, bytes of the body, serial, bytes of the header's fields."""
 _LARGEST = 1 << 27
-"""Most bytes of a message, from the specification."""
+"""Maximum bytes of a message, from the specification."""
 _SIZES = {"y": 1, "b": 4, "n": 2, "q": 2, "i": 4, "u": 4, "x": 8, "t": 8, "d": 8}
 _CODES = {"y": "B", "b": "I", "n": "h", "q": "H", "i": "i", "u": "I", "x": "q", "t": "Q", "d": "d"}
 _U32 = struct.Struct("<I")

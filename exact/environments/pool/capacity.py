@@ -1,4 +1,4 @@
-"""Limits of a pool, and measurements of what its environments use."""
+"""Limits of a pool, and measurements of its environments' resources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PoolLimits(msgspec.Struct, frozen=True, kw_only=True):
     processors: float | None = None
     """Mean number of busy CPU cores above which no further lease begins."""
     spares: int = 0
-    """Idle environments that are kept open, so that the next lease need not wait."""
+    """Idle environments that are kept open, so that the next lease does not wait."""
     uses: int = 50
     """Number of leases after which an environment is closed."""
 
@@ -98,7 +98,7 @@ class Capacity:
 
 
 def measure_usage(proc: Path = _PROC) -> ResourceUsage:
-    """Measure all descendants of this process, without itself. Zeros where this system does not report them."""
+    """Measure all descendants of this process, without itself. Zeros if this system does not report them."""
     memory, processes, ticks = 0, 0, 0
     for id in _descendants(proc, os.getpid()):
         try:

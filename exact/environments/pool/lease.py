@@ -102,7 +102,7 @@ class LeasedEnvironment:
 
     @asynccontextmanager
     async def _guarded(self, refusal: type[Exception] = ActionError) -> AsyncIterator[None]:
-        """Mark the entry as broken where a call fails or is cancelled, except by `refusal`."""
+        """Mark the entry as broken if a call fails or is cancelled, except by `refusal`."""
         try:
             yield
         except refusal:

@@ -45,7 +45,7 @@ class Pool:
     ) -> None:
         """Create an empty pool.
 
-        `gauge`: measures what all environments use. `clock`: returns seconds. `pause`: least seconds between two measurements.
+        `gauge`: measures the resources of all environments. `clock`: returns seconds. `pause`: least seconds between two measurements.
         """
         self.environments, self.limits, self.counts = environments, limits or PoolLimits(), PoolCounts()
         self._capacity = Capacity(self.limits, gauge, clock, pause=pause)
@@ -76,7 +76,7 @@ class Pool:
         return sum(map(len, self._queues.values()))
 
     def share(self, tree: str) -> EnvironmentFactory:
-        """Return the pool as the factory of one tree. It is forkable where the inner factory is. Waiting trees take turns."""
+        """Return the pool as the factory of one tree. It is forkable if the inner factory is. Waiting trees take turns."""
         return (
             _ForkableTreeFactory(self, tree, self.environments)
             if isinstance(self.environments, ForkableFactory)
@@ -255,7 +255,7 @@ class Pool:
         try:
             self._idle.append(await self._make(True, None))
         except EnvironmentFailure:
-            self._count_closed()  # the next request reports why none can be opened
+            self._count_closed()  # the next request reports the reason why none can be opened
             self._grant()
             return
         except BaseException:
@@ -308,7 +308,7 @@ class _ForkableTreeFactory(_TreeFactory):
 
     @property
     def bytes(self) -> int:
-        """Bytes of all snapshots, those of other trees included. 0 where the factory does not report them."""
+        """Bytes of all snapshots, those of other trees included. 0 if the factory does not report them."""
         return int(getattr(self._environments, "bytes", 0))
 
     def has(self, snapshot: Snapshot) -> bool:

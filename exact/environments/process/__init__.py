@@ -1,1 +1,1 @@
-"""Environments in processes of their own: the host's side (worker, channel) and the guest's."""
+"""Environments in separate processes: the host's side (worker, channel) and the guest's."""

@@ -1,4 +1,4 @@
-"""Calls and replies over a pair of streams, whatever started the process at the far end. `guest.py` describes the frames."""
+"""Calls and replies over a pair of streams to a process, however it was started. `guest.py` describes the frames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST = 500
 
 
 class RemoteError(Exception):
-    """Exception raised in the guest: the cause of the error that the caller gets."""
+    """Exception raised in the guest, as the cause of the caller's error."""
 
     def __init__(self, type: str, message: str, traceback: str) -> None:
         super().__init__(f"\n{traceback}")
@@ -49,7 +49,7 @@ class Channel:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, limit: int = LIMIT) -> None:
         """Start reading replies. `limit`: largest frame in bytes."""
         self.lost = ""
-        """Why no further reply will come. Empty while the channel works."""
+        """Reason why no further reply will come. Empty while the channel works."""
         self._reader, self._writer, self._limit = reader, writer, limit
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[_Reply]] = {}
@@ -64,9 +64,9 @@ class Channel:
     async def call(self, op: str, arguments: Mapping[str, object]) -> object:
         """Call an operation of the guest and return its result as plain data.
 
-        A cancelled call continues in the guest, and its reply is dropped. Raises what was raised in the guest: ActionError and UsageError
-        as themselves, anything else as EnvironmentFailure, each caused by a RemoteError. Raises EnvironmentFailure, with `lost` set, where
-        the channel broke, and UsageError for arguments that cannot be sent.
+        A cancelled call continues in the guest, and its reply is dropped. Raises the errors of the guest: ActionError and UsageError as
+        themselves, anything else as EnvironmentFailure, each caused by a RemoteError. Raises EnvironmentFailure, with `lost` set, if the
+        channel broke, and UsageError for arguments that cannot be sent.
         """
         if self.lost:
             raise EnvironmentFailure(f"{op}: the guest is gone: {self.lost}")
@@ -95,7 +95,7 @@ class Channel:
 
     async def _read(self) -> None:
         try:
-            await self._reader.readuntil(MAGIC)  # skips what an interpreter may print while it starts
+            await self._reader.readuntil(MAGIC)  # skips output of an interpreter that starts
             while True:
                 self._deliver(await self._reply())
                 if await self._reader.readexactly(len(MAGIC)) != MAGIC:

@@ -1,7 +1,7 @@
 """The far end of a worker: serves one environment, sync or async, by frames over stdin and stdout.
 
 Run by path, `python guest.py [--path FOLDER]... MODULE:FACTORY` (or FILE.py:FACTORY), by any Python from 3.9 on. It needs the standard
-library and no package, exact included. What the environment prints goes to stderr. `python guest.py --run COMMAND...` becomes another
+library and no package, exact included. The environment's output goes to stderr. `python guest.py --run COMMAND...` becomes another
 program instead; when that program ends, all processes that it started end too.
 
 The factory is called with the arguments that the host sends, and with `simulation` (bool) if it takes it. It returns, or is a coroutine
@@ -15,19 +15,18 @@ that returns, one of
   then derived from the methods, with `isolated` False; a slow environment states its `call_seconds` (30). Arguments are dicts: a task has
   `id`, `instruction`, `start`, `seed`, `origins`, `metadata`; an action `name`, `args`, `key`, `elements`; a snapshot `id`, `fidelity`,
   `fingerprint`; an outcome `actions`, `answer`.
-  Results are dicts, or dataclasses with those fields: an observation needs `text`, and gets a `fingerprint` of URL and text where it has
-  none; its `screenshot` is bytes; a `box` is `[x, y, width, height]`; a transition is `{"observation": ... or None, "terminated": False,
-  "effects": [...], "info": {...}}`, with texts as values of `info`, and where the environment has rewards `"reward": 0.0`, or a method
-  `reward() -> float`; a score needs `value` and `success`. `observe` is called where the
-  whole process was restored from a snapshot of its memory; without it, the last observation is used. `command(name, arguments) -> dict`
-  does anything else that leaves the state as it is.
+  Results are dicts, or dataclasses with those fields: an observation needs `text`, and gets a `fingerprint` of URL and text if it has none;
+  its `screenshot` is bytes; a `box` is `[x, y, width, height]`; a transition is `{"observation": ... or None, "terminated": False,
+  "effects": [...], "info": {...}}`, with texts as values of `info`, and if the environment has rewards, `"reward": 0.0`, or a method
+  `reward() -> float`; a score needs `value` and `success`. `observe` is called if the whole process was restored from a snapshot of its
+  memory; without it, the last observation is used. `command(name, arguments) -> dict` does anything else that leaves the state unchanged.
 
 An exception named ActionError (any class of that name) says that the action does not fit and the state is unchanged. A sync environment
-is called in the main thread, where no event loop runs. Factories, capabilities and snapshots may still use the names of earlier versions:
-`speculative`, `sealed` and fidelity `world`.
+is called in the main thread, in which no event loop runs. Factories, capabilities and snapshots may still use the names of earlier
+versions: `speculative`, `sealed` and fidelity `world`.
 
 A frame: `exg1`, bytes of JSON, bytes of binary parts (two unsigned 32-bit numbers, big-endian), the JSON, the parts. In the JSON, `binary`
-lists for each part where it belongs (`at`, keys from the top) and its `bytes`. A request has `id`, `op`, `arguments`; its reply has the
+lists for each part its place (`at`, keys from the top) and its `bytes`. A request has `id`, `op`, `arguments`; its reply has the
 same `id`, and `value` or `error` (`type`, `kinds`: the names of its classes, `message`, `traceback`). EOF ends the guest and all processes
 that it started.
 """
@@ -42,7 +41,7 @@ import sys
 
 def _take_over() -> tuple[int, int]:
     """Reserve stdin and stdout for frames and return them. From then on fd 0 is empty and fd 1 is stderr."""
-    pipes = os.dup(0), os.dup(1)  # not inherited by what the environment starts
+    pipes = os.dup(0), os.dup(1)  # not inherited by the environment's processes
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)
@@ -54,7 +53,7 @@ if __name__ == "__main__":  # before anything else is imported
     if sys.version_info < (3, 9):  # noqa: UP036
         sys.exit("Python %s is too old for a guest: name one of 3.9 or newer" % sys.version.split()[0])  # noqa: UP031
     _PIPES = _take_over()
-    if sys.path[:1] == [os.path.dirname(os.path.realpath(__file__))]:  # noqa: PTH120 - our neighbours are no top-level modules
+    if sys.path[:1] == [os.path.dirname(os.path.realpath(__file__))]:  # noqa: PTH120 - our neighbours are not top-level modules
         sys.path[0] = os.getcwd()  # noqa: PTH109
 
 import argparse
@@ -99,7 +98,7 @@ _OLD_FIDELITIES = {"world": "full"}
 
 
 def pack_frame(message: dict[str, Any], limit: int = LIMIT) -> list[bytes]:
-    """Return the frame of a message, in pieces. Raises ValueError and TypeError for what is not plain data, or too large."""
+    """Return the frame of a message, in pieces. Raises ValueError and TypeError for data that is not plain, or is too large."""
     message, parts, binary = dict(message), [], []
     for at, part in _take_bytes(message, ()):
         binary.append({"at": at, "bytes": len(part)})
@@ -187,7 +186,7 @@ class GuestServer:
     """Answers requests to one environment, one at a time."""
 
     def __init__(self, made: Any, *, simulation: bool) -> None:
-        """Create a server that is not open. `made`: what the factory returned."""
+        """Create a server that is not open. `made`: the result of the factory."""
         self._made, self._simulation = made, simulation
         self._around = contextlib.AsyncExitStack()
         self._environment: Any = None
@@ -203,7 +202,7 @@ class GuestServer:
         try:
             value = await self._do(message["op"], message["arguments"])
             send({"id": message["id"], "value": value})
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever foreign code raises crosses as data
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - any error of foreign code crosses as data
             send({"id": message["id"], "error": error_data(error)})
 
     async def _do(self, op: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
@@ -322,7 +321,7 @@ def _module(name: str) -> Any:
 
 
 def read_request(source: BinaryIO) -> dict[str, Any]:
-    """Read the next request. Raises EOFError at the end of the stream, ValueError for what is not a request."""
+    """Read the next request. Raises EOFError at the end of the stream, ValueError for data that is not a request."""
     head = source.read(len(MAGIC) + SIZES.size)
     if len(head) < len(MAGIC) + SIZES.size:
         raise EOFError
@@ -432,7 +431,7 @@ def _supervise(prctl: Callable[..., int], guest: int, token: str, begun: int) ->
             signal.sigwait({signal.SIGTERM})
         with contextlib.suppress(OSError):
             os.killpg(guest, signal.SIGKILL)
-        for _ in range(1000):  # what is started during one pass is found by the next
+        for _ in range(1000):  # processes started during one pass are found by the next
             if not _kill_marked(token):
                 break
     finally:
@@ -504,7 +503,7 @@ def main() -> None:
     arguments = opening["arguments"]
     try:
         guest = GuestServer(make_environment(given.factory, **arguments), simulation=arguments["simulation"])
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever foreign code raises crosses as data
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - any error of foreign code crosses as data
         send({"id": opening["id"], "error": error_data(error)})
         end_group()
     if guest.awaits:

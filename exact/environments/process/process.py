@@ -76,12 +76,12 @@ class Launcher(Protocol):
     """Starts guests: plain processes, or a sandbox's."""
 
     async def start(self, args: Sequence[str], env: Mapping[str, str]) -> GuestProcess:
-        """Run a command with added environment variables. Raises EnvironmentFailure where it cannot be started."""
+        """Run a command with added environment variables. Raises EnvironmentFailure if it cannot be started."""
         ...
 
 
 class ProcessLauncher:
-    """Starts guests as plain processes, each in a session of its own that ends with this process.
+    """Starts guests as plain processes, each in a separate session that ends with this process.
 
     That is guaranteed on Linux only. A guest also dies with the thread that starts it: start it in a thread that outlives it.
     """
@@ -203,7 +203,7 @@ T = TypeVar("T")
 
 
 def run_in_thread(work: Callable[[], T]) -> Future[T]:
-    """Run a function in a thread of its own, for which the interpreter's exit does not wait, and return its future."""
+    """Run a function in a separate thread, for which the interpreter's exit does not wait, and return its future."""
     done: Future[T] = Future()
     done.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it
 
@@ -221,7 +221,7 @@ _PROC = Path("/proc")
 
 
 def processor_seconds(pid: int, proc: Path = _PROC) -> float:
-    """Return user and system seconds of a process and its descendants, ended ones included; 0 where this system does not report them."""
+    """Return user and system seconds of a process and its descendants, ended ones included; 0 if this system does not report them."""
     ticks, waiting = 0, [pid]
     while waiting:
         here = proc / str(waiting.pop())
@@ -245,7 +245,7 @@ _SCRUB: ContextVar[Callable[[str], str]] = ContextVar("guest log's scrubber", de
 
 @contextmanager
 def log_stderr_to(path: Path, scrub: Callable[[str], str] = str) -> Iterator[None]:
-    """Log the stderr of all guests started inside the block, and given no file of their own, to a file that only its owner can read.
+    """Log the stderr of all guests started inside the block, and given no separate file, to a file that only its owner can read.
 
     `scrub` removes secrets from a line.
     """
@@ -308,7 +308,7 @@ class StderrReader:
         try:
             with open(self._path, "a", encoding="utf-8", errors="replace", opener=_private) as file:
                 file.write(f"{inert(self._scrub(line))}\n")
-        except OSError as error:  # reading goes on, or the guest would block
+        except OSError as error:  # reading continues, or the guest would block
             self._left = 0
             _logger.warning(f"[{self._pid}] {self._path} is no longer written: {error.strerror}")
 

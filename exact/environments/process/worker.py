@@ -1,4 +1,4 @@
-"""An environment in a process of its own, in any interpreter: the host's side.
+"""An environment in a separate process, in any interpreter: the host's side.
 
 environments = WorkerFactory(EnvironmentSpec("shop.environment:make", python=Path("venv/bin/python")))
 async with environments.open(simulation=True) as environment:
@@ -37,9 +37,9 @@ class EnvironmentSpec(msgspec.Struct, frozen=True):
     """Source of a guest's environment: factory, arguments and interpreter."""
 
     name: str
-    """Factory, `module:name` or `file.py:name`. `guest.py` says what it returns."""
+    """Factory, `module:name` or `file.py:name`. `guest.py` describes its result."""
     arguments: dict[str, Any] = {}
-    """Keyword arguments of the factory: plain data. The guest adds `simulation` where the factory takes it."""
+    """Keyword arguments of the factory: plain data. The guest adds `simulation` if the factory takes it."""
     python: Path = Path(sys.executable)
     """Python 3.9 or newer, of the virtual environment that the factory needs."""
     paths: tuple[Path, ...] = ()
@@ -47,11 +47,11 @@ class EnvironmentSpec(msgspec.Struct, frozen=True):
     env: dict[str, str] = {}
     """Environment variables of the guest, added to a fixed list of ours; other variables of ours are not passed on."""
     shown: tuple[Path, ...] | None = None
-    """What a sandbox shows of `paths`. None: all of them."""
+    """The part of `paths` that a sandbox shows. None: all of them."""
 
     @property
     def file(self) -> Path | None:
-        """File of the factory. None where it is named by module."""
+        """File of the factory. None if it is named by module."""
         module = self.name.rpartition(":")[0]
         return Path(module) if module.endswith(".py") else None
 
@@ -129,7 +129,7 @@ class Worker:
         self._actions = ActionSpace(())
         self._closed = False
         self._reward: float | None = 0.0
-        """Reward of the last step. None where the guest gave none."""
+        """Reward of the last step. None if the guest gave none."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -153,7 +153,7 @@ class Worker:
         return processor_seconds(self.pid) if self.pid else 0.0
 
     async def open(self) -> None:
-        """Start a guest and let it create the environment. Raises EnvironmentFailure, and UsageError where the factory raised one."""
+        """Start a guest and let it create the environment. Raises EnvironmentFailure, and UsageError if the factory raised one."""
         await self._take(await self._launcher.start(self._spec.command, self._spec.env))
 
     async def _take(self, process: GuestProcess) -> None:
@@ -184,19 +184,19 @@ class Worker:
         return Transition(observation=moved.observation, terminated=moved.terminated, effects=moved.effects, info=moved.info)
 
     def reward(self) -> float:
-        """Return the reward of the last step, as the guest gave it. Raises UsageError where it gave none."""
+        """Return the reward of the last step, as the guest gave it. Raises UsageError if it gave none."""
         if self._reward is None:
             raise UsageError("this environment gives no rewards: its steps have no `reward`, so choose another value.kind")
         return self._reward
 
     async def snapshot(self) -> Snapshot:
-        """Take a snapshot of the present state. Raises EnvironmentFailure where the guest's environment has none."""
+        """Take a snapshot of the present state. Raises EnvironmentFailure if the guest's environment has none."""
         self._require_known_state()
         taken = _parse("snapshot", await self._call("snapshot", {}, self._timeouts.snapshot), Snapshot)
         return msgspec.structs.replace(taken, id=f"{self._running().mark}{taken.id}")
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Return to a state of this guest. Raises EnvironmentFailure where the snapshot is another guest's, or gone."""
+        """Return to a state of this guest. Raises EnvironmentFailure if the snapshot is another guest's, or gone."""
         running = self._running()
         if not snapshot.id.startswith(running.mark):
             raise EnvironmentFailure(f"snapshot {snapshot.id!r} is gone with the guest that took it: return by reset and replay")
@@ -210,7 +210,7 @@ class Worker:
         return _parse("evaluate", await self._call("evaluate", {"outcome": outcome}, self._timeouts.evaluate), Score)
 
     async def command(self, name: str, **arguments: object) -> dict[str, Any]:
-        """Call `command` of the guest's environment (see `guest.py`). Raises EnvironmentFailure, also where it has none."""
+        """Call `command` of the guest's environment (see `guest.py`). Raises EnvironmentFailure, also if it lacks one."""
         asked = {"name": name, "arguments": arguments}
         return _parse("command", await self._call("command", asked, self._timeouts.evaluate), dict[str, Any])
 
@@ -301,7 +301,7 @@ class Worker:
 
 
 class WorkerFactory:
-    """Opens workers of one specification, each with a guest of its own."""
+    """Opens workers of one specification, each with a separate guest."""
 
     def __init__(
         self,
@@ -321,7 +321,7 @@ class WorkerFactory:
 
     @asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[Worker]:
-        """Open a worker with a fresh guest. Raises EnvironmentFailure where it cannot be started."""
+        """Open a worker with a fresh guest. Raises EnvironmentFailure if it cannot be started."""
         worker = Worker(self._spec, self._launcher, simulation=simulation, timeouts=self._timeouts, actions=self._actions)
         await worker.open()
         try:

@@ -12,8 +12,8 @@ environment."""
 UNMEASURED: dict[Operation, float] = {"snapshot": 0.6, "restore": 0.6, "fork": 0.6}
 """Least seconds assumed before the first measurement: a browser in a sandbox on two idle cores. Others: 0, or their share below."""
 OF_OPENING: dict[Operation, float] = {"snapshot": 0.2, "restore": 0.3, "fork": 0.4, "reset": 0.3}
-"""Share of the measured time to open an environment that is assumed for an operation, if it is more: where sandboxes are slow, all of
-their operations are. Measured with Trac in a sandbox on a busy machine (open 6.9 s; snapshot 1.1, restore 1.9 and fork 2.5 s)."""
+"""Share of the measured time to open an environment that is assumed for an operation, if it is more: if sandboxes are slow, all of their
+operations are. Measured with Trac in a sandbox on a busy machine (open 6.9 s; snapshot 1.1, restore 1.9 and fork 2.5 s)."""
 MEMORY = 20
 """Measurements after which older ones fade: load and pages change in the course of a run."""
 
@@ -34,7 +34,7 @@ class Mean:
 
 
 FADING = 0.8
-"""Share that is left, with each reset, of what one measurement of a return exceeds the assumption by."""
+"""Share of a return's measured excess over the assumption that is left after each reset."""
 
 
 class Costs:
@@ -52,7 +52,7 @@ class Costs:
         """Number of resets and openings before the last measurement of each operation."""
 
     def add(self, operation: Operation, seconds: float, processor: float = 0.0) -> None:
-        """Add a measurement. `processor`: CPU seconds, 0 where unknown."""
+        """Add a measurement. `processor`: CPU seconds, 0 if unknown."""
         self._means.setdefault(operation, Mean()).add(max(0.0, seconds), max(0.0, processor))
         self._resets += operation in ("reset", "open")
         self._resets_before[operation] = self._resets
@@ -61,8 +61,8 @@ class Costs:
         """Return the seconds that an operation is expected to keep the search waiting.
 
         That is its own duration, or, if it is more, its CPU time when every worker does the same on these cores. Measurements of a return
-        or a snapshot that are above what was assumed fade towards it with each reset since: one slow return on a busy machine is no reason
-        to replay for the rest of an attempt. Several fade more slowly than one.
+        or a snapshot that are above the assumption fade towards it with each reset since: one slow return on a busy machine does not
+        justify replays for the rest of an attempt. Several fade more slowly than one.
         """
         mean = self._means.get(operation)
         if mean is None:

@@ -57,12 +57,12 @@ class _RouteAttempt(NamedTuple):
 
     route: RestoreRoute[StoredSnapshot]
     reason: str = ""
-    """Why it did not arrive."""
+    """Reason why it did not arrive."""
     key: str = ""
     """Key of the state that was reached."""
     divergence: Divergence | None = None
     failure: EnvironmentFailure | None = None
-    """Failure that says nothing about the state."""
+    """Failure that is not evidence about the state."""
 
 
 class Slot:
@@ -103,7 +103,7 @@ class Slot:
         return self._path == tuple(path)
 
     def rank(self, wanted: Mapping[StatePath, int]) -> float:
-        """Return the number of the state that the environment is in; infinite where it is in none of them."""
+        """Return the number of the state that the environment is in; infinite if it is in none of them."""
         return math.inf if self._path is None else wanted.get(self._path, math.inf)
 
     def take_step_count(self) -> int:
@@ -120,7 +120,7 @@ class Slot:
 
         `reserve`: called with the steps of a route before it is taken. A route that it refuses is skipped; if no other route was taken,
         its BudgetExceeded is raised. `since`: steps up to this waypoint are not repeated, because they wrote to something that no reset
-        undoes. Raises EnvironmentFailure where an environment broke on the way and no other route arrived.
+        undoes. Raises EnvironmentFailure if an environment broke on the way and no other route arrived.
         """
         if self.is_at(path):
             return Arrival(route="reuse", match="exact")
@@ -151,7 +151,7 @@ class Slot:
         path, self._path = self._path, None
         try:
             transition = await self._step(environment, action, path[-1].fingerprint if path else "")
-        except StateChanged:  # its state is not that of the path any more
+        except StateChanged:  # its state is no longer that of the path
             raise
         except ActionError:
             self._path = path
@@ -167,7 +167,7 @@ class Slot:
         return transition
 
     async def snapshot_if_worth(self, returns: float) -> Snapshot | None:
-        """Take a snapshot of the present state where it is possible and saves time. Return None where not.
+        """Take a snapshot of the present state if that is possible and saves time. Return None if not.
 
         `returns`: expected number of returns to the state. It is at least as often replayed again as it was replayed before.
         """
@@ -178,7 +178,7 @@ class Slot:
         return await self._snapshot(environment, path) if self._costs.pays(returns, self._return_seconds(path)) else None
 
     async def snapshot_if_written(self) -> Snapshot | None:
-        """Take a snapshot where a write led to the present state and the snapshot includes it (fidelity `full`). Return None where not.
+        """Take a snapshot if a write led to the present state and the snapshot includes it (fidelity `full`). Return None if not.
 
         A repeated write may have another result (a date, a number), so that no replay leads back to this state.
         """
@@ -188,7 +188,7 @@ class Slot:
         return await self._snapshot(environment, path) if path in self._store.written else None
 
     def exchange(self, other: SlotContent) -> SlotContent:
-        """Replace the environment and its state by another, and return the former. Requires an open environment in a known state."""
+        """Replace the environment and its state by another, and return the old ones. Requires an open environment in a known state."""
         assert self._environment is not None and self._path is not None, "an environment in an unknown state is not given away"
         mine = SlotContent(self._stack, self._environment, self._path)
         self._stack, self._environment, self._path = other
@@ -224,7 +224,7 @@ class Slot:
     def _next(
         self, path: Sequence[Waypoint], tried: Sequence[_RouteAttempt], refused: dict[RouteName, BudgetExceeded], since: int
     ) -> RestoreRoute[StoredSnapshot] | None:
-        """Return the cheapest untried route, or the replay once more where fewer than `tries` replays were made."""
+        """Return the cheapest untried route, or the replay once more if fewer than `tries` replays were made."""
         names = [each.route.name for each in tried]
         for route in self.routes(path, since=since):
             again = route.name == "replay" and sum("replay" in name or name == "advance" for name in names) < self.tries
@@ -309,9 +309,9 @@ class Slot:
         return reached
 
     def _worth_passing(self, environment: Environment, path: Sequence[Waypoint], first: int) -> int:
-        """Return the waypoint before the end of a replay from `first` of which a snapshot saves most time; -1 where none saves enough.
+        """Return the waypoint before the end of a replay from `first` of which a snapshot saves most time; -1 if none saves enough.
 
-        A state is expected to be replayed as often again as it was before: then at most twice the time is lost that was lost by then.
+        A state is expected to be replayed as often again as it was before: then the lost time at most doubles.
         Enough is as much as a snapshot costs: the estimate is rough, and the search may be about to end.
         """
         if environment.capabilities.fidelity == "replay":
@@ -343,7 +343,7 @@ class Slot:
         return transition
 
     async def _snapshot(self, environment: Environment, path: StatePath) -> Snapshot | None:
-        """Take a snapshot. Return None where the environment reports an obstacle or refuses; it then continues."""
+        """Take a snapshot. Return None if the environment reports an obstacle or refuses; it then continues."""
         if getattr(environment, "obstacle", ""):
             return None
         began, before = self._clock(), self._processor()
@@ -421,9 +421,9 @@ class Slot:
         self._costs.add(operation, self._clock() - began, used if renewed or used < before else used - before)
 
     def _process(self) -> object:
-        """Return what identifies the process of the present environment, if it tells: a reset may start another one."""
+        """Return the identity of the present environment's process, if it reports one: a reset may start another one."""
         return getattr(self._environment, "pid", None)
 
     def _processor(self) -> float:
-        """Return the CPU seconds that the present environment has used; 0 where it does not report them."""
+        """Return the CPU seconds that the present environment has used; 0 if it does not report them."""
         return float(getattr(self._environment, "processor", 0.0))

@@ -54,7 +54,7 @@ class SnapshotStore:
         return path in self.taking or (stored is not None and (self.forks is None or self.forks.has(stored.snapshot)))
 
     def wrote(self, path: Sequence[Waypoint]) -> int:
-        """Return the index of the last waypoint on a path that a write led to; 0 where there is none."""
+        """Return the index of the last waypoint on a path that a write led to; 0 if there is none."""
         return next((index for index in reversed(range(1, len(path))) if tuple(path[: index + 1]) in self.written), 0)
 
     def along(self, path: Sequence[Waypoint]) -> Iterator[tuple[int, StoredSnapshot]]:

@@ -3,7 +3,7 @@
 Comparison of the state that was reached with the state that was wanted.
 
 A fingerprint identifies a state by its parts that are not volatile. Whether two states of one fingerprint are equal in their volatile
-parts too is told by the digest that an observation has beside it. A journal stores the fingerprint alone.
+parts too is distinguished by the digest that an observation has beside it. A journal stores the fingerprint alone.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Waypoint(msgspec.Struct, frozen=True):
     action: Action | None
     """Action that leads to the state. None for the task's start."""
     fingerprint: str
-    """Fingerprint of the state. Empty where the episode ended."""
+    """Fingerprint of the state. Empty if the episode ended."""
 
 
 def state_fingerprint(transition: Transition) -> str:
-    """Return the fingerprint of the state that a step led to. Empty where the episode ended, with or without an observation."""
+    """Return the fingerprint of the state that a step led to. Empty if the episode ended, with or without an observation."""
     return "" if transition.observation is None or transition.terminated else transition.observation.fingerprint
 
 
@@ -46,7 +46,7 @@ class Divergence(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the state that was reached. Empty where the episode ended."""
+        """Fingerprint of the state that was reached. Empty if the episode ended."""
         return state_fingerprint(self.transition)
 
 
@@ -74,13 +74,13 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     effects: tuple[SideEffect, ...] = ()
     """Side effects of all steps replayed."""
     reason: str = ""
-    """Why the last route did not arrive. Empty where it did."""
+    """Reason why the last route did not arrive. Empty if it did."""
     failed: tuple[RouteName, ...] = ()
     """Routes that did not arrive, before the last."""
     snapshots: tuple[PassedSnapshot, ...] = ()
     """Snapshots that were taken on the way."""
     divergence: Divergence | None = None
-    """Divergence, where the match is `diverged`."""
+    """Divergence, if the match is `diverged`."""
 
     @property
     def arrived(self) -> bool:

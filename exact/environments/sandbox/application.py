@@ -28,7 +28,7 @@ class SandboxApplication(NamedTuple):
     def from_config(cls, config: SandboxConfig) -> SandboxApplication:
         """Check a configuration and unpack its root.
 
-        Raises UsageError where a key is invalid here, and EnvironmentFailure where the root cannot be unpacked.
+        Raises UsageError if a key is invalid here, and EnvironmentFailure if the root cannot be unpacked.
         """
         for mount in config.mounts:
             if not PurePosixPath(mount.target).is_absolute() or ".." in PurePosixPath(mount.target).parts or mount.target == "/":
@@ -55,7 +55,7 @@ class SandboxApplication(NamedTuple):
         )  # fmt: skip
 
     def service(self) -> dict[str, object]:
-        """Return what `init_process.py` needs to start a service beside the browser: root and user."""
+        """Return the settings with which `init_process.py` starts a service beside the browser: root and user."""
         return {"root": SECOND_ROOT if self.root else "", "user": list(self.user)}
 
 

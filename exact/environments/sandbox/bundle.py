@@ -19,7 +19,7 @@ from exact.version import PACKAGE
 _INHERITED = ("PATH", "LANG", "TZ")
 """Our environment variables that a guest inherits."""
 _CACHES = ("/var/cache/fontconfig", "/var/lib/xkb")
-"""What browsers and desktops read in `/var`."""
+"""Paths that browsers and desktops read in `/var`."""
 _EMPTY = PACKAGE / "py.typed"
 """An empty file, which stands for a private one."""
 _SHARED_MEMORY = 1 << 30
@@ -40,7 +40,7 @@ class GuestSpec(msgspec.Struct, frozen=True, kw_only=True):
     reads: tuple[Path, ...] = ()
     """Files and folders in home directories or other masked folders that it needs. They are read-only."""
     writable: tuple[Path, ...] = ()
-    """The same, for files and folders that it may change. What it writes stays in the sandbox's memory."""
+    """Like `reads`, for files and folders that it may change. Its writes stay in the sandbox's memory."""
     programs: tuple[Path, ...] = ()
     """Executables, besides the first argument, that its images depend on: an image is not restored once one was replaced."""
     root: Path | None = None
@@ -48,15 +48,15 @@ class GuestSpec(msgspec.Struct, frozen=True, kw_only=True):
     beside: Path | None = None
     """Folder that it sees at SECOND_ROOT, as the root of applications."""
     mounts: tuple[Mount, ...] = ()
-    """Mounts, below SECOND_ROOT where `beside` is set."""
+    """Mounts, below SECOND_ROOT if `beside` is set."""
     user: tuple[int, int] = (0, 0)
     """User and group id inside the sandbox."""
     capable: bool = False
     """Whether it may change owners, users and root inside the sandbox."""
     processes: int = PROCESSES
-    """Most processes and threads at a time. A further one is not started."""
+    """Maximum number of processes and threads at a time. A further one is not started."""
     memory: int = MEMORY
-    """Most bytes of memory, files that it wrote included. A sandbox that takes more is killed."""
+    """Maximum bytes of memory, files that it wrote included. A sandbox that takes more is killed."""
 
 
 def find_interpreter() -> Path:

@@ -1,4 +1,4 @@
-"""Any environment in a sandbox: snapshots of its whole process can be restored and forked, whatever it is written in.
+"""Any environment in a sandbox: snapshots of its whole process can be restored and forked, in whatever language it is written.
 
 async with sandboxed_factory(EnvironmentSpec("shop.py:Shop")) as environments, environments.open(simulation=True) as environment:
     await environment.reset(task)
@@ -6,8 +6,8 @@ async with sandboxed_factory(EnvironmentSpec("shop.py:Shop")) as environments, e
     async with environments.fork(snapshot, simulation=True) as other:
         ...
 
-The environment needs no snapshots of its own, and does not depend on exact: `guest.py` says what its factory returns. It has loopback and
-no other network. So nothing that it does reaches the outside, and it is isolated.
+The environment needs no own snapshots, and does not depend on exact: `guest.py` describes the result of its factory. It has loopback and
+no other network. So none of its effects reach the outside: it is isolated.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ IDLE = 5.0
 
 
 class SandboxedWorker(Worker):
-    """Environment in a sandbox of its own. Opened by SandboxedFactory."""
+    """Environment in a separate sandbox. Opened by SandboxedFactory."""
 
     def __init__(self, environments: SandboxedFactory) -> None:
         super().__init__(
@@ -60,7 +60,7 @@ class SandboxedWorker(Worker):
 
     @property
     def observation(self) -> Observation:
-        """Last observation; after a fork, that of the snapshot's state. Raises EnvironmentFailure where there is none."""
+        """Last observation; after a fork, that of the snapshot's state. Raises EnvironmentFailure if there is none."""
         if self._observation is None:
             raise EnvironmentFailure("there is no observation: no episode is in progress: reset it first")
         return self._observation
@@ -78,7 +78,7 @@ class SandboxedWorker(Worker):
         return self._sandbox is not None and self._sandbox.paused
 
     async def open(self) -> None:
-        """Start the first guest, or fork it as it was before its first episode. Raises EnvironmentFailure and UsageError."""
+        """Start the first guest, or fork its state before its first episode. Raises EnvironmentFailure and UsageError."""
         async with self._environments.opening:
             if not self._environments.origin:
                 await super().open()
@@ -87,7 +87,7 @@ class SandboxedWorker(Worker):
         await self.fork(self._environments.origin)
 
     async def fork(self, id: str) -> None:
-        """Replace the guest by a fork of an image. Raises EnvironmentFailure; then there is no guest."""
+        """Replace the guest by a fork of an image. Raises EnvironmentFailure; the guest is gone then."""
         await self._drop("it was left for another fork")
         async with self._environments.sandboxes.fork(id) as sandbox:
             await self._take(sandbox)
@@ -115,7 +115,7 @@ class SandboxedWorker(Worker):
         return transition
 
     async def snapshot(self) -> Snapshot:
-        """Take a snapshot of the whole environment, which continues. Raises EnvironmentFailure where there is an obstacle."""
+        """Take a snapshot of the whole environment, which continues. Raises EnvironmentFailure if there is an obstacle."""
         if self.obstacle:
             raise EnvironmentFailure(f"no snapshot now: {self.obstacle}")
         fingerprint = self.observation.fingerprint
@@ -132,7 +132,7 @@ class SandboxedWorker(Worker):
 
     @asynccontextmanager
     async def copy(self) -> AsyncIterator[SandboxedWorker]:
-        """Open another environment at the present state, also where the episode has ended, for the time of the block.
+        """Open another environment at the present state, even if the episode has ended, for the time of the block.
 
         Raises EnvironmentFailure.
         """
@@ -203,7 +203,7 @@ class SandboxedFactory:
 
     @asynccontextmanager
     async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[SandboxedWorker]:
-        """Open another environment at the state of a snapshot. Raises EnvironmentFailure where the snapshot is gone."""
+        """Open another environment at the state of a snapshot. Raises EnvironmentFailure if the snapshot is gone."""
         async with self.made() as worker:
             await worker.restore(snapshot)
             yield worker
@@ -248,8 +248,8 @@ async def sandboxed_factory(
     In home directories and under /tmp a guest sees only its interpreter with its packages and the factory's file, read-only, and `paths`
     and `reads`, which it may change in its memory. `inside`: another root, mounts, variables and user; in another root, the
     specification's interpreter is a path of that root. `limit`: bytes of retained snapshots. `idle`: seconds after the last call after
-    which an environment is paused. `log`: file that the stderr of guests is appended to; by default it goes to the logger `exact.guest`.
-    Raises EnvironmentFailure where there is no usable runsc, or no such interpreter.
+    which an environment is paused. `log`: file to which the stderr of guests is appended; by default it goes to the logger `exact.guest`.
+    Raises EnvironmentFailure without a usable runsc or that interpreter.
     """
     inside = inside or SandboxConfig()
     application, own = SandboxApplication.from_config(inside), (Path(guest.__file__), *([spec.file] if spec.file else []))

@@ -1,4 +1,4 @@
-"""What of this machine guests do not see: data, home directories, temporary files, and settings that hold credentials or describe it."""
+"""Parts of this machine hidden from guests: data, home directories, temporary files, settings with credentials or its description."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MASKED = ("/tmp", "/run", "/dev/shm", "/var/tmp")
 _KEPT = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "proc", "sys", "dev", "nix", "gnu", "run", "tmp")
 """Folders at the top that guests see, and those that they get anew."""
 _SEARCHED = ("/etc", "/usr/local")
-"""Folders that guests see and in which files are looked for that only root may read."""
+"""Folders that guests see, which are searched for files that only root may read."""
 _SETTINGS = (
     "/etc/environment", "/etc/environment.d", "/etc/pip.conf", "/etc/npmrc", "/etc/gitconfig", "/etc/wgetrc", "/etc/curlrc", "/etc/netrc",
     "/etc/fstab", "/etc/apt", "/etc/ssh", "/etc/docker", "/etc/containers", "/etc/kubernetes", "/etc/rancher", "/etc/wireguard",
@@ -21,7 +21,7 @@ _SETTINGS = (
     "/etc/passwd-", "/etc/group-", "/etc/subuid", "/etc/subgid", "/etc/sudoers.d", "/etc/motd", "/etc/update-motd.d", "/etc/exports",
     "/etc/hosts.allow", "/etc/hosts.deny", "/usr/src", "/usr/local/src", "/usr/local/etc", "/usr/local/games",
 )  # fmt: skip
-"""Settings that every user of the host may read, and that hold credentials of programs or say how the host is kept."""
+"""Settings that every user of the host may read, and that hold credentials of programs or describe the host's administration."""
 
 
 def home_folders() -> tuple[str, ...]:
@@ -33,7 +33,7 @@ def home_folders() -> tuple[str, ...]:
 
 @functools.cache
 def other_folders() -> tuple[str, ...]:
-    """Return the host's folders that hold neither programs nor their settings: all at the top but those kept, and what is in `/var`."""
+    """Return the host's folders that hold neither programs nor their settings: all at the top but those kept, and those in `/var`."""
     top = [f"/{each}" for each in _folders_in("/") if each not in _KEPT]
     data = [f"/var/{each}" for each in _folders_in("/var")]
     return tuple(each for each in (*top, *data) if each not in ("/var", *_MASKED, *home_folders()))
@@ -43,7 +43,8 @@ def other_folders() -> tuple[str, ...]:
 def private_files() -> tuple[str, ...]:
     """Return the files and folders that guests see empty, in folders that they see. Links are left out.
 
-    They are what other users of the host cannot read, such as `/etc/shadow`; settings with credentials; and files at the top and in `/var`.
+    They are files that other users of the host cannot read, such as `/etc/shadow`; settings with credentials; and files at the top and in
+    `/var`.
     """
     settings = [place for place in _SETTINGS if Path(place).exists() and not Path(place).is_symlink()]
     loose = [f"{folder.rstrip('/')}/{name}" for folder in ("/", "/var") for name in _files_in(folder)]
@@ -81,5 +82,5 @@ def _folders_in(folder: str) -> list[str]:
 
 
 def masked_folders() -> tuple[str, ...]:
-    """Return the folders of the host that guests see empty, except for what their specification names."""
+    """Return the folders of the host that guests see empty, except for those that their specification names."""
     return (*_MASKED, *home_folders(), *other_folders())

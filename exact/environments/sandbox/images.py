@@ -1,6 +1,6 @@
 """Store of sandbox images, bounded by bytes: the least recently used image is packed first and evicted first.
 
-Packs images in the background when memory gets scarce, and unpacks them when they are wanted.
+Packs images in the background when memory gets scarce, and unpacks them when they are needed.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class ImageStore:
         self._evict(image.id)
 
     def next_to_pack(self, excluded: Container[str] = ()) -> SandboxImage | None:
-        """Return the next image to pack while more than a share of the limit is used. Never the newest, which is likely to be wanted."""
+        """Return the next image to pack while more than a share of the limit is used. Never the newest, which is likely to be needed."""
         if self.bytes <= PACKED_FROM * self.limit:
             return None
         older = list(self._images.values())[:-1]
@@ -96,7 +96,7 @@ class ImageStore:
         return id in self._pinned or bool(self._users[id])
 
     def find(self, id: str) -> SandboxImage:
-        """Return an image, also one that was dropped while in use. Raises EnvironmentFailure where it is gone."""
+        """Return an image, also one that was dropped while in use. Raises EnvironmentFailure if it is gone."""
         found = self._images.get(id) or self._dropped.get(id)
         if found is None:
             raise EnvironmentFailure(f"snapshot {id} is gone, dropped or evicted: return by another route")
@@ -124,7 +124,7 @@ class ImageStore:
                     shutil.rmtree(dropped.folder, ignore_errors=True)
 
     def drop(self, id: str) -> None:
-        """Delete an image, as soon as it is no longer in use. Does nothing where it is gone."""
+        """Delete an image, as soon as it is no longer in use. Does nothing if it is gone."""
         self._pinned.discard(id)
         if image := self._images.pop(id, None):
             if self._users[id]:
@@ -151,7 +151,7 @@ class ImagePacker:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start to pack what is to be packed, unless packing is in progress."""
+        """Start to pack the images that are to be packed, unless packing is in progress."""
         if (self._task is None or self._task.done()) and self._next():
             self._task = asyncio.ensure_future(self._all())
 
@@ -167,7 +167,7 @@ class ImagePacker:
             await self.wait()
 
     async def unpacked(self, image: SandboxImage) -> SandboxImage:
-        """Return an image in use with its files unpacked. Raises EnvironmentFailure where it is damaged, or memory does not suffice."""
+        """Return an image in use with its files unpacked. Raises EnvironmentFailure if it is damaged, or memory does not suffice."""
         if not image.packed and self._current != image.id:
             return image
         return await asyncio.shield(asyncio.ensure_future(self._unpack(image.id)))

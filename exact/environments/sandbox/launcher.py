@@ -12,13 +12,13 @@ from exact.environments.sandbox.sandboxes import Sandboxes
 
 
 class SandboxLauncher:
-    """Starts each guest in a sandbox of its own, which `sandboxes` can checkpoint and fork."""
+    """Starts each guest in a separate sandbox, which `sandboxes` can checkpoint and fork."""
 
     def __init__(self, sandboxes: Sandboxes, *, template: GuestSpec) -> None:
         """Create a launcher.
 
-        `template`: specification of all guests except command and variables. Its `reads` include the interpreter's folder where that lies
-        in a home directory.
+        `template`: specification of all guests except command and variables. Its `reads` include the interpreter's folder if that lies in a
+        home directory.
         """
         self._sandboxes, self._template = sandboxes, template
 

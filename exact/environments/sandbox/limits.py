@@ -1,4 +1,4 @@
-"""The limit of a sandbox's memory, which is watched from outside: runsc is started without control groups."""
+"""The limit of a sandbox's memory, which is monitored from outside: runsc is started without control groups."""
 
 # These functions read hundreds of links for each sandbox, and pathlib takes several times as long.
 # ruff: noqa: PTH110, PTH115, PTH116, PTH123, PTH208
@@ -12,9 +12,10 @@ from contextlib import suppress
 _SHORTEST, _LONGEST = 0.25, 2.0
 """Seconds between two looks, near the limit and far from it."""
 _GROWTH = 1 << 30
-"""Bytes a second that a guest may add before the next look: a look waits as long as the rest of the limit lasts at this rate."""
+"""Bytes a second that a guest may add before the next measurement, which waits as long as the rest of the limit lasts at this rate."""
 _SEARCH = 8
-"""Looks after which processes and files are searched again. Between two searches only the known ones are read, which takes a tenth."""
+"""Measurements after which processes and files are searched again. Between two searches only the known ones are read, which takes a
+tenth."""
 
 
 async def watch_memory(pid: int, limit: int, exceeded: Callable[[int], None]) -> None:
@@ -31,7 +32,7 @@ async def watch_memory(pid: int, limit: int, exceeded: Callable[[int], None]) ->
 
 
 def seconds_to_next_look(used: int, limit: int) -> float:
-    """Return the pause before memory is looked at again: shorter the less is left, in [0.25, 2] s."""
+    """Return the pause before the next measurement of memory, in [0.25, 2] s: the less is left, the shorter."""
     return min(_LONGEST, max(_SHORTEST, (limit - used) / _GROWTH))
 
 
@@ -44,7 +45,7 @@ class MemoryGauge:
         """Processes of the tree, and paths of open files in memory, as of the last search."""
 
     def read(self) -> int | None:
-        """Return the bytes in use; None where the process has ended."""
+        """Return the bytes in use; None if the process has ended."""
         if not os.path.exists(f"/proc/{self._pid}/stat"):
             return None
         if self._looks % _SEARCH == 0:
@@ -70,7 +71,7 @@ def _tree(pid: int) -> Iterator[int]:
 
 
 def _anonymous(pid: int) -> int:
-    """Return the bytes of a process's own memory; 0 where it has ended."""
+    """Return the bytes of a process's own memory; 0 if it has ended."""
     with suppress(OSError, ValueError, IndexError):
         for line in _text(f"/proc/{pid}/status").splitlines():
             if line.startswith("RssAnon:"):

@@ -1,4 +1,4 @@
-"""Packs images: pages that a base image has are referenced, the rest is compressed. As a script: `pack.py FOLDER [BASE]`.
+"""Packs images: pages of a base image are referenced, the rest is compressed. As a script: `pack.py FOLDER [BASE]`.
 
 The images of one sandbox's forks differ in few pages of 4 KiB: those of a browser differ in about a quarter from the image before the
 first episode. A file F becomes F.packed: a header (magic, size and BLAKE2b digest of F, bytes of the index), the compressed index, and the
@@ -27,7 +27,7 @@ _LEVEL = 1
 
 
 def pack(folder: Path, base: Path | None) -> None:
-    """Replace the files of an image by packed ones, each atomically. Raises OSError where the disk is full."""
+    """Replace the files of an image by packed ones, each atomically. Raises OSError if the disk is full."""
     for name in FILES:
         if (folder / name).is_file():
             partial = folder / f"{name}.partial"
@@ -40,7 +40,7 @@ def pack(folder: Path, base: Path | None) -> None:
 
 
 def unpack(folder: Path, base: Path | None) -> None:
-    """Restore the files of an image. Raises OSError where the disk is full, and ValueError where it is damaged; it then stays packed."""
+    """Restore the files of an image. Raises OSError if the disk is full, and ValueError if it is damaged; it then stays packed."""
     for name in FILES:
         if (packed := folder / f"{name}.packed").is_file():
             partial = folder / f"{name}.partial"

@@ -1,4 +1,4 @@
-"""Probes by a real checkpoint and restore whether environments fork on this machine, and suggests a fix where they do not."""
+"""Probes by a real checkpoint and restore whether environments fork on this machine, and suggests a fix if they do not."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def probe_forking() -> ForkingProbe:
 
 
 def suggest_fix(runsc: Runsc, proc: Path = Path("/proc")) -> str:
-    """Return the fix where `probe_forking` failed: the setting of this machine that prevents it, or the flags of a container."""
+    """Return the fix after `probe_forking` failed: the setting of this machine that prevents it, or the flags of a container."""
     if not runsc.privileged:
         for name, refusing, fix in _SETTINGS:
             if (proc / name).is_file() and (proc / name).read_text().strip() == refusing:

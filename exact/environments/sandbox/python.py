@@ -23,13 +23,13 @@ class PythonInstallation(NamedTuple):
     """An interpreter and the folders of its code."""
 
     executable: Path
-    """Path of the interpreter itself, where `python` was a script that starts it."""
+    """Path of the interpreter itself, if `python` was a script that starts it."""
     folders: tuple[Path, ...]
     """Its own folders, and those it imports from according to `.pth` files and environment."""
 
 
 async def inspect_python(python: Path, env: Mapping[str, str]) -> PythonInstallation:
-    """Run an interpreter with environment variables and return what it reports. Raises EnvironmentFailure where it does not run."""
+    """Run an interpreter with environment variables and return its report. Raises EnvironmentFailure if it does not run."""
     try:
         process = await Child.start(
             python, "-c", _SCRIPT, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, cwd="/", env={**inherited_variables(dict(os.environ)), **env}
@@ -47,13 +47,13 @@ async def inspect_python(python: Path, env: Mapping[str, str]) -> PythonInstalla
         lines = errors.decode(errors="replace").strip().splitlines() or [f"status {process.returncode}"]
         raise EnvironmentFailure(f"{python} does not run: {lines[-1]}: name another interpreter")
     executable, *folders = (Path(line) for line in output.decode().splitlines() if line)
-    executable = executable.parent.resolve() / executable.name  # a link to a virtual environment is not in the sandbox, what it leads to is
+    executable = executable.parent.resolve() / executable.name  # a link to a virtual environment is not in the sandbox, its target is
     found = [part for folder in folders if folder.exists() and folder != Path("/") for part in _shown(folder)]
     return PythonInstallation(executable, tuple(dict.fromkeys(found)))
 
 
 def _shown(folder: Path) -> Iterator[Path]:
-    """Yield what is shown of a folder to import from: of a checkout all but hidden files, which hold its history and keys."""
+    """Yield the visible parts of a folder to import from: of a checkout all but hidden files, which hold its history and keys."""
     if any((folder / name).exists() for name in _CHECKOUT):
         yield from (each for each in sorted(folder.iterdir()) if not each.name.startswith("."))
     else:

@@ -23,8 +23,8 @@ def root_folder(path: Path, *, cache: Path | None = None, limit: int = LIMIT) ->
     """Return the folder of a root file system: the path itself, or an archive unpacked into a cache.
 
     An archive is an OCI image layout, the output of `docker save`, or a plain root file system (`docker export`). It is unpacked once for
-    each version of the archive. `cache`: by default the user's. `limit`: largest unpacked size in bytes. Raises EnvironmentFailure where
-    the path is none of these, is damaged, or is too large.
+    each version of the archive. `cache`: by default the user's. `limit`: largest unpacked size in bytes. Raises EnvironmentFailure if the
+    path is none of these, is damaged, or is too large.
     """
     if path.is_dir():
         return path.resolve()
@@ -41,7 +41,7 @@ def root_folder(path: Path, *, cache: Path | None = None, limit: int = LIMIT) ->
 
 
 def make_mount_point(root: Path, target: str, source: Path) -> None:
-    """Create an empty folder or file in a root to mount at, if there is none. Raises EnvironmentFailure."""
+    """Create an empty folder or file as a mount point in a root, unless it exists. Raises EnvironmentFailure."""
     try:
         path = resolve_inside(root, target)
         if path.exists():
@@ -80,7 +80,7 @@ def _unpack(path: Path, target: Path, limit: int) -> None:
 
 
 def _layers(outer: tarfile.TarFile) -> list[str] | None:
-    """Return the names of an image's layers in the archive, lowest first. None where it is not an image."""
+    """Return the names of an image's layers in the archive, lowest first. None if it is not an image."""
     names = set(outer.getnames())
     try:
         if "index.json" in names and "oci-layout" in names:

@@ -52,7 +52,7 @@ class Runsc:
 def find_runsc() -> Runsc:
     """Return the first runsc that is new enough: $EXACT_RUNSC alone if it is set, else the user's cache, else PATH.
 
-    Raises EnvironmentFailure, which says what is missing and how to get it.
+    Raises EnvironmentFailure, which names the missing part and the way to get it.
     """
     if sys.platform != "linux":
         raise EnvironmentFailure("environments fork on Linux only: return by reset and replay here")
@@ -90,7 +90,7 @@ def _candidates() -> list[Path]:
 
 
 def _version(path: Path) -> str:
-    """Return the version of a runsc. Empty where it does not run."""
+    """Return the version of a runsc. Empty if it does not run."""
     try:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -99,6 +99,6 @@ def _version(path: Path) -> str:
 
 
 def _day(version: str) -> int:
-    """Return the date in a version (`release-20240729.0`, `0.0~20240729.0`) as a number; 0 where there is none."""
+    """Return the date in a version (`release-20240729.0`, `0.0~20240729.0`) as a number; 0 if there is none."""
     found = re.search(r"20\d{6}", version)
     return int(found.group()) if found else 0

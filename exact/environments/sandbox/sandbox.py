@@ -22,7 +22,7 @@ _READ_AHEAD = 1 << 20
 _COMMAND_TIMEOUT = 60.0
 """Seconds that one command of runsc may take."""
 _LOW_SPACE = 16 << 20
-"""Bytes. With fewer free after a failed checkpoint, the disk was full, even if runsc reports another error."""
+"""Free bytes below which the disk was full at a failed checkpoint, even if runsc reports another error."""
 _GRACE = 1.0
 """Seconds that a guest has to end by itself after its stdin is closed."""
 
@@ -42,7 +42,7 @@ class Sandbox:
     async def run(
         cls, runsc: Runsc, state: Path, bundle: Path, image: Path | None = None, *, log: Path | None = None, memory: int = 0
     ) -> Sandbox:
-        """Start the guest of a bundle, or restore it from an image. `log`: see StderrReader. `memory`: most bytes; 0: any number."""
+        """Start the guest of a bundle, or restore it from an image. `log`: see StderrReader. `memory`: maximum bytes; 0: no limit."""
         verb = ("run",) if image is None else ("restore", f"--image-path={image}")
         process = await Child.start(
             *runsc.command(state, *verb, f"--bundle={bundle}", _NAME),
@@ -81,14 +81,14 @@ class Sandbox:
             raise
 
     async def pause(self) -> None:
-        """Pause its processes, which then use memory only. Does nothing where they are paused."""
+        """Pause its processes, which then use memory only. Does nothing if they are paused."""
         async with self._lock:
             if not self._paused:
                 await self._control("pause", _NAME)
                 self._paused = True
 
     async def resume(self) -> None:
-        """Resume its processes. Does nothing where they run."""
+        """Resume its processes. Does nothing if they run."""
         async with self._lock:
             if self._paused:
                 await self._control("resume", _NAME)
@@ -149,12 +149,12 @@ class Sandbox:
 
 
 def _free(folder: Path) -> int:
-    """Return the bytes free on the file system of a folder; sys.maxsize where there is no such folder."""
+    """Return the bytes free on the file system of a folder; sys.maxsize if there is no such folder."""
     with contextlib.suppress(OSError):
         return shutil.disk_usage(folder).free
     return sys.maxsize
 
 
 def _last(lines: Sequence[str]) -> str:
-    """Return the last line with a message, skipping Go stack traces. Empty where there is none."""
+    """Return the last line with a message, skipping Go stack traces. Empty if there is none."""
     return next((line for line in reversed(lines) if ": " in line and not line[0].isspace()), "")

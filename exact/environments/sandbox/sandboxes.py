@@ -1,6 +1,6 @@
 """Starts, checkpoints, forks and ends sandboxes, and owns their folders and images.
 
-Pauses an idle sandbox: one that runs costs CPU time though nothing happens in it.
+Pauses an idle sandbox: one that runs costs CPU time although nothing happens in it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from exact.machine import ScratchFolder, sweep
 from exact.version import __version__
 
 LIMIT = 4 << 30
-"""Bytes of retained images; at most half of what is free on their file system."""
+"""Bytes of retained images; at most half of the free space on their file system."""
 SHM_NEEDED = 1 << 30
-"""Bytes free on /dev/shm from which on it is used instead of the disk."""
+"""Free bytes from which on /dev/shm is used instead of the disk."""
 _SHM = Path("/dev/shm")
 
 
@@ -54,7 +54,7 @@ class Sandboxes:
         return sorted(each.pid for each in self._running if each.alive)
 
     async def start(self, guest: GuestSpec) -> Sandbox:
-        """Start a guest. It may not answer requests yet. Raises EnvironmentFailure where a mount point cannot be made."""
+        """Start a guest. It may not answer requests yet. Raises EnvironmentFailure if a mount point cannot be made."""
         make_mount_points(guest)
         bundle = self._scratch.folder("bundles", str(next(self._numbers)))
         (bundle / "config.json").write_text(json.dumps(oci_configuration(guest, dict(os.environ))))
@@ -80,8 +80,8 @@ class Sandboxes:
     async def fork(self, id: str) -> AsyncIterator[Sandbox]:
         """Start another sandbox from an image, which is retained during the block.
 
-        Leave the block when the guest answers; the sandbox keeps running. Raises EnvironmentFailure where the image is gone or damaged, or
-        where a program that it depends on has changed.
+        Leave the block when the guest answers; the sandbox keeps running. Raises EnvironmentFailure if the image is gone or damaged, or if
+        a program that it depends on has changed.
         """
         image = self.images.find(id)
         with self.images.use(image):
@@ -120,7 +120,7 @@ class Sandboxes:
         return {"exact": __version__, "runsc": self.runsc.version, **programs}
 
     def abandon(self) -> None:
-        """Kill all sandboxes and delete all files, at the interpreter's exit, where nothing can be awaited."""
+        """Kill all sandboxes and delete all files, at the interpreter's exit, when nothing can be awaited."""
         for sandbox in self._running:
             sandbox.kill()
         self._scratch.close()
@@ -130,9 +130,8 @@ class Sandboxes:
 async def open_sandboxes(*, limit: int = LIMIT, parent: Path | None = None, log: Path | None = None) -> AsyncIterator[Sandboxes]:
     """Open sandboxes for the time of the block; none remains after it, nor after a crash.
 
-    `limit`: bytes of retained images. `parent`: folder for their files; by default /dev/shm where it is large enough, else the folder for
-    temporary files. `log`: file that their stderr is appended to. Raises EnvironmentFailure where there is no usable runsc, or no space for
-    images.
+    `limit`: bytes of retained images. `parent`: folder for their files; by default /dev/shm if it is large enough, else the folder for
+    temporary files. `log`: file to which their stderr is appended. Raises EnvironmentFailure without a usable runsc or space for images.
     """
     sandboxes = Sandboxes(find_runsc(), ScratchFolder("environments", parent or _image_folder()), limit, log)
     atexit.register(sandboxes.abandon)
@@ -144,7 +143,7 @@ async def open_sandboxes(*, limit: int = LIMIT, parent: Path | None = None, log:
 
 
 def _image_folder() -> Path | None:
-    """Return /dev/shm if it is large enough, after deleting what a crash left there. None: the folder for temporary files."""
+    """Return /dev/shm if it is large enough, after deleting the remains of a crash there. None: the folder for temporary files."""
     with suppress(OSError):
         if os.access(_SHM, os.W_OK):
             sweep(_SHM)
@@ -172,7 +171,7 @@ class IdleTimer:
 
     async def wake(self) -> None:
         """Resume the sandbox if it was paused. If it cannot be resumed it is killed, and later calls fail."""
-        await self.stop()  # a pause in progress ends first, so that none follows this
+        await self.stop()  # a pause in progress ends first, so that none follows
         try:
             await self._sandbox.resume()
         except EnvironmentFailure:

@@ -29,7 +29,7 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     reads: tuple[str, ...] = ()
     """Further files and folders in home directories or under /tmp that it sees, besides those that `command` and `env` name."""
     stateless: bool = False
-    """Whether no request changes its later responses. A reset then need not roll it back."""
+    """Whether no request changes its later responses. A reset then does not have to roll it back."""
 
     def __post_init__(self) -> None:
         if not is_web(self.ready_url):
@@ -39,12 +39,12 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def located(service: Service, where: Path) -> Service:
     """Return a service with absolute paths without links and `..`, which its relative ones are from the folder `where`.
 
-    The sandbox shows what they lead to, and not the folders on a way there by `..`. Raises UsageError for one that does not exist.
+    The sandbox shows their targets, and not the folders on a way there by `..`. Raises UsageError for one that does not exist.
     """
 
     def at(said: str) -> str:
         path = Path(said).expanduser()
-        if path.is_absolute():  # it may be of another root than this machine's
+        if path.is_absolute():  # it may belong to another root than this machine's
             return str(path)
         if not (found := (where / path).resolve()).exists():
             raise UsageError(f"the service `{' '.join(service.command)}` needs {found}, which does not exist: correct its folder or reads")
@@ -56,7 +56,7 @@ def located(service: Service, where: Path) -> Service:
 def declared_services(task: Task) -> tuple[Service, ...]:
     """Return the services that a task declares: `services` in its metadata, a JSON list of objects with the fields of Service.
 
-    Raises UsageError where that does not parse.
+    Raises UsageError if that does not parse.
     """
     text = task.metadata.get("services") or "[]"
     try:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from exact.errors import EnvironmentFailure
 
 WHITEOUT, OPAQUE = ".wh.", ".wh..wh..opq"
-"""Prefixes by which a layer deletes a name, or all previous contents of a folder (OCI image specification)."""
+"""Prefixes with which a layer deletes a name, or all previous contents of a folder (OCI image specification)."""
 _MAX_LINKS = 40
 """Largest number of symbolic links on one path, as in Linux."""
 
@@ -30,7 +30,7 @@ class LayerUnpacker:
     def add(self, layer: tarfile.TarFile, name: str) -> None:
         """Unpack one layer. Devices, sockets, set-user-id bits and, unless we are root, owners are omitted.
 
-        `name`: name of the layer in messages. Raises EnvironmentFailure where it is damaged or too large.
+        `name`: name of the layer in messages. Raises EnvironmentFailure if it is damaged or too large.
         """
         try:
             for member in layer:
@@ -117,7 +117,7 @@ def _remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def open_archive(path: Path) -> Iterator[tarfile.TarFile]:
-    """Open an archive, compressed or not. Raises EnvironmentFailure where it is not one."""
+    """Open an archive, compressed or not. Raises EnvironmentFailure if it is not one."""
     try:
         opened = tarfile.open(path)  # noqa: SIM115 - closed below
     except (OSError, tarfile.TarError, EOFError) as error:

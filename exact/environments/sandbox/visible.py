@@ -1,4 +1,4 @@
-"""Files that a service of the user's own application needs although the sandbox hides home directories and temporary files."""
+"""Files that a service of the user's application needs although the sandbox hides home directories and temporary files."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _MAX_LINKS = 40
 def visible_files(service: Service, *, own_root: bool = False) -> tuple[Path, ...]:
     """Return the hidden files and folders of this machine that a service sees and may change in the sandbox's memory.
 
-    These are its working folder, its `reads`, its program, and the paths that its command and its variables name. A file is seen with
-    the folder that it lies in, for what lies beside a database, unless that is a home directory or a hidden folder (`.ssh`).
+    These are its working folder, its `reads`, its program, and the paths that its command and its variables name. A file is seen with the
+    folder that it lies in, for files beside a database, unless that is a home directory or a hidden folder (`.ssh`).
 
-    `own_root`: the service has another root, where it sees only its `reads`.
+    `own_root`: the service has another root, in which it sees only its `reads`.
     """
     folder = Path(service.folder)
     if own_root:
@@ -57,7 +57,7 @@ def _named(text: str, folder: Path) -> Iterator[Path]:
 
 
 def _with_folder(path: Path) -> Iterable[Path]:
-    """Return what is shown for a named path: a folder, or the folder of a file, which need not exist yet."""
+    """Return the paths shown for a named path: the folder itself, or the folder of a file, which may not exist yet."""
     if path.is_dir():
         return () if _holds_home(path) else (path,)
     folder = path.parent
@@ -73,7 +73,7 @@ def _holds_home(folder: Path) -> bool:
 
 
 def _program(service: Service, folder: Path) -> Iterator[Path]:
-    """Yield the program and what it is a link to, each with the libraries beside it."""
+    """Yield the program and its link's target, each with the libraries beside it."""
     name = service.command[0] if service.command else ""
     found = shutil.which(name, path=service.env.get("PATH")) if "/" not in name else str(folder / Path(name).expanduser())
     path = Path(found or "/")

@@ -13,14 +13,14 @@ from exact.origins import origin, origins
 from exact.secrecy import Scrubber, Secret, placeholder
 
 _STORED = re.compile(r"<secret:([^<>]+)>")
-"""What a run stores in place of a secret."""
+"""Text that a run stores in place of a secret."""
 
 
 class Login:
     """Secret values of one account. In prompts and in run folders placeholders such as `<secret:password>` stand for them."""
 
     def __init__(self, account: Account, environ: Mapping[str, str]) -> None:
-        """Read the values. Raises UsageError where an environment variable is not set, or an origin is none."""
+        """Read the values. Raises UsageError if an environment variable is not set, or an origin is invalid."""
         self.name = account.name
         self.origins = _origins(account)
         """Origins at which the values may be typed. Empty: those of the task's log-in."""
@@ -39,7 +39,7 @@ class Login:
         return self._placeholders.sub(lambda found: self._values[found[found.lastindex or 0]], text)
 
     def named(self, text: str) -> str:
-        """Return the first placeholder that stands in a text; empty where there is none."""
+        """Return the first placeholder that stands in a text; empty if there is none."""
         found = self._placeholders.search(text)
         return placeholder(found[found.lastindex or 0]) if found else ""
 
@@ -48,7 +48,7 @@ class Login:
         return self._scrubber.text(text)
 
     def held(self, text: str) -> str:
-        """Return the placeholder of a value of which most stands in a text in some form, short values excepted; empty where none does."""
+        """Return the placeholder of a value if most of it stands in a text in some form; empty if none does. Short values are ignored."""
         return next((placeholder(found.name) for found in self._parts.find(text)), "")
 
     @property
@@ -64,7 +64,7 @@ class Accounts:
         """Create log-ins.
 
         `environ`: environment variables for values of the form `$NAME`. `shared`: a log-in may be leased any number of times, because the
-        environments do not see each other's effects. Raises UsageError where a variable is not set.
+        environments do not see each other's effects. Raises UsageError if a variable is not set.
         """
         self._shared = shared
         self._free = [Login(account, environ) for account in accounts]
@@ -86,7 +86,7 @@ class Accounts:
             raise
 
     def take(self, name: str) -> Login:
-        """Lease the log-in that a state belongs to. Raises EnvironmentFailure where another environment has it."""
+        """Lease the log-in that a state belongs to. Raises EnvironmentFailure if another environment has it."""
         for login in self._free:
             if login.name == name:
                 if not self._shared:
@@ -118,7 +118,7 @@ class AccountLease:
         return self._login
 
     def change(self, name: str) -> None:
-        """Change to another log-in. Raises EnvironmentFailure where another environment has it."""
+        """Change to another log-in. Raises EnvironmentFailure if another environment has it."""
         if name and name != self._login.name:
             other = self._accounts.take(name)
             self._accounts.release(self._login)
@@ -138,7 +138,7 @@ def _origins(account: Account) -> tuple[str, ...]:
 
 
 def _most_of(value: str) -> tuple[str, str]:
-    """Return the beginning and the end of a value, of which each text that holds most of the value holds one."""
+    """Return the beginning and the end of a value. Each text that holds most of the value holds one of them."""
     length = max(6, -(-len(value) * 3 // 5))
     return value[:length], value[-length:]
 
@@ -149,9 +149,9 @@ def variable_of(name: str) -> str:
 
 
 def value_of(what: str, text: str, environ: Mapping[str, str]) -> str:
-    """Return a value as given, or that of the environment variable `$NAME`. Raises UsageError where that is not set.
+    """Return a value as given, or that of the environment variable `$NAME`. Raises UsageError if that is not set.
 
-    `what`: description of the value in the message. A run stores `<secret:name>` in place of a value, which is asked for again: it is that
+    `what`: description of the value in the message. A run stores `<secret:name>` in place of a value, which is read again: it is that
     of the variable `variable_of(name)`.
     """
     if stored := _STORED.fullmatch(text):

@@ -50,9 +50,9 @@ def reset_is_due(site: Site) -> bool:
 
 @asynccontextmanager
 async def leased_site(task: Task, limit: float = LIMIT) -> AsyncIterator[None]:
-    """Hold the lease of a task's site while the block runs; nothing where its site has no reset, or makes instances of its own.
+    """Hold the lease of a task's site while the block runs; nothing if its site has no reset, or makes separate instances.
 
-    `limit`: seconds to wait. Raises EnvironmentFailure where another process has the site for longer.
+    `limit`: seconds to wait. Raises EnvironmentFailure if another process has the site for longer.
     """
     outside = declared_outside(task)
     if outside is None or outside.site is None or outside.site.fork is not None:

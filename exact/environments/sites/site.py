@@ -24,13 +24,13 @@ from exact.task import Task
 _MESSAGE_LENGTH = 200
 """Characters of a hook's output in messages."""
 _MOST_REPLY = 1 << 20
-"""Bytes of a hook's output that are kept, and of its response at most."""
+"""Bytes of a hook's output that are kept, and maximum bytes of its response."""
 _ABANDONED: dict[Future[str], str] = {}
 """Calls that were cancelled or timed out, each with the server that still handles it."""
 
 
 class _Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of what a task declares in its metadata."""
+    """Base of a task's declarations in its metadata."""
 
 
 class Hook(_Declaration, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class Hook(_Declaration, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
     """Program and arguments, without a shell. Success is exit status 0."""
     folder: str = ""
-    """Working directory of the command. Empty: that of this process; of a site file's hooks, the file's folder."""
+    """Working directory of the command. Empty: that of this process; for a site file's hooks, the file's folder."""
     url: str = ""
     """Address of a request, instead of a command. Success is a status below 400."""
     method: str = "POST"
@@ -91,7 +91,7 @@ class Hook(_Declaration, frozen=True, kw_only=True):
             process = await Child.start(
                 program, *arguments, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, cwd=self.folder or None, start_new_session=True
             )
-        except (OSError, ValueError) as error:  # a ValueError where an argument holds a zero byte
+        except (OSError, ValueError) as error:  # a ValueError if an argument holds a zero byte
             raise EnvironmentFailure(f"the site's hook {role} does not start: {error}") from error
         try:
             async with asyncio.timeout(self.seconds):
@@ -105,7 +105,7 @@ class Hook(_Declaration, frozen=True, kw_only=True):
                     kill_group(process.pid)
             await process.end()
         if process.returncode:
-            last = (errors or output).decode(errors="replace").strip().splitlines()[-1:]  # of what was kept
+            last = (errors or output).decode(errors="replace").strip().splitlines()[-1:]  # of the kept output
             raise EnvironmentFailure(f"the site's hook {role} ended with status {process.returncode}: {''.join(last)[:_MESSAGE_LENGTH]}")
         return output.decode(errors="replace")
 
@@ -122,11 +122,11 @@ class Hook(_Declaration, frozen=True, kw_only=True):
 
 
 class Requests(_Declaration, frozen=True, kw_only=True):
-    """What requests to a site do, where their method does not tell."""
+    """Effects of requests to a site, if their method does not show them."""
 
     harmless: tuple[str, ...] = ()
-    """Requests that are no writes of the agent: drafts, preferences, telemetry. Regular expressions, searched in `METHOD URL`. They are not
-    sent while searching; the page gets an empty answer. GraphQL queries among them only read and are sent, mutations are writes."""
+    """Requests that are not writes of the agent: drafts, preferences, telemetry. Regular expressions, searched in `METHOD URL`. They are
+    not sent while searching; the page gets an empty answer. GraphQL queries among them only read and are sent, mutations are writes."""
     reads: tuple[str, ...] = ()
     """Requests that only read although their method is POST, in the same form. They are sent while searching."""
     writes: tuple[str, ...] = ()
@@ -137,15 +137,15 @@ class Requests(_Declaration, frozen=True, kw_only=True):
 class Site(Requests, frozen=True, kw_only=True):
     """An application outside the sandbox that can be reset.
 
-    Where its state can also be saved and restored, the environments have full fidelity, together with the browser's checkpoint. With
+    If its state can also be saved and restored, the environments have full fidelity, together with the browser's checkpoint. With
     `reset` alone it is reset at the start of each attempt, and searching sends it no writes.
     """
 
     reset: Hook
     """Hook that brings the application to the start of a task."""
     every: int = 1
-    """Number of attempts for which one reset is enough, where the state is not saved. With 1 the site is reset before each. More save slow
-    resets where attempts hardly write; an attempt then begins with what those before it wrote."""
+    """Number of attempts for which one reset is enough, if the state is not saved. With 1 the site is reset before each. More save slow
+    resets if attempts hardly write; an attempt then begins with the writes of those before it."""
     base: str = ""
     """Address in tasks and pages, such as `http://shop.test`. With `reset` alone it may be empty."""
     snapshot: Hook | None = None
@@ -203,9 +203,9 @@ class Outside(Requests, frozen=True, kw_only=True):
 
 
 def declared_outside(task: Task) -> Outside | None:
-    """Return what a task declares: `outside` in its metadata, a JSON object with the fields of Outside. None where it has none.
+    """Return the declaration `outside` in a task's metadata, a JSON object with the fields of Outside. None if it is missing.
 
-    Raises UsageError where that does not parse.
+    Raises UsageError if that does not parse.
     """
     text = task.metadata.get("outside")
     if text is None:

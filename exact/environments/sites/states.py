@@ -34,7 +34,7 @@ class SiteClient:
 
 
 class SiteStates:
-    """Saves and restores states of a site. Where the site forks, each environment has an instance; otherwise they take turns."""
+    """Saves and restores states of a site. If the site forks, each environment has an instance; otherwise they take turns."""
 
     def __init__(self, site: Site) -> None:
         self.site = site

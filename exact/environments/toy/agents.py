@@ -62,7 +62,7 @@ class ToyValue:
         self._values = expected_rewards(graph) if oracle else {name: _looks(state) for name, state in graph.states.items()}
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """Return the value of the state. For a terminated node: the value of its last action's outcome, the mean where steps slip."""
+        """Return the value of the state. For a terminated node: the value of its last action's outcome, the mean if steps slip."""
         name = state_of(self._graph, context.observation)
         state = self._graph.states[name]
         value = self._values[name]
@@ -78,14 +78,14 @@ class ToyValue:
 
 
 def best_rewards(graph: ToyGraph) -> dict[str, float]:
-    """Return the best reward reachable from each state, with luck where steps slip; in [0, 1], without a limit on steps."""
+    """Return the best reward reachable from each state, with luck if steps slip; in [0, 1], without a limit on steps."""
     return _solved(graph, lambda edge, values: max(values[name] for name in edge.outcomes))
 
 
 def expected_rewards(graph: ToyGraph) -> dict[str, float]:
     """Return the expected reward of the best path from each state, in [0, 1], without a limit on steps.
 
-    Where nothing slips, it is the best reward. Value iteration from below, converged to 1e-9.
+    If nothing slips, it is the best reward. Value iteration from below, converged to 1e-9.
     """
     return _solved(graph, _mean)
 

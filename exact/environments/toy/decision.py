@@ -64,13 +64,13 @@ class DecisionTree:
         return ".".join(str(index(self.branching, self.seed, "sure", step)) for step in range(self.depth))
 
     def outcome(self, end: str) -> float:
-        """Return whether an end succeeds: 1.0 or 0.0. Raises UsageError for a state that is no end."""
+        """Return whether an end succeeds: 1.0 or 0.0. Raises UsageError for a state that is not an end."""
         if not self.is_end(end):
             raise UsageError(f"{end!r} is no end of a tree {self.depth} deep: only ends have an outcome")
         return float(end == self.sure or uniform(self.seed, "end", end) < self.rate)
 
     def value(self, state: str) -> float:
-        """Return a faultless evaluation in [0, 1]: 0 exactly where no success is reachable, the outcome at an end.
+        """Return a faultless evaluation in [0, 1]: 0 exactly if no success is reachable, the outcome at an end.
 
         The first call for a state visits everything below it: branching ** (depth - level) ends.
         """
@@ -89,7 +89,7 @@ class DecisionTree:
         return not state or f"{self.sure}.".startswith(f"{state}.") or self.value(state) > 0
 
     def right(self, state: str) -> int | None:
-        """Return the action whose child has the largest value, the first of equals; None at an end and where no success is reachable."""
+        """Return the action whose child has the largest value, the first of equals; None at an end and if no success is reachable."""
         if self.is_end(state) or not self.wins(state):
             return None
         values = [self.value(child) for child in self.children(state)]

@@ -93,7 +93,7 @@ class FactoryState:
     """Snapshots by id, until they are dropped."""
 
     async def pause(self, operation: Operation) -> None:
-        """Await the delay of an operation; return at once where there is none."""
+        """Await the delay of an operation; return at once if there is none."""
         if self.latency and operation == "step":
             await self.latency()
         if self.wait:
@@ -153,7 +153,7 @@ class ToyEnvironment:
             return transition
 
     def reward(self) -> float:
-        """Return the reward of the state that the last step reached, in [0, 1]. 0 where it did not end the episode."""
+        """Return the reward of the state that the last step reached, in [0, 1]. 0 if it did not end the episode."""
         return self._reward
 
     async def snapshot(self) -> Snapshot:
@@ -171,7 +171,7 @@ class ToyEnvironment:
             return Snapshot(id=id, fidelity="full", fingerprint=self._observe(position).fingerprint)
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Return to a state of this environment. Raises EnvironmentFailure where it has no such snapshot."""
+        """Return to a state of this environment. Raises EnvironmentFailure if it has no such snapshot."""
         with self._call():
             self._present()
             if snapshot.id not in self._own or snapshot.id not in self._shared.snapshots:
@@ -182,7 +182,7 @@ class ToyEnvironment:
             return self._observe(self._position)
 
     async def evaluate(self, outcome: Outcome) -> Score:
-        """Return the reward of the state in which the episode ended; 0 where it did not end."""
+        """Return the reward of the state in which the episode ended; 0 if it did not end."""
         with self._call():
             self._present()
             self._counts.evaluations += 1
@@ -226,7 +226,7 @@ class ToyEnvironment:
         return _score(0.0, f"not ended: still in {position.state!r}")
 
     def _next_state(self, state: str, link: str) -> str:
-        """Return where a link leads this time."""
+        """Return the target of a link this time."""
         tried = self._tried.get((state, link), 0)
         if self._graph.states[state].edges[link].slips:
             self._tried[state, link] = tried + 1

@@ -65,7 +65,7 @@ __all__ = [
 
 
 class ToyFactory:
-    """Factory of environments over one toy graph, and of forks of their snapshots; `counts` counts what they did."""
+    """Factory of environments over one toy graph, and of forks of their snapshots; `counts` counts their operations."""
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ from exact.observation import Observation
 
 
 class ToyEdge(msgspec.Struct, frozen=True, kw_only=True):
-    """Edge of the graph: what an action leads to."""
+    """Edge of the graph: the outcome of an action."""
 
     to: str
     """Name of the next state."""
@@ -63,14 +63,14 @@ class ToyState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToyGraph(msgspec.Struct, frozen=True, kw_only=True):
-    """Graph of states. Raises UsageError where an edge leads nowhere or a figure is out of range."""
+    """Graph of states. Raises UsageError if an edge leads nowhere or a figure is out of range."""
 
     name: str
     instruction: str
     start: str
     states: Mapping[str, ToyState]
     seed: int = 0
-    """Seed of the draws that decide where a step slips to."""
+    """Seed of the draws that decide the target of a step that slips."""
     isolated: bool = True
     """Default isolation of its environments; see Capabilities."""
 
@@ -110,7 +110,7 @@ class ToyGraph(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def state_of(graph: ToyGraph, observation: Observation) -> str:
-    """Return the name of the observed state. Raises UsageError where it is no state of this graph."""
+    """Return the name of the observed state. Raises UsageError if it is not a state of this graph."""
     prefix = f"toy://{graph.name}/"
     name = observation.url.removeprefix(prefix)
     if not observation.url.startswith(prefix) or name not in graph.states:
@@ -180,7 +180,7 @@ def index(count: int, seed: int, *about: object) -> int:
 
 
 def probability(name: str, figure: float) -> float:
-    """Return the figure, which must be a probability. Raises UsageError where it is not."""
+    """Return the figure, which must be a probability. Raises UsageError if it is not."""
     if not 0.0 <= figure <= 1.0:
         raise UsageError(f"{name} {figure:g} is not in [0, 1]")
     return figure

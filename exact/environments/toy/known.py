@@ -1,6 +1,6 @@
 """Toy graphs small enough that the right answer is known, and all ready-made ones by name. Each docstring gives the known answer.
 
-Mazes: without traps, where every step can be undone, and with traps, where one step ends the episode.
+Mazes: without traps, in which every step can be undone, and with traps, in which one step ends the episode.
 
 Environments with stochastic steps: the same action in the same state does not always lead to the same state.
 
@@ -139,7 +139,7 @@ _ATTEMPTS = 50
 def maze(width: int = 3, height: int = 3, seed: int = 0) -> ToyGraph:
     """Return a maze without loops, from the north-west to the south-east corner. Looks are straight-line distances, blind to walls.
 
-    Known answer: the only path to the exit, 1.0 (`way_out`). Every step can be undone; looks mislead where the path turns away.
+    Known answer: the only path to the exit, 1.0 (`way_out`). Every step can be undone; looks mislead at turns of the path.
     """
     moves = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
     doors: dict[tuple[int, int], dict[str, tuple[int, int]]] = {room: {} for room in itertools.product(range(width), range(height))}
@@ -173,7 +173,7 @@ def trapped_maze(width: int = 4, height: int = 4, *, traps: int = 2, seed: int =
 
     The policy likes traps three times as well. The seed draws them. Known answer: as in the maze, the only path never enters a trap:
     1.0. An agent that follows the priors falls into the first; one step of search shows a trap beside it. A maze with too few rooms
-    beside the path is drawn again; raises UsageError where none is found.
+    beside the path is drawn again; raises UsageError if none is found.
     """
     plain, beside = _roomy(width, height, traps, seed)
     chosen = sorted(beside, key=lambda name: uniform(seed, "trap", name))[:traps]

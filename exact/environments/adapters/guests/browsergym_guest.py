@@ -25,7 +25,7 @@ TIMEOUT_MS = 5000
 
 
 class NoChat:
-    """Replacement of the chat, which would open a browser of its own."""
+    """Replacement of the chat, which would open another browser."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self.messages: list[dict[str, Any]] = []
@@ -49,7 +49,7 @@ class BrowserGymGuest:
     def __init__(self, browser: str, id: str = "", screenshots: bool = True, isolated: bool = True, options: Any = None) -> None:
         """Create an environment without a task.
 
-        `browser`: path of the executable. `id`: task id for tasks whose metadata has no `browsergym`. `options`: of `gymnasium.make`.
+        `browser`: path of the executable. `id`: task id for tasks whose metadata has no `browsergym`. `options`: those of `gymnasium.make`.
         """
         use_browser(browser)
         core.Chat = NoChat

@@ -90,7 +90,7 @@ def elements_of(observation: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _element(node: dict[str, Any], depth: int, extra: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a node as an element. None where it is empty."""
+    """Return a node as an element. None if it is empty."""
     role, name = str(node["role"]["value"]), str(node.get("name", {}).get("value", ""))
     id = node.get("browsergym_id") or ""
     more = extra.get(id) or {}

@@ -23,7 +23,7 @@ class DesktopEnvGuest:
     """One virtual machine."""
 
     def __init__(self, options: dict[str, Any] | None = None) -> None:
-        """Create the virtual machine. `options`: of DesktopEnv, such as `provider_name`, `path_to_vm` and `os_type`."""
+        """Create the virtual machine. `options`: those of DesktopEnv, such as `provider_name`, `path_to_vm` and `os_type`."""
         given = {"action_space": "pyautogui", "require_a11y_tree": True, **(options or {})}
         self._env: Any = importlib.import_module("desktop_env.desktop_env").DesktopEnv(**given)
         self._ended = True
@@ -49,7 +49,7 @@ class DesktopEnvGuest:
         return {"observation": None if self._ended else self._seen(observation), "terminated": self._ended}
 
     def evaluate(self, outcome: dict[str, Any]) -> dict[str, Any]:
-        """Return the value of its own metric. Success is exactly 1. Raises ValueError where it is not a number."""
+        """Return the value of the benchmark's metric. Success is exactly 1. Raises ValueError if it is not a number."""
         score = float(self._env.evaluate())
         if math.isnan(score):
             raise ValueError("the task's metric is not a number: its result could not be compared")

@@ -14,7 +14,7 @@ Element = dict[str, Any]
 
 
 class ActionError(Exception):
-    """Raised where an action does not fit; the state is unchanged. The guest's protocol recognises it by its name."""
+    """Raised if an action does not fit; the state is unchanged. The guest's protocol recognises it by its name."""
 
 
 def written(elements: Iterable[Element]) -> str:

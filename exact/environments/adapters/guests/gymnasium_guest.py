@@ -106,7 +106,7 @@ class GymnasiumGuest:
         return value
 
     def _seen(self, observation: Any) -> dict[str, Any]:
-        """Return text and fingerprint of an observation, with a picture where the environment draws one."""
+        """Return text and fingerprint of an observation, with a picture if the environment draws one."""
         picture = self._env.render() if self._env.render_mode in ("rgb_array", "ansi") else None
         shown = picture if isinstance(picture, str) else ""
         elements = [] if self._verbs else self._examples()
@@ -130,7 +130,7 @@ class GymnasiumGuest:
 
 
 def _verbs(env: Any) -> list[str]:
-    """Return a verb for each action of a small discrete space: its meaning where the environment has one, else `act_0`, `act_1`, ..."""
+    """Return a verb for each action of a small discrete space: its meaning if the environment has one, else `act_0`, `act_1`, ..."""
     space = env.action_space
     if not isinstance(space, spaces.Discrete) or space.n > MAX_VERBS:
         return []

@@ -21,13 +21,13 @@ else:
 
 
 class Judge:
-    """The unmodified DesktopEnv, one at a time. It has no actions: `command` is what it is for."""
+    """The unmodified DesktopEnv, one at a time. It has no actions: its purpose is `command`."""
 
     actions: tuple[()] = ()
     capabilities = {"fidelity": "replay", "isolated": True}
 
     def __init__(self, size: tuple[int, int], cache: str = "") -> None:
-        """`size`: of the screen in pixels. `cache`: folder of downloaded files; by default one for this judge."""
+        """`size`: size of the screen in pixels. `cache`: folder of downloaded files; by default one for this judge."""
         self._size = size
         self._folder = None if cache else tempfile.TemporaryDirectory(prefix="exact-osworld-")
         self._cache = self._folder.name if self._folder else cache
@@ -40,7 +40,7 @@ class Judge:
         raise ActionError("a judge has no actions")
 
     def command(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Carry out `set_up`, `evaluate`, or `resolve`, which needs no machine. Raises what desktop_env raises."""
+        """Carry out `set_up`, `evaluate`, or `resolve`, which needs no machine. Raises the errors of desktop_env."""
         prepare()
         try:
             if name == "resolve":

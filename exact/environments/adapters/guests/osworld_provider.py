@@ -35,11 +35,11 @@ _ROOT = Path(__file__).resolve().parents[4]
 
 
 class AbsentPackage(BaseException):
-    """Raised where a package is used for which there is only a stand-in. No metric's `except Exception` turns it into a score."""
+    """Raised on use of a package that has only a stand-in. No metric's `except Exception` turns it into a score."""
 
 
 class ProviderError(Exception):
-    """Raised where the desktop cannot be started, saved, or returned to."""
+    """Raised if the desktop cannot be started, saved, or returned to."""
 
 
 class _StandIn(types.ModuleType):
@@ -65,11 +65,11 @@ class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _StandIn(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Do nothing: there is no code."""
+        """Do nothing, for lack of code."""
 
 
 def prepare() -> Any:
-    """Return the module of DesktopEnv, imported with stand-ins. A metric that evaluates what a machine printed reads literals only."""
+    """Return the module of DesktopEnv, imported with stand-ins. A metric that evaluates a machine's output reads literals only."""
     if not any(isinstance(each, _StandIns) for each in sys.meta_path):
         sys.meta_path.append(_StandIns())  # the last one: a package that is installed is used
     module = importlib.import_module("desktop_env.desktop_env")
@@ -104,7 +104,7 @@ class ExactProvider(AttachedProvider):
     """Provider of a desktop of exact. `save_state` takes a checkpoint of gVisor, and `revert_to_snapshot` forks it."""
 
     def __init__(self, python: str = "", size: tuple[int, int] = (1920, 1080)) -> None:
-        """`python`: that in which exact is installed. `size`: of the screen, in pixels."""
+        """`python`: the one in which exact is installed. `size`: size of the screen in pixels."""
         super().__init__("")
         self._python = python or os.environ.get(PYTHON) or str(_ROOT / ".venv" / "bin" / "python")
         self._size, self._host = size, None
@@ -130,7 +130,7 @@ class ExactProvider(AttachedProvider):
         self._ask("save", snapshot_name)
 
     def revert_to_snapshot(self, path_to_vm: str, snapshot_name: str) -> str:
-        """Return to a saved state; `init_state` is that of the start. Raises ProviderError where there is none of that name."""
+        """Return to a saved state; `init_state` is that of the start. Raises ProviderError if there is none of that name."""
         self._ask("revert", snapshot_name)
         return path_to_vm
 

@@ -1,4 +1,4 @@
-"""Whether what OSWorld's task files name is in `desktop_env`: steps of set-ups, getters, metrics, and their arguments."""
+"""Check whether `desktop_env` has all names in OSWorld's task files: steps of set-ups, getters, metrics, and their arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def unresolved(task: dict[str, Any]) -> list[str]:
-    """Return what a task names and desktop_env lacks, in words. Empty where everything is there."""
+    """Describe the names in a task that desktop_env lacks. Empty if it has them all."""
     return list(_unresolved(task))
 
 

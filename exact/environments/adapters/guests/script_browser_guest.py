@@ -53,7 +53,7 @@ class ScriptBrowserGuest:
     def __init__(self, browser: str, isolated: bool = False, trace: bool = False, options: Any = None, config: str = "") -> None:
         """Create an environment without a task.
 
-        `browser`: path of the executable. `trace`: whether Playwright records a trace. `options`: of ScriptBrowserEnv. `config`:
+        `browser`: path of the executable. `trace`: whether Playwright records a trace. `options`: those of ScriptBrowserEnv. `config`:
         configuration of tasks that have none.
         """
         for site in SITES:
@@ -102,7 +102,7 @@ class ScriptBrowserGuest:
         return self._seen(self._env._get_obs(), {"observation_metadata": self._env._get_obs_metadata(), "fail_error": ""})
 
     def evaluate(self, outcome: dict[str, Any]) -> dict[str, Any]:
-        """Return the score of WebArena's evaluator for the page as it is."""
+        """Return the score of WebArena's evaluator for the present page."""
         from webarena.browser_env import create_stop_action
         from webarena.evaluation_harness.evaluators import evaluator_router
 

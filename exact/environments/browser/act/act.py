@@ -23,7 +23,7 @@ from exact.origins import origin
 _MOST_KEYSTROKES = 64
 """Characters up to which a text is typed key by key. A longer one is inserted at once."""
 _WAIT_LIMIT = 1000
-"""Milliseconds that `wait` waits at most."""
+"""Maximum milliseconds of a `wait`."""
 _UNREACHABLE = ("CONNECTION_", "NAME_", "ADDRESS_", "NETWORK_", "INTERNET_", "PROXY_", "TUNNEL_", "SOCKET_", "TIMED_OUT", "EMPTY_RESPONSE")
 """Beginnings of Chromium's errors for a server that cannot be reached."""
 
@@ -31,7 +31,7 @@ _UNREACHABLE = ("CONNECTION_", "NAME_", "ADDRESS_", "NETWORK_", "INTERNET_", "PR
 async def act(context: ActionContext, action: Action) -> None:
     """Carry out one action. Return once the page has the input, before it is quiet.
 
-    Raises ActionError where nothing was done, PartialAction where a part was done, and EnvironmentFailure where a server cannot be
+    Raises ActionError if nothing was done, PartialAction if a part was done, and EnvironmentFailure if a server cannot be
     reached.
     """
     if action.name not in _HANDLERS:
@@ -180,7 +180,7 @@ async def _goto(context: ActionContext, action: Action) -> None:
 
 
 async def _base(context: ActionContext) -> str:
-    """Return the address from which relative ones start: of an error page and an empty tab, that of the last page that was asked for."""
+    """Return the address from which relative ones start: on an error page and in an empty tab, that of the last requested page."""
     if origin(context.tab.page.url):
         return context.tab.page.url
     history = await context.tab.cdp.send("Page.getNavigationHistory")

@@ -1,8 +1,8 @@
 // Returns a point at which an element is hit, as {x, y, way, rank, frame, place, before}; {option: true} for an option of a closed
-// drop-down; {refused: reason} where the element cannot be clicked. `this` is the element or text node. It is scrolled into view where it
-// has to be, in each way in turn until nothing covers it; `from` is the number of the first way, 0 for no scrolling. `all` tries more points
-// before it is scrolled, `covered` accepts a point where something else lies on top. `before` holds the scroll positions from before, for
-// scroll_back.js; it is absent where nothing was scrolled. `frame`: whether the hit is a frame in the element. The rest is for arm.js.
+// drop-down; {refused: reason} if the element cannot be clicked. `this` is the element or text node. It is scrolled into view if necessary,
+// in each way in turn until nothing covers it; `from` is the number of the first way, 0 for no scrolling. `all` tries more points before it
+// is scrolled, `covered` accepts a point that something else covers. `before` holds the scroll positions from before, for scroll_back.js;
+// it is absent if nothing was scrolled. `frame`: whether the hit is a frame in the element. The rest is for arm.js.
 async function aim(from, all, covered) {
   const node = this;
   if (!node.isConnected || node.nodeType !== 1 && !node.parentElement) return {vanished: true};

@@ -1,8 +1,8 @@
-"""Points at which elements are hit, found by scrolling them into view and testing what is there, through all frames around them.
+"""Points at which elements are hit, found by scrolling them into view and hit-testing, through all frames around them.
 
 Elements of a page as the targets of actions: their nodes, and scripts that run on them.
 
-Where the content of a frame is drawn: the map between its own coordinates and those of the page, which transforms may bend.
+The place at which the content of a frame is drawn: the map between its coordinates and those of the page, which transforms may bend.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class AimPoint(NamedTuple):
     frame: str
     """CDP id of the element's frame."""
     found: dict[str, Any]
-    """What aim.js returned, with the point in the viewport of the frame."""
+    """The answer of aim.js, with the point in the viewport of the frame."""
     moved: bool
     """Whether anything was scrolled for it."""
 
@@ -48,7 +48,7 @@ class _Frame(NamedTuple):
 
 
 class Aiming:
-    """Finds the points of elements. It remembers what it scrolled."""
+    """Finds the points of elements. It remembers its scrolling."""
 
     def __init__(self, context: ActionContext) -> None:
         self.context = context
@@ -60,8 +60,8 @@ class Aiming:
     async def aim(self, id: str, *, all: bool = False, covered: bool = False) -> AimPoint | None:
         """Return a point at which an element is hit, after scrolling it into view; None for an option of a closed drop-down.
 
-        `all`: try all points before scrolling. `covered`: accept a point where something else lies on top. Raises ActionError where there
-        is no such point.
+        `all`: try all points before scrolling. `covered`: accept a point that something else covers. Raises ActionError if there is no such
+        point.
         """
         location, had = locate(self.context, id), len(self.moved)
         frames, way, refused = await self._frames(id, location), 0, ""
@@ -85,7 +85,7 @@ class Aiming:
                 await call_on(self.context, id, location, script("act/scroll_back"), before)
 
     async def _frames(self, id: str, location: NodeLocation) -> list[_Frame]:
-        """Return the frames around the node of an element, from the inside out. Raises ActionError where one has vanished."""
+        """Return the frames around the node of an element, from the inside out. Raises ActionError if one has vanished."""
         from playwright.async_api import Error
 
         frames, frame = list[_Frame](), location.frame
@@ -101,7 +101,7 @@ class Aiming:
         return frames
 
     async def _outward(self, id: str, frames: Sequence[_Frame], own: Point, covered: bool) -> tuple[Point, str]:
-        """Return where a point of the innermost frame is in the page's viewport, and why it is not hit there; empty where it is."""
+        """Map a point of the innermost frame to the page's viewport. Return it and the reason why it is not hit there, empty if it is."""
         if not frames:
             return own, ""
         drawn = [await self._projection(id, frame) for frame in frames]
@@ -137,7 +137,7 @@ class Aiming:
 
 @asynccontextmanager
 async def aiming(context: ActionContext) -> AsyncIterator[Aiming]:
-    """Yield an Aiming. On an ActionError scroll back all that it scrolled. Raise PartialAction where the page may have noticed anything."""
+    """Yield an Aiming. On an ActionError scroll back all that it scrolled. Raise PartialAction if the page may have noticed anything."""
     aims = Aiming(context)
     try:
         yield aims
@@ -171,7 +171,7 @@ def is_vanished(error: Exception) -> bool:
 
 
 def locate(context: ActionContext, id: str) -> NodeLocation:
-    """Return the node of an element id. Raises ActionError where there is none on the present page."""
+    """Return the node of an element id. Raises ActionError if there is none on the present page."""
     location = context.ids.location(id)
     if location is None:
         raise ActionError(f"there is no element [{id}]: name an id from the observation")
@@ -181,12 +181,12 @@ def locate(context: ActionContext, id: str) -> NodeLocation:
 
 
 async def ask_element(context: ActionContext, id: str, function: str, *args: Any) -> dict[str, Any]:
-    """Call a script on an element and return its answer. Raises ActionError where the script refuses, or there is no such element."""
+    """Call a script on an element and return its answer. Raises ActionError if the script refuses, or there is no such element."""
     return accepted(id, await call_on(context, id, locate(context, id), function, *args))
 
 
 def accepted(id: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer of a script. Raises ActionError where the script refuses, Vanished where its element is in no document any more."""
+    """Return the answer of a script. Raises ActionError if the script refuses, Vanished if its element is no longer in a document."""
     if "vanished" in answer:
         raise Vanished(f"[{id}] {_GONE}")
     if "refused" in answer:
@@ -197,7 +197,7 @@ def accepted(id: str, answer: dict[str, Any]) -> dict[str, Any]:
 async def call_on(context: ActionContext, id: str, location: NodeLocation, function: str, *args: Any) -> dict[str, Any]:
     """Call a script on an element and return its answer.
 
-    Raises ActionError where the element has vanished, PartialAction where it vanished while the script ran.
+    Raises ActionError if the element has vanished, PartialAction if it vanished while the script ran.
     """
     from playwright.async_api import Error
 
@@ -220,13 +220,13 @@ class Projection(NamedTuple):
     rows: tuple[Row, Row, Row]
 
     def __call__(self, point: Point) -> Point:
-        """Return where a point lies after the map."""
+        """Return the image of a point."""
         x, y, scale = (a * point[0] + b * point[1] + c for a, b, c in self.rows)
         return (x / scale, y / scale) if scale else (float("inf"), float("inf"))
 
     @property
     def inverse(self) -> Projection:
-        """The map back. A map onto a line has none: all points go far away then."""
+        """The inverse map. A map onto a line has no inverse: all points go far away then."""
         (a, b, c), (d, e, f), (g, h, i) = self.rows
         return Projection(
             (

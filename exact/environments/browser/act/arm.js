@@ -1,7 +1,7 @@
-// Guards the next press: lets it through only where it hits the element that aim.js found. `x`, `y`, `rank` and `place` are what aim.js
-// returned. An element that moved when the pointer came gets a frame to come to rest. Returns {missed: reason} where the point no longer
-// hits the element, and nothing is guarded then. disarm.js ends the guard. `wait`: whether the pointer is on its way; the guard waits until
-// the page has dealt with it, or another one is asked for.
+// Guards the next press: lets it through only if it hits the element that aim.js found. `x`, `y`, `rank` and `place` are from the answer of
+// aim.js. An element that moved when the pointer came gets a frame to come to rest. Returns {missed: reason} if the point no longer hits
+// the element; nothing is guarded then. disarm.js ends the guard. `wait`: whether the pointer is on its way; the guard waits until the page
+// has dealt with it, or another one is requested.
 async function arm(x, y, accepted, place, wait = false) {
   globalThis.exactArming?.abort();
   const arming = globalThis.exactArming = new AbortController();

@@ -1,5 +1,5 @@
-// The boxes in which the element of `node` is drawn, in CSS pixels of the viewport, best first; and points in them. Needs hits.js. An element
-// without a box of its own is drawn where its content is, an area of an image map on its image, and a hidden field is driven by its label.
+// The boxes in which the element of `node` is drawn, in CSS pixels of the viewport, best first; and points in them. Needs hits.js. An
+// element without a box has those of its content, an area of an image map those of its image, and a hidden field is driven by its label.
 const drawn = list => [...list].filter(each => each.width > 0 && each.height > 0 || (each.width > 0 || each.height > 0) && element.ownerSVGElement);
 const contents = at => {
   const range = document.createRange();

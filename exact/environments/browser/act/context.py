@@ -1,6 +1,6 @@
 """The context in which an action is carried out.
 
-Errors of actions that say more than that they were refused.
+Errors of actions that carry more than a refusal.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class ActionContext:
     """Brings another tab to the front."""
     fill: Callable[[str, Iterable[str]], str] = lambda text, where: text
     """Returns a text as it is typed, with secrets in place of their placeholders. The second argument: the origins of the documents that
-    may get it. Raises SecretRefused where they are not the secret's own."""
+    may get it. Raises SecretRefused if they are not the secret's own."""
     holds_secret: Callable[[str], bool] = lambda text: False
     """Returns whether a placeholder of a secret stands in a text."""
     files: Mapping[str, Path]
     """Files that may be uploaded, by name."""
     clipboard: Clipboard | None = None
-    """The environment's clipboard where environments share a browser, which has one for all of them."""
+    """The environment's clipboard if environments share a browser, which has one for all of them."""
 
 
 class PartialAction(ActionError):
@@ -48,7 +48,7 @@ class PartialAction(ActionError):
 
 
 class Ineffective(PartialAction):
-    """Raised after input to which a page may react in its own way. It is an error only where nothing came of it."""
+    """Raised after input to which a page may react in its own way. It is an error only if nothing came of it."""
 
 
 class Vanished(ActionError):

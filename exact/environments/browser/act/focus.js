@@ -1,4 +1,4 @@
-// Makes a field ready to be typed in: scrolls it into view, focuses it and selects its content. Sets the value directly where typing cannot
+// Makes a field ready to be typed in: scrolls it into view, focuses it and selects its content. Sets the value directly if typing cannot
 // (dates, colours, ranges), and then returns {done: true}. The page first handles the focus for up to a second, else it would depend on
 // timing whether a date picker that opens after a delay receives the typed text.
 async function focus(text) {

@@ -1,6 +1,6 @@
-// What is hit at a point of the viewport, and whether that is the element of `node` (an element or a text node). `hitAt(x, y)` returns the
-// element hit, in shadow roots too. `rank(hit)` returns 0 where the hit is the element, a part of it, or a label of it; 1 where it is a
-// control of its own inside of it; and undefined where it is something else. `words(hit)` names a hit.
+// The element that is hit at a point of the viewport, and whether that is the element of `node` (an element or a text node). `hitAt(x, y)`
+// returns the element hit, in shadow roots too. `rank(hit)` returns 0 if the hit is the element, a part of it, or a label of it; 1 if it is
+// a separate control inside it; and undefined otherwise. `words(hit)` names a hit.
 const element = node.nodeType === 1 ? node : node.parentElement;
 const controls = 'a[href], area[href], button, input, select, textarea, option, summary, label, [contenteditable=""], [contenteditable=true],'
   + ' [role=button], [role=link], [role=checkbox], [role=radio], [role=switch], [role=tab], [role=option], [role^=menuitem]';

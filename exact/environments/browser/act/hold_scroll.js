@@ -1,6 +1,6 @@
 // Holds the scrollers of the next drag until the button is released or let_scroll.js is run. While a drag is near an edge of a scroller or
-// beyond it, a browser scrolls with each frame that it draws, so a slow machine would show something else than a fast one. What the page
-// scrolls while it deals with an event of the drag stays, and so does what is scrolled away from the pointer.
+// beyond it, a browser scrolls with each frame that it draws, so a slow machine would end in another state than a fast one. Scrolling by
+// the page itself during an event of the drag stays, and so does scrolling away from the pointer.
 function holdScroll() {
   //= scrollers
   const belt = 20;  // pixels inside of an edge from which a browser scrolls

@@ -1,4 +1,4 @@
-// Returns whether the element that aim.js found has moved away from the point (x, y). `rank` and `place` are what aim.js returned.
+// Returns whether the element that aim.js found has moved away from the point (x, y). `rank` and `place` are from the answer of aim.js.
 function movedOn(x, y, accepted, place) {
   const {node, hitAt, rank, boxes} = globalThis.exactAim ?? {};
   if (!node?.isConnected) return false;

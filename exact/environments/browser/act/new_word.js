@@ -1,6 +1,6 @@
 // Makes the next letter the first of a word for a drop-down that has the focus. A drop-down adds letters that come within a second to the
-// same word, so what an action chooses would depend on how soon it follows the last one. Losing the focus ends a word; the page does not
-// hear of it.
+// same word, so the choice of an action would depend on how soon it follows the last one. Losing the focus ends a word; the page does not
+// notice.
 function newWord() {
   let at = document.activeElement;
   for (let inner; (inner = at?.shadowRoot?.activeElement ?? at?.contentDocument?.activeElement); ) at = inner;

@@ -1,4 +1,4 @@
-"""Presses of the mouse on elements, which are stopped where something else has come under the pointer meanwhile.
+"""Presses of the mouse on elements, which are stopped if something else has come under the pointer meanwhile.
 
 Drags of the mouse from one element or point to another.
 """
@@ -20,17 +20,17 @@ _MOST_AIMS = 6
 _WAIT_LIMIT = 1.0
 """Seconds for which requests are waited for that scrolling or pointing started."""
 _ANSWER_LIMIT = 0.1
-"""Seconds after an event of the mouse within which the page answers what was asked about it; else it is asked again."""
+"""Seconds after an event of the mouse within which the page answers a question about it; else it is asked again."""
 
 Act = Callable[[AimPoint], Awaitable[None]]
 """Does something with the mouse at a point."""
 
 
 class PressResult(NamedTuple):
-    """What became of a press."""
+    """Outcome of a press."""
 
     missed: str = ""
-    """Why it did not hit the element, and was stopped; empty where it did."""
+    """Reason why it missed the element and was stopped; empty if it hit."""
     slipped: bool = False
     """Whether the element moved away before the release."""
 
@@ -38,7 +38,7 @@ class PressResult(NamedTuple):
 async def click_element(context: ActionContext, id: str, *, button: Button = "left", count: int = 1) -> bool:
     """Click an element `count` times in a row. Return False, and do nothing, for an option of a closed drop-down.
 
-    Raises ActionError where nothing was pressed, and PartialAction where the page may have noticed or the element moved away before the
+    Raises ActionError if nothing was pressed, and PartialAction if the page may have noticed or the element moved away before the
     button was released.
     """
     slipped = False
@@ -56,7 +56,7 @@ async def click_element(context: ActionContext, id: str, *, button: Button = "le
 
 
 async def hover_element(context: ActionContext, id: str) -> AimPoint | None:
-    """Move the pointer over an element, and after it where that moves the element. Return where it is.
+    """Move the pointer over an element, and follow the element if that moves it. Return its position.
 
     None for an option of a closed drop-down.
     """
@@ -72,10 +72,10 @@ async def hover_element(context: ActionContext, id: str) -> AimPoint | None:
 
 
 async def press(aims: Aiming, id: str, target: AimPoint, act: Act, undo: Act | None = None, *, releases: int = 0) -> bool:
-    """Point at an element and let `act` press there; aim again where something else came under the pointer first.
+    """Point at an element and let `act` press there; aim again if something else came under the pointer first.
 
-    `undo`: releases what `act` leaves pressed, where that was stopped. `releases`: how often `act` releases the button. Return whether
-    the element moved away before the release. Raises ActionError where nothing was pressed.
+    `undo`: releases the button that a stopped `act` leaves pressed. `releases`: how often `act` releases the button. Return whether the
+    element moved away before the release. Raises ActionError if nothing was pressed.
     """
     found: AimPoint | None = target
     result = PressResult("cannot be clicked")
@@ -99,7 +99,7 @@ async def press(aims: Aiming, id: str, target: AimPoint, act: Act, undo: Act | N
 
 
 async def settled_aim(aims: Aiming, id: str, *, covered: bool = False) -> AimPoint | None:
-    """Return a point at which an element is hit, once what scrolling it into view started has come; None as `aim` does."""
+    """Return a point at which an element is hit, once requests that scrolling into view started have ended. None as for `aim`."""
     target = await aims.aim(id, covered=covered)
     for _ in range(_MOST_AIMS):
         if target is None or not target.moved:
@@ -110,7 +110,7 @@ async def settled_aim(aims: Aiming, id: str, *, covered: bool = False) -> AimPoi
 
 
 async def _point(aims: Aiming, target: AimPoint) -> PressResult:
-    """Move the pointer to a target and guard the next press. Return why the target is missed by now, if it is; nothing is guarded then."""
+    """Move the pointer to a target and guard the next press. Return the reason if the target is missed by now; nothing is guarded then."""
     aims.pointed = True
     result = await _point_and_arm(aims.context, target)
     if not aims.context.tab.traffic.is_idle:  # a picture that pointing loads has no size before, and may move the rest
@@ -134,7 +134,7 @@ async def _requests(context: ActionContext) -> None:
 
 
 async def _point_and_arm(context: ActionContext, target: AimPoint) -> PressResult:
-    """Move the pointer and guard the next press. In pages without frames both are asked for at once, which saves a round trip."""
+    """Move the pointer and guard the next press. In pages without frames both are sent at once, which saves a round trip."""
     move = move_mouse(context.tab.cdp, target.x, target.y)
     answer = None
     if _is_alone(context, target):
@@ -145,7 +145,7 @@ async def _point_and_arm(context: ActionContext, target: AimPoint) -> PressResul
 
 
 async def _meanwhile(question: Awaitable[Any], act: Awaitable[None]) -> Any:
-    """Return the answer to a question that the page answers while it deals with an act; None where it does not come in time."""
+    """Return the answer to a question that the page answers while it deals with an act; None if it does not come in time."""
     asked, doing = asyncio.ensure_future(question), asyncio.ensure_future(act)  # the page gets the question first
     try:
         await doing
@@ -170,7 +170,7 @@ async def _arm(context: ActionContext, target: AimPoint) -> PressResult:
 
 
 async def _act_guarded(context: ActionContext, target: AimPoint, act: Act, releases: int) -> PressResult:
-    """Act, and return what became of the press. The page is asked while it acts, which saves a round trip in pages without frames."""
+    """Act, and return the outcome of the press. The page is asked while it acts, which saves a round trip in pages without frames."""
     answer = None
     if _is_alone(context, target):
         answer = await _meanwhile(ask_page(context, target.frame, "act/disarm", True, releases), act(target))
@@ -181,7 +181,7 @@ async def _act_guarded(context: ActionContext, target: AimPoint, act: Act, relea
 
 
 async def _disarm(context: ActionContext, target: AimPoint, *, keep: bool = False) -> PressResult:
-    """Ask the guards what became of a press, and end them unless they are to be kept."""
+    """Ask the guards for the outcome of a press, and end them unless they are to be kept."""
     frames = [target.frame, *_others(context, target)]
     answers = await asyncio.gather(*(ask_page(context, frame, "act/disarm", keep) for frame in frames))
     found = [answer for answer in answers if answer]
@@ -190,7 +190,7 @@ async def _disarm(context: ActionContext, target: AimPoint, *, keep: bool = Fals
 
 
 def _is_alone(context: ActionContext, target: AimPoint) -> bool:
-    """Return whether no other frame can take what the mouse does."""
+    """Return whether no other frame can receive the mouse's events."""
     return not target.found.get("frame") and not _others(context, target)
 
 
@@ -200,7 +200,7 @@ def _others(context: ActionContext, target: AimPoint) -> list[str]:
 
 
 async def ask_page(context: ActionContext, frame: str, name: str, *args: object) -> Any:
-    """Return the answer of a script in a frame; None where its document is gone."""
+    """Return the answer of a script in a frame; None if its document is gone."""
     from playwright.async_api import Error
 
     try:
@@ -212,7 +212,7 @@ async def ask_page(context: ActionContext, frame: str, name: str, *args: object)
 
 
 async def drag_element(context: ActionContext, one: str, other: str) -> None:
-    """Drag an element onto another, which may be covered. Raises ActionError where both are not in view together."""
+    """Drag an element onto another, which may be covered. Raises ActionError if both are not in view together."""
     mouse = context.tab.page.mouse  # Playwright's, which also drags draggable elements
 
     async def take(target: AimPoint) -> None:
@@ -249,7 +249,7 @@ async def drag_between(context: ActionContext, start: Point, end: Point) -> None
 
 @asynccontextmanager
 async def _scroll_held(context: ActionContext) -> AsyncIterator[None]:
-    """Undo what the browser scrolls by itself during a drag, which depends on how many frames it draws meanwhile."""
+    """Undo the scrolling that the browser does by itself during a drag, which depends on how many frames it draws meanwhile."""
     await asyncio.gather(*(ask_page(context, frame, "act/hold_scroll") for frame in list(context.tab.frames)))
     try:
         yield

@@ -15,14 +15,14 @@ _WAYS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
 
 
 async def scroll_middle(context: ActionContext, way: str) -> bool:
-    """Scroll what is in the middle of the viewport, or else what is around it. Return whether anything moved. `way`: up or down."""
+    """Scroll the scroller in the middle of the viewport, or else one around it. Return whether anything moved. `way`: up or down."""
     return await _scroll_around(context, "", await _middle(context), way, False)
 
 
 async def scroll_around(context: ActionContext, id: str, way: str) -> bool:
     """Scroll the part of the page that an element is in, also one that only scripts scroll. Return whether anything moved.
 
-    `way`: up, down, left or right. Raises ActionError where there is no such element.
+    `way`: up, down, left or right. Raises ActionError if there is no such element.
     """
     return await _scroll_around(context, id, locate(context, id), way, True)
 
@@ -35,7 +35,7 @@ async def wheel_middle(context: ActionContext, way: str) -> None:
 async def wheel_over(context: ActionContext, id: str, way: str) -> bool:
     """Turn the mouse wheel by a notch over an element. Return False for an option of a closed drop-down.
 
-    `way`: up, down, left or right. Raises ActionError where there is no such element, or it cannot be pointed at.
+    `way`: up, down, left or right. Raises ActionError if there is no such element, or it cannot be pointed at.
     """
     if (target := await hover_element(context, id)) is None:
         return False

@@ -1,4 +1,4 @@
-"""Typing of secrets: into documents of their own origins only."""
+"""Typing of secrets: only into documents of their origins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from exact.errors import EnvironmentFailure, SecretRefused
 
 
 async def fill_at(context: ActionContext, text: str, frame: str) -> str:
-    """Return a text as it is typed into a frame. Raises SecretRefused where the frame's origin is not that of a secret in the text."""
+    """Return a text as it is typed into a frame. Raises SecretRefused if a secret in the text belongs to another origin than the frame."""
     if not context.holds_secret(text):
         return text
     return context.fill(text, [(await _document(context, frame))["origin"]])

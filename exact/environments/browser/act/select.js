@@ -1,5 +1,5 @@
-// Chooses an option of a native drop-down by its label, or the option that `this` is where `label` is null. Returns {labels} where there is
-// no such option.
+// Chooses an option of a native drop-down by its label, or the option that `this` is if `label` is null. Returns {labels} if there is no
+// such option.
 function select(label) {
   let element = this.nodeType === 1 ? this : this.parentElement, option = null;
   if (!element || !element.isConnected) return {vanished: true};

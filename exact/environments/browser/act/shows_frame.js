@@ -1,4 +1,4 @@
-// Returns {refused: reason} where a frame's element is not what is hit at the point (x, y) of the document that it is in. `this` is the
+// Returns {refused: reason} if the point (x, y) of the document around a frame hits something else than the frame's element. `this` is the
 // element of the frame.
 function showsFrame(x, y) {
   const node = this;

@@ -1,5 +1,5 @@
-// Gives files {name, type, data: base64} to a file field, or to the one that a label belongs to. Returns {field: false} where the element
-// is no file field.
+// Gives files {name, type, data: base64} to a file field, or to the one that a label belongs to. Returns {field: false} if the element is
+// not a file field.
 function upload(files) {
   let field = this.nodeType === 1 ? this : this.parentElement;
   if (field?.localName === 'label') field = field.control;

@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 
 def declared_files(task: Task) -> dict[str, Path]:
-    """Return the task's files by name. Raises UsageError where a file is missing, or two have the same name."""
+    """Return the task's files by name. Raises UsageError if a file is missing, or two have the same name."""
     found: dict[str, Path] = {}
     for each in task.files:
         path = Path(each)

@@ -52,7 +52,7 @@ _NO_SERVICE_WORKERS = "if (window.ServiceWorkerContainer) ServiceWorkerContainer
 
 
 def chromium_binary(found: Path, folder: Path = Path("/usr/lib/chromium")) -> Path:
-    """Return the headless shell itself where `found` is Debian's script around it, which would be another process in every snapshot."""
+    """Return the headless shell itself if `found` is Debian's script around it, which would be another process in every snapshot."""
     real = folder / "chromium-headless-shell"
     with found.open("rb") as file:
         script = file.read(2) == b"#!"
@@ -210,8 +210,8 @@ async def connect(
 ) -> ForkedBrowser:
     """Connect to the Chromium in a sandbox once it is ready. Raises EnvironmentFailure with the reason why it is not.
 
-    `destinations`, `dialler`: as in Relay. `artifacts`: the folder in which each environment has a folder for Playwright, which would leave
-    its own behind where an environment ends meanwhile. `connection`: the state of the snapshot that the sandbox is restored from.
+    `destinations`, `dialler`: as in Relay. `artifacts`: the folder in which each environment has a folder for Playwright, whose default
+    folder would remain if the environment ends meanwhile. `connection`: the state of the snapshot that the sandbox is restored from.
     """
     from playwright.async_api import Error
 
@@ -240,7 +240,7 @@ async def connect(
 async def _over_cdp(playwright: Playwright, address: str, relay: Relay, seconds: float, artifacts: Path) -> PlaywrightBrowser:
     """Connect Playwright to the browser.
 
-    Raises EnvironmentFailure where the environment ends meanwhile, Playwright's Error where it does not connect. A cancelled call waits
+    Raises EnvironmentFailure if the environment ends meanwhile, Playwright's Error if it does not connect. A cancelled call waits
     until Playwright has given up, which is soon, because the relay is closed: Playwright raises the error of a browser that ends before
     it was handed over in the next call of any of its browsers. Playwright does not notice a browser that ends while its pages are
     attached, and waits for its timeout; this function does not wait for that.

@@ -1,6 +1,6 @@
 """The egress of a sandbox: connections that its browser asks for by SOCKS are made on the host, to admitted destinations only.
 
-A connection ends with its fork: a restored browser has none, and makes new ones. What is asked for and checked is in network/tunnel.py.
+A connection ends with its fork: a restored browser has none, and makes new ones. network/tunnel.py has the protocol and the checks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from exact.environments.browser.network.tunnel import Listener, Tunnel
 from exact.environments.sites.site import Outside
 
 _MOST = 1024
-"""Most connections of one sandbox at a time. Chromium opens fewer."""
+"""Maximum number of connections of one sandbox at a time. Chromium opens fewer."""
 Send = Callable[[int, bytes], Awaitable[None]]
 Tell = Callable[..., Awaitable[None]]
 
@@ -38,7 +38,7 @@ class Egress:
         return sum(tunnel.is_socket for _, tunnel in self._ends.values())
 
     def open(self, ident: int) -> None:
-        """Serve a connection that the sandbox opened. Raises ValueError where it may not be one more."""
+        """Serve a connection that the sandbox opened. Raises ValueError if there are too many."""
         if not ident & OUTWARD or ident in self._ends or len(self._ends) >= _MOST:
             raise ValueError(f"connection {ident} is not a new one, or is one of more than {_MOST}")
         end = _Connection(ident, self._send, self._tell)
@@ -112,7 +112,7 @@ class _Connection:
         self._ended = False
 
     def hear(self, data: bytes) -> None:
-        """Take bytes from the sandbox. Raises ValueError where it sends more than it may, or after the end."""
+        """Take bytes from the sandbox. Raises ValueError if it sends more than it may, or after the end."""
         self._unacknowledged += len(data)
         if self._unacknowledged > WINDOW or (self._ended and data):
             raise ValueError(f"a connection with more than {WINDOW} bytes in flight, or with bytes after its end")

@@ -26,7 +26,7 @@ from exact.origins import origins
 
 
 class ForkingEnvironment(BrowserEnvironment):
-    """An environment in a sandbox of its own, fresh or forked from a snapshot. Made by ForkingFactory."""
+    """An environment in a separate sandbox, fresh or forked from a snapshot. Made by ForkingFactory."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class ForkingEnvironment(BrowserEnvironment):
         return ""
 
     async def take_snapshot(self) -> Snapshot:
-        """Checkpoint the sandbox, and the site outside where it has hooks. Both go on."""
+        """Checkpoint the sandbox, and the site outside if it has hooks. Both continue."""
         severed = self.severed
         fidelity: Fidelity = "page" if severed else self.capabilities.fidelity
         memo = self.episode.memo()
@@ -127,7 +127,7 @@ class ForkingEnvironment(BrowserEnvironment):
 
     @property
     def keeps_context(self) -> bool:
-        """A context may be emptied where servers keep no state, and its pages were all opened by this environment."""
+        """Return whether a context may be emptied: servers keep no state, and this environment opened all its pages."""
         return self._store.stateless and not self._is_fork
 
     @property
@@ -136,7 +136,7 @@ class ForkingEnvironment(BrowserEnvironment):
         return origins(self._states.site.base) if self._states else None
 
     async def before_episode(self) -> None:
-        """Reset a site whose states are not retained, for the live environment, where that is due."""
+        """Reset a site whose states are not retained, for the live environment, if that is due."""
         site = self._store.outside.site if self._store.outside else None
         if site and not self._states and not self.episode.simulation and reset_is_due(site):
             with self.tabs.timeouts.unlimited():
@@ -176,7 +176,7 @@ class ForkingEnvironment(BrowserEnvironment):
             self._browser.idle.pause_after(self._store.idle)
 
     async def _pause(self) -> None:
-        with suppress(EnvironmentFailure):  # a sandbox that is gone does nothing any more
+        with suppress(EnvironmentFailure):  # a sandbox that is gone does nothing
             await self._browser.relay.sandbox.pause()
 
     async def _collect_garbage(self) -> None:
@@ -189,7 +189,7 @@ class ForkingEnvironment(BrowserEnvironment):
         self._browser = self.tabs.browser = await make()
 
     async def _move_site(self, name: str = "") -> None:
-        """Bring the site outside into the state retained under a name, or to its start where the name is empty."""
+        """Bring the site outside into the state retained under a name, or to its start if the name is empty."""
         if self._states:
             with self.tabs.timeouts.unlimited():
                 await (self._states.restore(self._standing, name) if name else self._states.begin(self._standing))
@@ -197,7 +197,7 @@ class ForkingEnvironment(BrowserEnvironment):
                 self._browser.relay.egress.destinations.move(self._states.site.base, self._standing.base)
 
     async def _reconnect(self, memo: Memo) -> Observed:
-        """Restore what lived in the old connection before the first command is sent, then observe."""
+        """Restore the state of the old connection before the first command is sent, then observe."""
         self._used = self._is_fork = True
         interceptor = self._browser.interceptor
         self.episode.resume(memo, self._browser.context_id)
@@ -205,7 +205,7 @@ class ForkingEnvironment(BrowserEnvironment):
         interceptor.pause()
         _, pages = await asyncio.gather(self.episode.connect(memo.now), self._watch_pages())
         for target in pages:
-            self.tabs.policy.forget_popup(target)  # these are no popups
+            self.tabs.policy.forget_popup(target)  # these are not popups
         if self._store.outside:
             await self._move_site(memo.site)
             self.policy_changed(self.tabs.policy)

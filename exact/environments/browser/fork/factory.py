@@ -62,7 +62,7 @@ class ForkingFactory:
         return self.store.bytes
 
     def has(self, snapshot: Snapshot) -> bool:
-        """Return whether a snapshot can still be restored. Images are dropped where their size exceeds the limit."""
+        """Return whether a snapshot can still be restored. Images are dropped if their size exceeds the limit."""
         return self.store.has(snapshot)
 
     def drop(self, snapshot: Snapshot) -> None:
@@ -71,7 +71,7 @@ class ForkingFactory:
 
     @asynccontextmanager
     async def _leased(self, name: str = "") -> AsyncIterator[AccountLease | None]:
-        """Lease an account while the block runs: the one of that name, or any. None where there are no accounts."""
+        """Lease an account while the block runs: the one of that name, or any. None without accounts."""
         if self._accounts is None:
             yield None
             return
@@ -110,12 +110,12 @@ async def forking(
 ) -> AsyncIterator[ForkingFactory]:
     """Open a factory of environments that fork, while the block runs.
 
-    `application`: what the services run in, where that is not this machine's files. The browser stays outside of it.
-    `outside`: the way to sites that are not in the sandbox. Without hooks for such a site it keeps what is done to it: the environments
-    are not isolated then, and their snapshots are of the client. `recording`: where its answers are recorded, or replayed from.
-    `limit`: bytes of snapshots that are retained. `idle`: seconds after which an environment that is not used is paused. `warn` is called
-    with what a user should know of.
-    Raises EnvironmentFailure where there is no usable runsc or no browser.
+    `application`: the file system of the services, if it is not this machine's. The browser stays outside of it.
+    `outside`: the way to sites that are not in the sandbox. Without hooks for such a site it keeps its changes: the environments are not
+    isolated then, and their snapshots are of the client. `recording`: file of its recorded or replayed answers. `limit`: bytes of snapshots
+    that are retained. `idle`: seconds after which an environment that is not used is paused. `warn` is called with facts that a user should
+    know.
+    Raises EnvironmentFailure without a usable runsc or a browser.
     """
     place = SandboxApplication.from_config(application or SandboxConfig())
     with scratch("artifacts") as artifacts:

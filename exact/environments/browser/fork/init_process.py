@@ -1,19 +1,19 @@
 """The first process in the sandbox of a browser environment: it starts the services, then Chromium, then relays bytes.
 
-It runs as a script of an interpreter that need not have `exact`: standard library only, Python 3.9 and later. Its one argument is a JSON
+It runs as a script of an interpreter that may lack `exact`: standard library only, Python 3.9 and later. Its one argument is a JSON
 object: `{"services": [...], "links": {path: target}, "masked": [folders...], "browser": [program, arguments...], "proxy_port": port}`.
 Chromium uses that port of the loopback as its SOCKS proxy; 0 means that there is none.
 
 Frames go over stdin and stdout: connection (4 bytes), length (4 bytes), little-endian, then that many bytes, at most 64 KiB. A connection
 begins with its first frame and ends with an empty one. Connection 0 is control, in JSON. Messages from the host: `hold` (send nothing until
-`go`, so that a checkpoint cuts no frame), `anew` (after a restore: drop the old connections and what was held back with them), `digest`
+`go`, so that a checkpoint cuts no frame), `anew` (after a restore: drop the old connections and their held frames), `digest`
 (of a file in DOWNLOADS, which is deleted then). Messages to the host: `made` with the files that services made in masked folders, `ready`
 with the path of Chromium's WebSocket, `held`, `failed`, `died`, `digest` with a file's name, size and SHA-256. Connection LINE outlives a
 restore.
 
 Connections at the proxy port have numbers from 2**31 and begin with `open` to the host, which speaks SOCKS on them. Neither side has more
-than WINDOW bytes of one in flight: the receiver acknowledges with `took` what it has handed on, so a connection that is not read blocks no
-other.
+than WINDOW bytes of one in flight: the receiver acknowledges with `took` the bytes that it has handed on, so a connection that is not read
+blocks no other.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _POLL = 0.02
 _LAST_LINES, _LAST_CHARACTERS = 6, 400
 """Lines of a service's output in messages, and characters of each."""
 _MADE, _WALKED = 200, 2000
-"""Most files that are reported, and most names that are looked at, of what services made in hidden folders."""
+"""Limit of the files that services made in hidden folders: of those reported, and of the names examined."""
 _LISTENING = "0A"
 """State of a listening socket in /proc/net/tcp."""
 
@@ -58,7 +58,7 @@ class HostPipe:
 
     def __init__(self) -> None:
         self._lock, self._descriptor = threading.Lock(), os.dup(1)
-        os.dup2(2, 1)  # what a service prints is log
+        os.dup2(2, 1)  # the output of a service is log
 
     def send(self, ident: int, data: bytes) -> None:
         with self._lock:
@@ -173,7 +173,7 @@ class ProxyPort:
 
 
 class ServiceOutput:
-    """What a service prints: it is passed on to the log, and its last lines are kept for messages."""
+    """Output of a service: it is passed on to the log, and its last lines are kept for messages."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._lines: collections.deque[str] = collections.deque(maxlen=4 * _LAST_LINES)
@@ -261,7 +261,7 @@ class Supervisor:
         raise RuntimeError(f"{command[0]} does not start: {said[-1] if said else 'it says nothing'}")
 
     def reap(self) -> None:
-        """Wait for every process that ends, as the first process has to, and report those that were started here."""
+        """Wait for every process that ends, as the first process must, and report those that were started here."""
         while True:
             try:
                 pid, status = os.wait()
@@ -350,7 +350,7 @@ class Supervisor:
 
 
 def enter_service(service: dict[str, Any]) -> Callable[[], None]:
-    """Return what a service's process runs first: it enters the root and folder, and becomes the user."""
+    """Return the function that a service's process runs first: it enters the root and folder, and becomes the user."""
     root, folder, (uid, gid) = service["root"], service["folder"], service["user"]
 
     def enter() -> None:
@@ -397,7 +397,7 @@ def last_lines(lines: Iterable[str]) -> str:
 
 
 def unanswered(url: str) -> str:
-    """Return why a URL does not answer with a status below 500; empty where it does. No proxy is used."""
+    """Return the reason if a URL does not answer with a status below 500; empty if it does. No proxy is used."""
     try:
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=5):
             return ""

@@ -3,7 +3,7 @@
 The other end is `init_process.py`, which describes the frames. Every program on the host can connect to the port, so its path is a secret
 token.
 
-The control messages of a sandbox. They come from where hostile pages run, so they are checked before they are used.
+The control messages of a sandbox. Hostile pages run in it, so its messages are checked before they are used.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from exact.errors import EnvironmentFailure
 _NUMBERS = count(1)
 """Numbers of connections. None is used twice: frames of old connections may still arrive from a restored sandbox."""
 _HEAD = 16384
-"""Most bytes of a request's head."""
+"""Maximum bytes of a request's head."""
 
 
 class Relay:
-    """The relay of one sandbox. `lost` tells why the environment ended."""
+    """The relay of one sandbox. `lost` gives the reason why the environment ended."""
 
     def __init__(
         self,
@@ -117,9 +117,9 @@ class Relay:
         return line
 
     async def hold(self, seconds: float = 10.0) -> None:
-        """Hold the environment at a point where no frame is in flight in either direction, until `release`.
+        """Hold the environment at a point at which no frame is in flight in either direction, until `release`.
 
-        Raises EnvironmentFailure. The environment is lost then, and also where this is cancelled, since it may stop at any later time.
+        Raises EnvironmentFailure. The environment is lost then, and also if this is cancelled, since it may stop at any later time.
         """
         self._check()
         self._open.clear()
@@ -137,7 +137,7 @@ class Relay:
         self._check()
 
     async def release(self) -> None:
-        """Let a held environment go on. Raises EnvironmentFailure; the environment is lost then, and where this is cancelled."""
+        """Let a held environment continue. Raises EnvironmentFailure; the environment is lost then, and if this is cancelled."""
         self._held.clear()
         try:
             await self._order("go")
@@ -195,7 +195,7 @@ class Relay:
         await self._send(0, json.dumps({"do": do, **more}).encode())
 
     async def _say(self, do: str, **more: int | str) -> None:
-        """Send an order, after waiting while the environment is held. Do nothing where it is gone."""
+        """Send an order, after waiting while the environment is held. Do nothing if it is gone."""
         await self._flowing()
         with contextlib.suppress(EnvironmentFailure):
             await self._order(do, **more)
@@ -313,7 +313,7 @@ class Relay:
             writer.transport.abort()
 
     async def _admit(self, reader: asyncio.StreamReader) -> bytes:
-        """Return the head of the request with the browser's own path; empty where the token is wrong."""
+        """Return the head of the request with the browser's path; empty if the token is wrong."""
         head = await reader.readuntil(b"\r\n\r\n")
         known = f"GET /{self._token}/".encode()
         return head.replace(known, b"GET /", 1) if secrets.compare_digest(head[: len(known)], known) else b""
@@ -324,7 +324,7 @@ class Relay:
             await self._flowing()
             await self._send(ident, data)
             data = await reader.read(FRAME)
-        self.egress.shut()  # before the browser notices that its `Fetch` is not answered any more
+        self.egress.shut()  # before the browser notices that its `Fetch` is no longer answered
         await self._send(ident, b"")
 
 
@@ -362,7 +362,7 @@ class ControlMessage(msgspec.Struct, frozen=True):
 
 
 def control_message(data: bytes) -> ControlMessage:
-    """Return a message. Raises ValueError for what is none."""
+    """Return a message. Raises ValueError if the data is not a message."""
     try:
         return msgspec.json.decode(data, type=ControlMessage)
     except RecursionError as error:

@@ -1,4 +1,4 @@
-"""Images of browser environments: sandboxes are started, checkpointed and restored, together with what is known about their state."""
+"""Images of browser environments: sandboxes are started, checkpointed and restored, together with the known facts about their state."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ _LOOPBACK = re.compile(r"(?:.+\.)?localhost|127\.[\d.]+|::1")
 class ForkStore:
     """The snapshots of environments of one kind, and browsers made from them.
 
-    `idle`: seconds after which the sandbox of an environment that is not used is paused. `warn` is called with what a user should know.
+    `idle`: seconds after which the sandbox of an environment that is not used is paused. `warn` is called with facts that a user should
+    know.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class ForkStore:
         self._sandboxes, self._playwright, self._artifacts = sandboxes, playwright, artifacts
         self.setup, self.config, self.outside, self.idle = setup, config, outside, idle
         self.states = SiteStates(outside.site) if outside and outside.site and outside.site.has_states else None
-        """The states of the site outside; None where it has no hooks to retain them."""
+        """The states of the site outside; None if it has no hooks to retain them."""
         self._services, self._application = tuple(services), application
         self._warn = warn
         self._recording = recording or recording_of(config.recording)
@@ -88,11 +89,11 @@ class ForkStore:
 
     @property
     def isolated(self) -> bool:
-        """Guarantee that every side effect is undone: there is no outside site, or its states are retained."""
+        """Guarantee that every side effect is undone: the site has no part outside, or its states are retained."""
         return self.outside is None or self.states is not None
 
     def is_inside(self, url: str) -> bool:
-        """Return whether an address is answered in the sandbox: by its services, or because there is no outside."""
+        """Return whether an address is answered in the sandbox: by its services, or for lack of an outside."""
         host = host_name(split_url(url).hostname or "")
         named = {host_name(each.partition(":")[0]) for each in self.setup.hosts}
         return self.outside is None or host in named or (bool(self._services) and _LOOPBACK.fullmatch(host) is not None)
@@ -108,7 +109,7 @@ class ForkStore:
         return self._sandboxes.images.bytes
 
     def has(self, snapshot: Snapshot) -> bool:
-        """Return whether a snapshot can still be restored. Images are dropped where their size exceeds the limit."""
+        """Return whether a snapshot can still be restored. Images are dropped if their size exceeds the limit."""
         return snapshot.id in self._sandboxes.images
 
     def drop(self, snapshot: Snapshot) -> None:
@@ -117,13 +118,13 @@ class ForkStore:
         self._sandboxes.images.drop(snapshot.id)
 
     def memo(self, snapshot: Snapshot) -> Memo:
-        """Return what is known about a snapshot besides its image. Raises EnvironmentFailure if it is unknown or was dropped."""
+        """Return the known facts about a snapshot besides its image. Raises EnvironmentFailure if it is unknown or was dropped."""
         if snapshot.id not in self._memos:
             raise EnvironmentFailure(f"snapshot {snapshot.id} is not of these environments, or was dropped: return by another route")
         return self._memos[snapshot.id]
 
     async def fresh(self) -> ForkedBrowser:
-        """Return a browser that has opened no page, in a sandbox of its own. Raises EnvironmentFailure."""
+        """Return a browser that has opened no page, in a separate sandbox. Raises EnvironmentFailure."""
         async with self._first:
             if not self._origin:
                 return await self._start()
@@ -141,7 +142,7 @@ class ForkStore:
                 raise
 
     async def take(self, browser: ForkedBrowser, memo: Memo, fidelity: Fidelity, standing: SiteClient) -> Snapshot:
-        """Take a snapshot of a browser's sandbox, and with it of the site outside. Both go on. Raises EnvironmentFailure."""
+        """Take a snapshot of a browser's sandbox, and with it of the site outside. Both continue. Raises EnvironmentFailure."""
         await browser.relay.hold()
         try:
             if self.states:
@@ -185,7 +186,7 @@ class ForkStore:
         return browser
 
     def _warn_of_hidden_files(self, made: Sequence[str]) -> None:
-        """Warn where services made files anew that exist on this machine: an application then begins without its data."""
+        """Warn if services made files anew that exist on this machine: an application then begins without its data."""
         if hidden := [path for path in made if "/.cache/" not in path and Path(path).is_file()]:
             more = f" and {len(hidden) - 1} more" if len(hidden) > 1 else ""
             self._warn(
@@ -233,6 +234,6 @@ class ForkStore:
         )
 
     def _inner_hosts(self) -> tuple[str, ...]:
-        """Return the hosts that are reached without the proxy. Loopback is the sandbox's where it has services, else the host's."""
+        """Return the hosts that are reached without the proxy. Loopback is the sandbox's if it has services, else the host's."""
         named = [name for host in self.setup.hosts for name in spellings(host)]
         return tuple(named) if self._services else (*named, "<-loopback>")

@@ -1,4 +1,4 @@
-"""The connection to a browser that somebody else runs: one's own Chrome, or a hosted one. It is not closed."""
+"""The connection to a browser that exact did not start: the user's Chrome, or a hosted one. It is not closed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_WALL = (
     "browser.cdp_url: no wall stands around that browser: in search too, it may send what is no request "
     "(WebRTC, DNS queries, preconnections)"
 )
-"""What a user is told who lets exact use a browser of their own."""
+"""Notice for a user who lets exact use their browser."""
 _CONNECT_SECONDS, _CLOSE_SECONDS, _READ_SECONDS = 30.0, 10.0, 2.0
 """Seconds to connect, to disconnect, and to read the storage of a tab."""
 
@@ -37,8 +37,8 @@ _CONNECT_SECONDS, _CLOSE_SECONDS, _READ_SECONDS = 30.0, 10.0, 2.0
 async def connect(config: BrowserConfig, hosts: Mapping[str, str]) -> AsyncIterator[Browser]:
     """Use the browser at `browser.cdp_url` while the block runs. Its tabs and its default context stay as they are.
 
-    Environments have contexts of their own in it, which are closed. Requests of other contexts pass untouched. Raises UsageError where
-    `hosts` maps names, which a running browser cannot be told, and EnvironmentFailure where no browser answers.
+    Environments have separate contexts in it, which are closed. Requests of other contexts pass untouched. Raises UsageError if
+    `hosts` maps names, which a running browser cannot be told, and EnvironmentFailure if no browser answers.
     """
     from playwright.async_api import Error
 
@@ -81,7 +81,7 @@ class _UserState:
         self._context: BrowserContext | None = browser.contexts[0] if browser.contexts else None
 
     async def __call__(self, origins: Iterable[str]) -> dict[str, Any]:
-        """Return what the default context has for some origins, as `storage_state` does. Nothing is opened for it."""
+        """Return the default context's storage for some origins, in the form of `storage_state`. No page is opened."""
         from playwright.async_api import Error
 
         wanted, found = list(origins), dict[str, Any]()
@@ -102,7 +102,7 @@ class _UserState:
 
 
 async def _disconnect(browser: PlaywrightBrowser) -> None:
-    """Close the contexts that were opened and the connection. The browser goes on."""
+    """Close the contexts that were opened and the connection. The browser keeps running."""
     from playwright.async_api import Error
 
     with suppress(Error, TimeoutError):

@@ -105,7 +105,7 @@ def with_device(config: BrowserConfig, devices: Devices) -> BrowserConfig:
 
 
 def device_options(config: BrowserConfig, devices: Devices) -> dict[str, Any]:
-    """Return the options of a context for what a configuration does not hold: whether the device is a phone with a touch screen."""
+    """Return the context options that a configuration does not hold: whether the device is a phone with a touch screen."""
     if not config.device:
         return {}
     found = _device(config.device, devices)

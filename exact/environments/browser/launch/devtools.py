@@ -1,4 +1,4 @@
-"""The DevTools address of a browser that somebody else runs. What answers there is not trusted."""
+"""The DevTools address of a browser that another user or program runs. Its answers are not trusted."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _LINE = 300
 
 
 async def websocket_of(address: str, *, seconds: float) -> str:
-    """Return the WebSocket of the DevTools at an address: itself, or what `/json/version` there names.
+    """Return the WebSocket of the DevTools at an address: the address itself, or the one that `/json/version` there names.
 
-    Raises EnvironmentFailure where nothing or no browser answers in time, and where the answer leads to another host: a redirect is not
+    Raises EnvironmentFailure if nothing or no browser answers in time, and if the answer leads to another host: a redirect is not
     followed.
     """
     if address.startswith(("ws://", "wss://")):
@@ -90,13 +90,13 @@ def shown(address: str) -> str:
 
 
 def _version(address: str) -> str:
-    """Return the path that says what a browser at an address is."""
+    """Return the path at which a browser at an address describes itself."""
     parts = split_url(address)
     return f"{parts.path.rstrip('/')}/json/version{f'?{parts.query}' if parts.query else ''}"
 
 
 def _same_host(address: str, found: object) -> str:
-    """Return the WebSocket that DevTools named, if it is one of the host that was asked."""
+    """Return the WebSocket that DevTools named, if it belongs to the requested host."""
     parts = split_url(found) if isinstance(found, str) else None
     if parts is None or parts.scheme not in ("ws", "wss") or not parts.hostname:
         raise no_browser(address, "/json/version names no WebSocket")

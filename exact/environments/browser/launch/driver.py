@@ -25,7 +25,7 @@ def way_out() -> str:
 
 @asynccontextmanager
 async def start_driver() -> AsyncIterator[Playwright]:
-    """Run a driver while the block runs. Raises EnvironmentFailure where it does not start."""
+    """Run a driver while the block runs. Raises EnvironmentFailure if it does not start."""
     from playwright.async_api import async_playwright
 
     if reason := await asyncio.to_thread(driver_fault):

@@ -60,7 +60,7 @@ def find_browser(headed: bool = False) -> Path:
 def browser_version(browser: Path) -> str:
     """Return the name and version that an executable prints: `Chromium 150.0.7871.100`.
 
-    Raises EnvironmentFailure where it does not start, or is no browser.
+    Raises EnvironmentFailure if it does not start, or is not a browser.
     """
     try:
         done = subprocess.run([browser, "--version"], capture_output=True, text=True, timeout=30, check=False)

@@ -1,8 +1,8 @@
 """The program that a launched browser begins as: it exchanges the pipe to Playwright's driver for one to exact, then becomes the browser.
 
 It runs as a script of an interpreter without packages: standard library only. Its arguments are the name of an abstract socket at which
-exact listens, whether the browser gets a network namespace of its own (`apart`) where this user may make one, and the browser's command.
-The driver writes to descriptor 3 and reads from descriptor 4, as browsers expect it.
+exact listens, whether the browser gets a separate network namespace (`apart`) if this user may make one, and the browser's command. The
+driver writes to descriptor 3 and reads from descriptor 4, as browsers expect it.
 
 The namespace has a loopback and nothing else. A process that stays in it opens ports there, which exact asks for and listens at: they are
 the browser's only way out.
@@ -41,14 +41,14 @@ def main(name: str, network: str, *command: str) -> None:
 
 
 def _forked(part) -> int:  # type: ignore[no-untyped-def]
-    """Run a function in a process of its own. Return the exit status that it returns."""
+    """Run a function in a separate process. Return the exit status that it returns."""
     if child := os.fork():
         return os.waitpid(child, 0)[1]
     os._exit(part())
 
 
 def _leave_network() -> int:
-    """Move this process to a network namespace of its own. Return 0, or 1 where this user may make none."""
+    """Move this process to a new network namespace. Return 0, or 1 if this user may not make one."""
     import ctypes
     import fcntl  # which Windows does not have
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from exact.environments.browser.page.cdp import CdpConnection
 
 _DISABLED = (
-    # Frames of other sites stay in the page's process, where the page's session sees them; the interceptor separates origins.
+    # Frames of other sites stay in the page's process, in which the page's session sees them; the interceptor separates origins.
     *("IsolateOrigins", "site-per-process"),
     # Documents that the interceptor fulfills have no network address, and would count as foreign to their own server.
     *("LocalNetworkAccessChecks", "LocalNetworkAccessChecksWebSockets", "LocalNetworkAccessForWorkers"),
@@ -102,7 +102,7 @@ class Browser:
     async def open_context(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
         """Open a context that runs `scripts` first in every document. Return it and its first page.
 
-        `origins`: those of the task, which get the permissions. The context is closed again where this fails or is cancelled. Raises
+        `origins`: those of the task, which get the permissions. The context is closed again if this fails or is cancelled. Raises
         UsageError for invalid options.
         """
         options, wall = context_options(config, origins), await self._make_wall(config) if self._make_wall else None
@@ -129,7 +129,7 @@ class Browser:
             raise
 
     def admit(self, context: BrowserContext, policy: RequestPolicy) -> None:
-        """Let a context connect to what a policy allows, and to nothing else."""
+        """Let a context connect to destinations that a policy allows, and to no others."""
         if wall := self._walls.get(context):
             wall.follow(policy)
 
@@ -143,14 +143,14 @@ class Browser:
         return await self._pipe.attach(await target_of(page)) if self._pipe else await page.context.new_cdp_session(page)
 
     async def prepare_page(self, cdp: Cdp, config: BrowserConfig) -> None:
-        """Set what a page needs besides the options of its context."""
+        """Set the properties of a page besides the options of its context."""
 
     def clipboard(self) -> Clipboard | None:
-        """Return a clipboard for a new environment; None where it has the browser to itself."""
+        """Return a clipboard for a new environment; None if it has the browser to itself."""
         return Clipboard(self._clipboard)
 
     async def close_context(self, context: BrowserContext) -> None:
-        """Close a context and delete what it stored. One that does not answer is left to end with the browser, without its connections."""
+        """Close a context and delete its storage. A context that does not answer ends with the browser; only its connections are closed."""
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_CLOSE_SECONDS):
@@ -171,7 +171,7 @@ class Browser:
 
     @property
     def is_apart(self) -> bool:
-        """Whether it is in a network namespace of its own, of which only the walls of its contexts lead out."""
+        """Whether it is in a separate network namespace, out of which only the walls of its contexts lead."""
         return self._pipe is not None and self._pipe.is_apart
 
     @property
@@ -189,13 +189,13 @@ async def target_of(page: Page) -> str:
 
 
 async def _process(cdp: CDPSession | CdpConnection) -> int:
-    """Return the process id of a browser; 0 where it does not tell."""
+    """Return the process id of a browser; 0 if the browser does not report it."""
     found = (await cdp.send("SystemInfo.getProcessInfo"))["processInfo"]
     return next((int(each["id"]) for each in found if each["type"] == "browser"), 0)
 
 
 async def _end(browser: PlaywrightBrowser, process: int) -> None:
-    """Close a browser. End its process where it does not close in time."""
+    """Close a browser. End its process if it does not close in time."""
     from playwright.async_api import Error
 
     closing = asyncio.ensure_future(browser.close())
@@ -225,8 +225,8 @@ async def _close(making: Awaitable[BrowserContext]) -> None:
 async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, *, pins: Sequence[str] = ()) -> AsyncIterator[Browser]:
     """Run a browser while the block runs. No process of it remains afterwards, even if this process is killed.
 
-    `hosts`: names of local servers, as in PageSetup. `pins`: pins of trusted public keys, as in Outside. Raises EnvironmentFailure where
-    there is no browser, or the browser or its driver does not start.
+    `hosts`: names of local servers, as in PageSetup. `pins`: pins of trusted public keys, as in Outside. Raises EnvironmentFailure if no
+    browser is found, or the browser or its driver does not start.
     """
     if config.cdp_url:
         from exact.environments.browser.launch.connect import connect
@@ -287,7 +287,7 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
 async def _start(
     playwright: Playwright, executable: Path, folder: Path, options: dict[str, Any], last: AsyncExitStack, *, apart: bool
 ) -> tuple[PlaywrightBrowser, SharedPipe | None]:
-    """Start a browser, apart in a network namespace where that works. Raises EnvironmentFailure."""
+    """Start a browser, in a separate network namespace if that works. Raises EnvironmentFailure."""
     from playwright.async_api import Error
 
     async with AsyncExitStack() as own:
@@ -304,7 +304,7 @@ async def _start(
 
 
 async def _launched(launching: Awaitable[PlaywrightBrowser]) -> PlaywrightBrowser:
-    """Return a browser once it has started. Where that is given up meanwhile, close it with its profile, which its driver may leave."""
+    """Return a browser once it has started. When the start is abandoned, close it and delete its profile, which its driver may leave."""
     from playwright.async_api import Error
 
     started = asyncio.ensure_future(launching)

@@ -25,9 +25,9 @@ from exact.errors import EnvironmentFailure
 _FIRST_NUMBER = 1 << 30
 """Numbers of our own commands are above this one, those of the driver below it."""
 _MESSAGE = 512 << 20
-"""Most bytes of one message of the driver."""
+"""Maximum bytes of one message of the driver."""
 _PIPE = 1 << 20
-"""Bytes that a pipe holds, where the system allows it."""
+"""Bytes that a pipe holds, if the system allows it."""
 _AHEAD = 4 << 20
 """Bytes that wait for one side, after which no more is read from the other."""
 _SECONDS = 10.0
@@ -41,7 +41,7 @@ class SharedPipe(CdpConnection):
     def __init__(self) -> None:
         super().__init__(_FIRST_NUMBER)
         self._ports: socket.socket | None = None
-        """Asks for ports in the browser's network namespace; None where it has none of its own."""
+        """Asks for ports in the browser's network namespace; None if it has no separate one."""
         self._asking = asyncio.Lock()
         self._driver = _Side(self._from_driver, self._ended)
         self._browser = _Side(self._from_browser, self._ended, MOST_BYTES)
@@ -63,7 +63,7 @@ class SharedPipe(CdpConnection):
                 break
         self._driver.slow, self._browser.slow = self._browser.pause, self._driver.pause
         await self._browser.open(ends[2], ends[3])
-        await self._driver.open(ends[0], ends[1])  # last, for it has something to say at once
+        await self._driver.open(ends[0], ends[1])  # last, because it sends a message at once
 
     async def begin(self) -> None:
         """Open a session of our own with the browser, once it has started. Raises EnvironmentFailure."""
@@ -71,11 +71,11 @@ class SharedPipe(CdpConnection):
 
     @property
     def is_apart(self) -> bool:
-        """Whether the browser has a network namespace of its own, of which only ports that are asked for here lead out."""
+        """Whether the browser has a separate network namespace, out of which only ports requested here lead."""
         return self._ports is not None
 
     async def port(self) -> socket.socket | None:
-        """Return a socket that listens in the browser's network namespace; None where it has none. Raises EnvironmentFailure."""
+        """Return a socket that listens in the browser's network namespace; None if it has none. Raises EnvironmentFailure."""
         if self._ports is None:
             return None
         async with self._asking:
@@ -104,7 +104,7 @@ class SharedPipe(CdpConnection):
         if others:
             self._driver.write(b"\0".join((*others, b"")))
         for message, ours in zip(messages, own, strict=True):
-            if ours:  # each in a turn of its own, so that a handler that fails keeps no other from its message
+            if ours:  # each in a separate turn, so that a handler that fails does not keep a message from another one
                 asyncio.get_running_loop().call_soon(self._take, message)
 
     def _take(self, message: bytes) -> None:
@@ -132,7 +132,7 @@ class _Side(asyncio.Protocol):
     """One of the two programs that this process is between."""
 
     def __init__(self, take: Callable[[list[bytes]], None], ended: Callable[[], None], most: int = 0) -> None:
-        """Take both handlers. `most`: bytes of a message above which it is replaced by an error, or dropped; 0: none is."""
+        """Take both handlers. `most`: bytes of a message above which it is replaced by an error, or dropped; 0: no limit."""
         self._take, self._ended, self._most = take, ended, most
         self._dropped = 0
         """Bytes of the present message that were dropped: it is too large."""
@@ -140,7 +140,7 @@ class _Side(asyncio.Protocol):
         self._writing: asyncio.WriteTransport | None = None
         self._received = bytearray()
         self.slow: Callable[[bool], None] = lambda _: None
-        """Is told whether more waits to be written than is good."""
+        """Learns whether too many bytes wait to be written."""
 
     async def open(self, reading: int, writing: int) -> None:
         """Begin to read from one descriptor and to write to the other."""
@@ -198,7 +198,7 @@ class _Side(asyncio.Protocol):
 
 
 class _Writing(asyncio.BaseProtocol):
-    """Tells how much waits to be written to a side."""
+    """Reports how many bytes wait to be written to a side."""
 
     def __init__(self, side: _Side) -> None:
         self._side = side
@@ -214,8 +214,8 @@ class _Writing(asyncio.BaseProtocol):
 async def shared_pipe(executable: str, folder: Path, *, apart: bool = False) -> AsyncIterator[tuple[str, SharedPipe | None]]:
     """Yield the program to launch in place of a browser, and the pipe to it.
 
-    `apart`: give the browser a network namespace of its own where this user may make one. The browser itself and None are yielded where the
-    system cannot hand pipes over, or runs no programs of `folder`.
+    `apart`: give the browser a separate network namespace if this user may make one. The browser itself and None are yielded if the system
+    cannot hand pipes over, or runs no programs of `folder`.
     """
     program = folder / "browser.sh"
     if not _hands_over() or not await asyncio.to_thread(_is_runnable, program, executable, apart, name := os.urandom(16).hex()):
@@ -237,12 +237,12 @@ async def shared_pipe(executable: str, folder: Path, *, apart: bool = False) -> 
 
 
 def _hands_over() -> bool:
-    """Return whether the system can hand pipes over and say whose they are. Tests take that away to stand for other systems."""
+    """Return whether the system can hand pipes over and report their owners. Tests disable that to simulate other systems."""
     return sys.platform == "linux" and hasattr(os, "getuid") and hasattr(socket, "SO_PEERCRED") and find_spec("fcntl") is not None
 
 
 def _is_runnable(program: Path, executable: str, apart: bool, name: str) -> bool:
-    """Write the program that is launched. Return whether it may run: folders for temporary files need not allow it."""
+    """Write the program that is launched. Return whether it may run: some folders for temporary files forbid it."""
     command = shlex.join((sys.executable, "-I", "-S", hand_over.__file__, name, "apart" if apart else "shared", executable))
     program.write_text(f'#!/bin/sh\nexec {command} "$@"\n', "utf-8")
     program.chmod(0o700)

@@ -38,7 +38,7 @@ class PlaywrightTrace:
     async def begin(self, context: BrowserContext, folder: str, name: str) -> None:
         """Start to trace, unless `folder` is empty.
 
-        `name`: name of the file in the folder. Raises UsageError where files cannot be written to the folder.
+        `name`: name of the file in the folder. Raises UsageError if files cannot be written to the folder.
         """
         if folder:
             _make_folder(Path(folder))
@@ -49,7 +49,7 @@ class PlaywrightTrace:
         """Write the trace, readable by this user only. `playwright show-trace FILE` opens it.
 
         `mask` masks secrets. `pictures` returns whether its screenshots, which nothing masks, are kept. Never raises: a warning in the log
-        gives the reason why there is no trace.
+        gives the reason why the trace is missing.
         """
         from playwright.async_api import Error
 
@@ -62,7 +62,7 @@ class PlaywrightTrace:
         except (OSError, EnvironmentFailure, zipfile.BadZipFile) as error:
             _logger.warning("%s is not traced: %s", self._name, error)
             with suppress(Error):  # it is stopped already
-                await context.tracing.stop()  # so that Playwright drops what it has recorded
+                await context.tracing.stop()  # so that Playwright drops its recording
 
     async def _write(self, context: BrowserContext, mask: Callable[[str], str], pictures: bool) -> None:
         path = _new_file(Path(self._folder), re.sub(r"\W+", "-", self._name).strip("-") or "environment")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _COPIED = ("Cookies", "Cookies-journal", "Network", "Local Storage", "Preferences")
-"""What is copied of a profile: cookies and local storage. Locks, caches, passwords and history are not."""
+"""Parts of a profile that are copied: cookies and local storage. Locks, caches, passwords and history are not."""
 _KEYRING = ["--password-store=basic", "--use-mock-keychain"]
 """Arguments of Playwright's that keep the browser from the keyring, with whose key a person's cookies are encrypted."""
 
@@ -41,7 +41,7 @@ class UserProfile:
             copy: Folder for the copies, which exist only while they are read.
             nowhere: Address of a proxy that connects to nothing.
 
-        Raises UsageError where there is no profile.
+        Raises UsageError if the profile is missing.
         """
         folder = Path(profile).expanduser()
         whole = (folder / "Local State").is_file() or (folder / "Default").is_dir()
@@ -112,7 +112,7 @@ _REMOVAL_TIMEOUT = 2.0
 
 
 async def find_profile(cdp: CDPSession | CdpConnection) -> Path | None:
-    """Return the folder of the profile; None where it is not Playwright's. `cdp`: the browser's own session. Raises Playwright's Error."""
+    """Return the folder of the profile; None if it is not Playwright's. `cdp`: the browser's session. Raises Playwright's Error."""
     found = _ARGUMENT.search((await cdp.send("SystemInfo.getInfo"))["commandLine"])
     return Path(found[1]) if found else None
 

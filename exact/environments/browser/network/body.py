@@ -1,15 +1,15 @@
 """The bodies of responses, which the interceptor reads as a whole, up to a limit.
 
-Some documents never end: they are shown as far as they have come.
+Some documents never end: their received part is shown.
 
-The first bytes of a connection: they tell requests and TLS from everything else that a browser could say to a server.
+The first bytes of a connection: they tell requests and TLS from everything else that a browser could send to a server.
 
-A destination that may be read from may not be written to: raw TURN and WebSockets of a page write without a request that CDP's Fetch sees.
+A destination may be readable and yet not writable: raw TURN and WebSockets of a page write without a request that CDP's Fetch sees.
 
-What becomes of the response to a navigation: every document gets the content security policy, whatever its status and type.
+The treatment of the response to a navigation: every document gets the content security policy, whatever its status and type.
 
-Only what Chromium makes no document of is passed on as it is: redirects, answers without content, and downloads. What it downloads because
-of its type is named a download, so that a look at the content cannot make it a document.
+Only responses of which Chromium makes no document are passed on unchanged: redirects, answers without content, and downloads. A response
+that it downloads because of its type is marked as a download, so that content sniffing cannot make it a document.
 
 The text of a PDF as a page: the headless browser has no PDF viewer, and agents read text.
 """
@@ -39,11 +39,11 @@ _BLOCKS = (4096, 64, 1)
 """Sizes in bytes of the blocks in which a slow body is read, in as many requests. CDP keeps a block back until it is complete, and each
 request reads what the one before has read at once."""
 _WHOLE = 1 << 20
-"""Size in bytes of the blocks in which a body is read that comes in time."""
+"""Size in bytes of the blocks in which a body that comes in time is read."""
 _AT_ONCE = MOST_BYTES // 2
 """Bytes of the largest body that comes in one message."""
 _STALL = 1.0
-"""Seconds without a block after which a slow body has come as far as it will."""
+"""Seconds without a block after which the rest of a slow body is given up."""
 
 
 class BodyTooLarge(Exception):
@@ -70,7 +70,7 @@ class Bodies:
     async def read(self, event: dict[str, Any], seconds: float, most: int) -> tuple[bytes, bool] | None:
         """Return the body of a paused response, as far as it comes within about `seconds`, and whether that is all of it.
 
-        `most`: bytes. None: let the browser request it again, which brings more of it. Raises BodyTooLarge; may raise Playwright's Error.
+        `most`: bytes. None: let the browser request it again, which yields more of it. Raises BodyTooLarge; may raise Playwright's Error.
         """
         url = event["request"]["url"]
         if slow := self._slow.get(url):
@@ -113,7 +113,7 @@ class Bodies:
         return body, ended
 
     async def _read_stream(self, stream: str, known: int, block: int, seconds: float, most: int) -> tuple[bytes, bool]:
-        """Return what comes of a body, and whether that is all of it."""
+        """Return the bytes of a body that arrive, and whether they are all of it."""
         body, end = bytearray(), asyncio.get_running_loop().time() + _STALL + seconds
         while len(body) < most and asyncio.get_running_loop().time() < end:
             try:
@@ -138,7 +138,7 @@ def _bytes(part: dict[str, Any]) -> bytes:
 
 
 def _length(event: dict[str, Any]) -> int | None:
-    """Return the bytes of a body; None where its head does not tell, because it is compressed or comes in chunks."""
+    """Return the bytes of a body; None if its head does not show them, because it is compressed or comes in chunks."""
     headers = {each["name"].lower(): each["value"].strip() for each in event.get("responseHeaders", ())}
     if headers.keys() & {"content-encoding", "transfer-encoding"}:
         return None
@@ -147,14 +147,14 @@ def _length(event: dict[str, Any]) -> int | None:
 
 
 MOST = 1 << 18
-"""Most bytes of a request's head, as of Chromium's own limit."""
+"""Maximum bytes of a request's head, as of Chromium's own limit."""
 _METHOD = re.compile(rb"[A-Za-z][A-Za-z-]{0,31} ")
 _HANDSHAKE, _HEAD = 0x16, 5
 """Type of a TLS record that begins a connection, and bytes before a record's content (RFC 8446, 5.1)."""
 
 
 class Kind(Enum):
-    """What a connection is used for."""
+    """Use of a connection."""
 
     HTTP = "a request"
     TLS = "TLS"
@@ -164,7 +164,7 @@ class Kind(Enum):
 
 
 async def read_first(read: Callable[[], Awaitable[bytes]]) -> bytes:
-    """Read as many bytes of a connection as tell its kind: a request's head, or the first record of TLS. Empty where none come."""
+    """Read as many bytes of a connection as show its kind: a request's head, or the first record of TLS. Empty if none come."""
     data = b""
     while part := await read():
         data += part
@@ -181,9 +181,9 @@ def is_whole(data: bytes) -> bool:
 
 
 def kind_of(first: bytes) -> Kind:
-    """Return what a connection is used for, by the first bytes that Chromium sends on it.
+    """Return the use of a connection, by the first bytes that Chromium sends on it.
 
-    A WebSocket asks for an upgrade or, in TLS, offers HTTP/1.1 alone, where for anything else Chromium offers HTTP/2 first.
+    A WebSocket asks for an upgrade or, in TLS, offers HTTP/1.1 alone, whereas for anything else Chromium offers HTTP/2 first.
     """
     if first[:1] == bytes((_HANDSHAKE,)):
         return Kind.TLS if b"\x02h2" in first else Kind.SECURE_SOCKET
@@ -195,7 +195,7 @@ def kind_of(first: bytes) -> Kind:
 _REDIRECTS = (301, 302, 303, 307, 308)
 _NO_CONTENT = (204, 205)
 ATTACHMENT = {"name": "Content-Disposition", "value": "attachment"}
-"""The header that names a response a download. Chromium calls the file by the address."""
+"""The header that marks a response as a download. Chromium names the file by the address."""
 _ATTACHMENT = re.compile(r"\s*attachment\s*(;.*)?", re.IGNORECASE | re.DOTALL)
 _TYPE = re.compile(r"\s*([a-z-]+/[a-z0-9!#$&^_.+-]+)\s*(;.*)?", re.IGNORECASE | re.DOTALL)
 _SHOWN = re.compile(
@@ -207,7 +207,7 @@ _SHOWN = re.compile(
 
 
 class DocumentFate(Enum):
-    """What a response to a navigation becomes."""
+    """Treatment of a response to a navigation."""
 
     PASSED = "passed on"
     DOWNLOAD = "named a download"
@@ -215,7 +215,7 @@ class DocumentFate(Enum):
 
 
 def fate_of(status: int, headers: Iterable[Mapping[str, str]]) -> DocumentFate:
-    """Return what becomes of a response, by its status and CDP's headers."""
+    """Return the treatment of a response, by its status and CDP's headers."""
     given = list(headers)
     if status in _NO_CONTENT or (status in _REDIRECTS and any(each.strip() for each in _values(given, "location"))):
         return DocumentFate.PASSED
@@ -238,12 +238,12 @@ def _values(headers: Iterable[Mapping[str, str]], name: str) -> list[str]:
 
 
 MAX_PAGES = 200
-"""Most pages of a document whose text is shown."""
+"""Maximum number of pages of a document whose text is shown."""
 MISSING = "The text of PDF documents is not shown here: pip install 'exact-agent[pdf]'."
 
 
 def as_page(data: bytes, name: str) -> bytes:
-    """Return the text of a PDF as HTML, page by page. An unreadable PDF becomes a page that says so."""
+    """Return the text of a PDF as HTML, page by page. An unreadable PDF becomes a page with a note about that."""
     title = name.rpartition("/")[2] or "document.pdf"
     try:
         import pypdf

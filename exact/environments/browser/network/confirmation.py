@@ -1,4 +1,4 @@
-"""Writes that wait for a person's yes before they are sent, each bound to the request as it is."""
+"""Writes that wait for a person's yes before they are sent, each bound to the exact request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from exact.environments.person import PersonQuestion
 
 MOST_FIELDS, LONGEST_VALUE = 40, 200
-"""Fields that are shown of one request, and characters of one value."""
+"""Limits of what a person sees: fields of one request, and characters of one value."""
 _BY_ITSELF = "a page sends it by itself, which no person confirms"
 _SECRET = re.compile(r"pass(?:word|wd|code|phrase)?|pwd|secret|token|csrf|nonce|api.?key|card.?n|cvv|cvc|iban|\bpin\b|otp|session", re.I)
 """Names of fields whose values are not shown."""
@@ -21,15 +21,15 @@ _PART = re.compile(
     r'^content-disposition:[^\r\n]*?\bname="([^"\r\n]*)"([^\r\n]*)\r?\n(?:[^\r\n]+\r?\n)*\r?\n(.*?)(?=\r?\n--)', re.I | re.M | re.S
 )
 Ask = Callable[[PersonQuestion], Awaitable[str]]
-"""Asks a person whether a request may be sent. Returns why it may not; empty where it may."""
+"""Asks a person whether a request may be sent. Returns the reason if it may not; empty if it may."""
 
 
 class Confirmations:
-    """The writes of one environment that wait for a yes. Where nobody is to be asked, every write is sent."""
+    """The writes of one environment that wait for a yes. If no person is to be asked, every write is sent."""
 
     def __init__(self) -> None:
         self.ask: Ask | None = None
-        """Asks a person; None where writes need no yes."""
+        """Asks a person; None if writes need no yes."""
         self.suspended: Callable[[], AbstractContextManager[None]] = nullcontext
         """Suspends the time limits of the page while a person is asked."""
         self._held = 0
@@ -39,12 +39,12 @@ class Confirmations:
         """Reasons of the requests that were refused since the last action began, by digest: a page may try again."""
 
     def begin_action(self) -> None:
-        """Forget what was refused before: the agent acts again."""
+        """Forget earlier refusals: the agent acts again."""
         self._refused.clear()
 
     @property
     def declined(self) -> str:
-        """The reason for which a request was refused since the last action began; empty where none was."""
+        """The reason for which a request was refused since the last action began; empty if none was."""
         return next(iter(self._refused.values()), "")
 
     @property
@@ -70,7 +70,7 @@ class Confirmations:
                 self._released.set()
 
     async def refusal(self, method: str, url: str, body: str, mask: Callable[[str], str], *, by_itself: bool) -> str:
-        """Return why a write is not sent; empty where it is. `by_itself`: no action caused it."""
+        """Return the reason if a write is not sent; empty if it is. `by_itself`: no action caused it."""
         if self.ask is None:
             return ""
         if by_itself:
@@ -87,7 +87,7 @@ class Confirmations:
 
 
 def shown_fields(body: str, mask: Callable[[str], str]) -> dict[str, str]:
-    """Return the fields of a body as a person is shown them: secrets masked, long values cut. A body without names is one field."""
+    """Return the fields of a body as a person sees them: secrets masked, long values cut. A body without names is one field."""
     found = dict[str, str]()
     for name, value in _fields(body):
         shown = "(not shown)" if _SECRET.search(name) and value else mask(value)

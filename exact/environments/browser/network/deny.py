@@ -1,4 +1,4 @@
-"""The deny-list: addresses that are never reached, even where they are allowed."""
+"""The deny-list: addresses that are never reached, even if they are allowed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DenyList:
             raise UsageError(f"browser.deny: invalid entry {entry!r}: write https://host, host, *.host, an address or a network 10.0.0.0/8")
 
     def refusal(self, url: str) -> str:
-        """Return why a URL is denied; empty where it is not."""
+        """Return the reason if a URL is denied; empty if it is not."""
         found = origin(url)
         if not found:
             return ""
@@ -72,7 +72,7 @@ def written_address(host: str) -> Address | None:
 
 
 def embedded(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address stands for; the address itself where it stands for none."""
+    """Return the IPv4 address that an IPv6 address stands for; the address itself if it stands for none."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in _NAT64:

@@ -1,14 +1,14 @@
 """Connections to servers: direct ones, whose names are resolved once, or through an upstream proxy.
 
-A name keeps the addresses that it had at first for as long as the browser runs, so nobody can move it to another machine meanwhile (DNS
+A name keeps the addresses that it had at first for as long as the browser runs, so that it cannot move to another machine meanwhile (DNS
 rebinding). Behind an upstream proxy the proxy resolves names.
 
-The destinations of one browser: which servers its connections may reach, and where the table of hosts puts them.
+The destinations of one browser: which servers its connections may reach, and the machines to which the table of hosts maps them.
 
 The upstream proxy of a configuration or of the system: HTTP (RFC 9110), HTTP over TLS, or SOCKS 5 (RFC 1928, 1929).
 
 Through a proxy that speaks HTTP, encrypted connections and WebSockets are tunnelled by CONNECT. A plain request gets its whole address, as
-proxies expect it, and has a connection of its own.
+proxies expect it, and has a separate connection.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Dialler:
         """Addresses by name, from the first time that it was resolved."""
 
     async def connect(self, server: Destination, refusal: Callable[[Address], str]) -> Route:
-        """Connect to a server. `refusal` returns why an address may not be reached; empty where it may. Raises OSError."""
+        """Connect to a server. `refusal` returns the reason if an address may not be reached; empty if it may. Raises OSError."""
         written = written_address(server.host)
         if written is not None and (why := refusal(written)):
             raise ForbiddenAddress(why)
@@ -83,7 +83,7 @@ class Dialler:
         return Route(*await _first_of(admitted, server.port))
 
     async def _addresses(self, name: str) -> tuple[Address, ...]:
-        """Return the addresses of a name, which is resolved the first time only. A failure is not kept."""
+        """Return the addresses of a name, which is resolved only the first time. A failure is not stored."""
         found = self._pins.get(name)
         if found is None:
             found = self._pins[name] = asyncio.ensure_future(self._resolve(name))
@@ -112,7 +112,7 @@ async def _first_of(addresses: list[Address], port: int) -> tuple[asyncio.Stream
 
 
 _LOCAL_SUFFIXES = ("localhost", "test", "local", "internal", "home.arpa")
-"""Ends of names that are no public names (RFC 6761, 6762, 8375, and ICANN for `internal`), so that nobody outside can point them here."""
+"""Ends of names that are not public (RFC 6761, 6762, 8375, and ICANN for `internal`), so that nobody outside can point them here."""
 
 
 class Destination(NamedTuple):
@@ -131,7 +131,7 @@ class Destinations:
     """Servers that a browser may reach. Nothing is reached before `admit`."""
 
     def __init__(self, hosts: Mapping[str, str] | None = None, deny: DenyList | None = None) -> None:
-        """Make destinations. `hosts`: addresses of names or of `name:port`, as in Outside. `deny`: what is never reached."""
+        """Make destinations. `hosts`: addresses of names or of `name:port`, as in Outside. `deny`: servers that are never reached."""
         self._hosts = {_key(name): address for name, address in (hosts or {}).items()}
         self._deny = deny or DenyList()
         self._allowed: frozenset[str] = frozenset()
@@ -153,7 +153,7 @@ class Destinations:
         self._hosts[_key(host)] = f"[{parts.hostname}]:{port}" if ":" in parts.hostname else f"{parts.hostname}:{port}"
 
     def refusal(self, host: str, port: int) -> str:
-        """Return why the browser may not connect to a host and port; empty where it may."""
+        """Return the reason if the browser may not connect to a host and port; empty if it may."""
         shown = _origins(host, port)
         if not any(each in self._allowed for each in shown):
             return f"{host}:{port} is outside the task's origins"
@@ -177,7 +177,7 @@ class Destinations:
         return Destination(name, given.strip("[]"), port, is_mapped=True)
 
     def address_refusal(self, server: Destination, address: Address) -> str:
-        """Return why a server may not be reached at an address that its name led to; empty where it may.
+        """Return the reason if a server may not be reached at an address that its name led to; empty if it may.
 
         A public name may not lead to a private address: its owner would reach this machine or its network through the browser.
         """
@@ -217,10 +217,10 @@ def _origins(host: str, port: int) -> tuple[str, ...]:
 
 
 CHUNK = 65536
-"""Most bytes that are read at once."""
+"""Maximum bytes that are read at once."""
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Opening = Callable[[bytes], Awaitable[bytes]]
-"""Takes the browser's first bytes, prepares the proxy for them and returns what to send in their place. Raises OSError."""
+"""Takes the browser's first bytes, prepares the proxy for them and returns the bytes to send in their place. Raises OSError."""
 _PORTS = {"http": 80, "https": 443, "socks5": 1080}
 _OF_CONNECTION = re.compile(rb"\r\n(?:proxy-)?connection:[^\r\n]*", re.IGNORECASE)
 _LOOPBACK = ("localhost", "*.localhost", "127.0.0.0/8", "::1")
@@ -232,7 +232,7 @@ class Upstream:
     def __init__(self, server: str, bypass: tuple[str, ...] = (), user: str = "", password: str = "") -> None:
         """Make one for `scheme://host:port`. `bypass`: hosts, `*.host`, `.host` and networks that are reached directly.
 
-        Raises UsageError for an address that is none, or a scheme other than http, https and socks5.
+        Raises UsageError for an invalid address, or a scheme other than http, https and socks5.
         """
         parts = urlsplit(server if "://" in server else f"http://{server}")
         self._scheme = "socks5" if parts.scheme in ("socks", "socks5", "socks5h") else parts.scheme
@@ -254,7 +254,7 @@ class Upstream:
         return await asyncio.open_connection(self._host, self._port, limit=CHUNK, ssl=tls)
 
     def opening(self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Opening:
-        """Return what prepares the proxy for a connection to a host and port."""
+        """Return the step that prepares the proxy for a connection to a host and port."""
         name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
         async def opened(first: bytes) -> bytes:
@@ -275,7 +275,7 @@ class Upstream:
         return b"\r\nProxy-Authorization: Basic " + base64.b64encode(f"{self._user}:{self._password}".encode())
 
     def _whole(self, first: bytes, name: str) -> bytes:
-        """Return a request with its whole address and the proxy's credentials, as the only one of its connection."""
+        """Return a request with its whole address and the proxy's credentials, for a connection of one request."""
         head, end, body = first.partition(b"\r\n\r\n")
         method, _, rest = head.partition(b" ")
         head = _OF_CONNECTION.sub(b"", b"%b http://%b%b" % (method, name.encode(), rest))
@@ -310,7 +310,7 @@ class Upstream:
 
 
 def upstream_for(proxy: ProxyConfig) -> Upstream | None:
-    """Return the proxy of a configuration, or else of the system's environment variables; None where there is none. Raises UsageError."""
+    """Return the proxy of a configuration, or else of the system's environment variables; None if there is none. Raises UsageError."""
     if proxy.server:
         user, password = proxy.user, proxy.password
         if user:

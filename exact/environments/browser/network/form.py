@@ -47,7 +47,7 @@ def _names(kind: str, body: str) -> Iterator[str]:
 
 
 def request_body(request: Mapping[str, Any]) -> str:
-    """Return the first part of the body of a request of CDP as text. Empty where there is none, or CDP does not hand it over."""
+    """Return the first part of the body of a request of CDP as text. Empty if there is none, or CDP does not hand it over."""
     if isinstance(text := request.get("postData"), str):
         return text[:_BODY]
     try:

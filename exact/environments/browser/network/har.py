@@ -1,7 +1,7 @@
-"""Recording of a browser context's requests as a HAR, from some moment on.
+"""Recording of a browser context's requests as a HAR, from a given moment on.
 
-Playwright writes a HAR only when the context closes, and with all credentials. This one can be read while the episode goes on, and holds
-what evaluators compare.
+Playwright writes a HAR only when the context closes, and with all credentials. This one can be read while the episode continues, and holds
+the fields that evaluators compare.
 
 Entries of a HAR file (HTTP Archive 1.2) from exchanges of a browser, without credentials.
 
@@ -10,7 +10,7 @@ compare it.
 
 Bodies of answers that outlive their document.
 
-The browser drops the body of an answer as soon as its page opens another document. Some programs post and then go on at once, before
+The browser drops the body of an answer as soon as its page opens another document. Some programs post and then continue at once, before
 anyone could ask for the body.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 STATIC = (".css", ".js", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".woff", ".woff2", ".ttf", ".ico", ".webp")
 """Endings of the paths of files that are the same for every visitor. They are not recorded."""
 _LATE = 3.0
-"""Seconds for which the answers of requests under way are waited for, once the HAR is asked for."""
+"""Seconds for which the answers of requests under way are waited for, once the HAR is requested."""
 _LARGEST = 1 << 20
 """Bytes of the largest JSON that is read."""
 
@@ -50,7 +50,7 @@ class HarRecorder:
     """Recorder of the requests that a browser context makes, in the order in which they begin."""
 
     def __init__(self, context: BrowserContext, kept: Kept) -> None:
-        """Record the requests from now on; `of` keeps bodies too. `kept`: what an evaluator reads beyond addresses, forms and headers."""
+        """Record the requests from now on; `of` keeps bodies too. `kept`: the parts read besides addresses, forms and headers."""
         self._kept = kept
         self._bodies: list[DurableBodies] = []
         self._exchanges: dict[Request, HarExchange] = {}
@@ -66,7 +66,7 @@ class HarRecorder:
 
     @classmethod
     async def of(cls, context: BrowserContext, kept: Kept) -> HarRecorder:
-        """Return a recorder that keeps the bodies of the open pages' answers, also where a page goes on before they are read."""
+        """Return a recorder that keeps the bodies of the open pages' answers, even if a page moves on before they are read."""
         recorder = cls(context, kept)
         if kept.json:
             await asyncio.gather(*map(recorder._keep_bodies, context.pages))
@@ -115,7 +115,7 @@ class HarRecorder:
         self._start(self._read(request))
 
     async def _read(self, request: Request) -> None:
-        """Read what the events do not say: the headers as they were sent, and the answer's."""
+        """Read the headers that the events lack: the request's as they were sent, and the answer's."""
         from playwright.async_api import Error
 
         exchange = self._exchanges[request]
@@ -133,7 +133,7 @@ class HarRecorder:
             self._changed.set()
 
     async def _body(self, response: Response) -> bytes:
-        """Return an answer's body. Raises Playwright's Error where the browser does not have it any more."""
+        """Return an answer's body. Raises Playwright's Error if the browser no longer has it."""
         from playwright.async_api import Error
 
         try:
@@ -160,7 +160,7 @@ _FORM_KEY = re.compile(r"(/key/)[0-9a-f]{32,}")
 
 
 class HarExchange(msgspec.Struct, kw_only=True):
-    """One request, and what is known of its answer."""
+    """One request, and the known part of its answer."""
 
     method: str
     url: str
@@ -172,11 +172,11 @@ class HarExchange(msgspec.Struct, kw_only=True):
     status_text: str = ""
     answer_headers: Headers = ()
     body: bytes | None = None
-    """Body of the answer, where it was read."""
+    """Body of the answer, if it was read."""
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """What a HAR keeps beyond addresses, forms and headers, because an evaluator reads it."""
+    """Parts that a HAR keeps beyond addresses, forms and headers, because an evaluator reads it."""
 
     cookies: Callable[[str], bool] = lambda name: False
     """Returns whether the value of a cookie of that name is kept, of those that a site sets."""

@@ -1,10 +1,10 @@
-"""Requests that count as writes of the agent, and those that do not: what a site declares, and what pages send by themselves.
+"""Requests that count as writes of the agent, and those that do not: those that a site declares, and those that pages send by themselves.
 
 A request counts by its method, with these exceptions. A site declares patterns for requests that only read (`reads`), that write although
-they are a GET (`writes`), and that are harmless (`harmless`: drafts, preferences, telemetry). A GraphQL query or subscription reads, a
+they are GETs (`writes`), and that are harmless (`harmless`: drafts, preferences, telemetry). A GraphQL query or subscription reads, a
 mutation never is harmless, and writes in a GET too. A GET that ends the session writes, and one whose parameters ask for another method.
-What a page sends while nobody acts is learned: it is no write of the agent when it is sent again, with an action or without. What is
-learned is never sent while exploring.
+Requests that a page sends while nobody acts are learned: they are not writes of the agent when they are sent again, with an action or
+without. Learned requests are never sent while exploring.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from exact.origins import split_url
 from exact.untrusted import BoundedPattern, compiled
 
 Nature = Literal["read", "write", "harmless"]
-"""What a request does for the agent. `harmless`: it may change something, but not for the agent's task."""
+"""Effect of a request for the agent. `harmless`: it may change something, but not for the agent's task."""
 
 MOST_KINDS = 1024
 """Kinds of requests that are remembered. The one that was learned first is forgotten first."""
@@ -33,13 +33,13 @@ _SESSION_END = re.compile(r"(?:^|[/=?&_.\-:])(?:user)?(?:log|sign)[-_]?(?:out|of
 _VERBS = frozenset(
     {"action", "cmd", "command", "do", "event", "func", "function", "method", "mode", "op", "operation", "operationname", "type"}
 )
-"""Names of parameters whose value says what a request does, where one address serves many purposes."""
+"""Names of parameters whose value selects the purpose of a request to an address that serves many."""
 _VARIABLE = re.compile(r"\d+|[0-9a-f]{8,}(?:-[0-9a-f]{4,})*", re.I)
 """Numbers and identifiers in paths and in values."""
 
 
 class HarmlessRequests:
-    """The requests of one site that are no writes of the agent. Environments that are opened together share what is learned."""
+    """The requests of one site that are not writes of the agent. Environments that are opened together share the learned ones."""
 
     def __init__(self, harmless: Iterable[str] = (), reads: Iterable[str] = (), writes: Iterable[str] = ()) -> None:
         """Take the declared patterns: regular expressions that are searched in `METHOD URL`. Raises UsageError for an invalid one."""
@@ -47,7 +47,7 @@ class HarmlessRequests:
         self._learned: OrderedDict[str, None] = OrderedDict()
 
     def nature(self, method: str, url: str, body: str = "") -> Nature:
-        """Return what a request does, by its method and by what the site declares; what is learned is not asked."""
+        """Return the effect of a request, by its method and the site's declarations, without the learned kinds."""
         line = f"{method} {url}"
         if _matches(self._writes, line, otherwise=True):
             return "write"
@@ -87,7 +87,7 @@ def ends_session(url: str) -> bool:
 
 
 def request_kind(method: str, url: str, body: str = "") -> str:
-    """Return the kind of a request: method, address without numbers, names of parameters, and the values that say what it does.
+    """Return the kind of a request: method, address without numbers, names of parameters, and the values that select its purpose.
 
     Two requests of one kind may carry other data, such as a draft and a later version of it.
     """
@@ -98,7 +98,7 @@ def request_kind(method: str, url: str, body: str = "") -> str:
 
 
 def graphql_operations(body: str) -> set[str]:
-    """Return the kinds of GraphQL operations in a request's body: `query`, `mutation`, `subscription`. Empty where it is no GraphQL."""
+    """Return the kinds of GraphQL operations in a request's body: `query`, `mutation`, `subscription`. Empty if the body is not GraphQL."""
     data = _decoded(body)
     found = set[str]()
     for each in data if isinstance(data, list) else [data]:
@@ -109,7 +109,7 @@ def graphql_operations(body: str) -> set[str]:
 
 
 def _body_names(body: str) -> Iterator[str]:
-    """Yield the names of a body's fields, nested ones after their parents' names, and the values that say what the request does."""
+    """Yield the names of a body's fields, nested ones after their parents' names, and the values that select the request's purpose."""
     data = _decoded(body)
     if data is not None:
         yield from _json_names(data, "")
@@ -159,5 +159,5 @@ def _compiled(name: str, patterns: Iterable[str]) -> tuple[BoundedPattern, ...]:
 
 
 def _matches(patterns: Iterable[BoundedPattern], line: str, *, otherwise: bool) -> bool:
-    """Return whether a pattern is found. `otherwise`: the answer where that takes too long, by which the request counts as a write."""
+    """Return whether a pattern is found. `otherwise`: the answer if the search takes too long, by which the request counts as a write."""
     return any(each.found_in(line, otherwise=otherwise) for each in patterns)

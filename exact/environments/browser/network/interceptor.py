@@ -53,10 +53,10 @@ class RequestInterceptor:
     """The interceptor of a browser's requests, which the request policy of their context allows or refuses."""
 
     def __init__(self, cdp: CDPSession | CdpConnection, recording: Recording | None = None, *, shared: bool = False) -> None:
-        """Create an interceptor on the browser's own session.
+        """Create an interceptor on the session of the browser itself.
 
-        `recording`: where answers are recorded, or replayed from. `shared`: the browser is also somebody else's, so that requests of
-        contexts that never had a policy pass untouched.
+        `recording`: recording to which answers are written, or from which they are replayed. `shared`: the browser has other users too, so
+        that requests of contexts that never had a policy pass untouched.
         """
         self._shared, self._own = shared, set[str]()
         self._cdp, self._recording, self._bodies = cdp, recording, Bodies(cdp)
@@ -209,7 +209,7 @@ class RequestInterceptor:
         return self._recording is not None and event["request"]["url"].startswith("http") and event["resourceType"] not in _UNRECORDED
 
     async def _pretend(self, event: Event) -> None:
-        """Answer a harmless request that is not sent, as a site does that has nothing to say."""
+        """Answer a harmless request that is not sent, like a site without anything to report."""
         request = event["request"]
         if event["resourceType"] in ("Document", "Ping"):
             answer: dict[str, Any] = {"responseCode": 204, "responseHeaders": []}
@@ -222,7 +222,7 @@ class RequestInterceptor:
         await self._cdp.send("Fetch.fulfillRequest", {"requestId": event["requestId"], **answer})
 
     async def _replay(self, event: Event, policy: RequestPolicy, decision: RequestDecision) -> None:
-        """Answer a request from the recording. Refuse it where it was never recorded."""
+        """Answer a request from the recording. Refuse it if it was never recorded."""
         assert self._recording is not None
         request = event["request"]
         if not request["url"].startswith("http"):
@@ -320,7 +320,7 @@ class RequestInterceptor:
         await self._fulfill(event, body, csp)
 
     async def _pass(self, event: Event, *more: dict[str, str]) -> None:
-        """Let a response through as it is, with further headers."""
+        """Let a response through unchanged, with further headers."""
         answer: dict[str, Any] = {"requestId": event["requestId"]}
         if more:
             status = _status(event["responseStatusCode"], event.get("responseStatusText", ""))
@@ -348,7 +348,7 @@ class RequestInterceptor:
         await self._cdp.send("Fetch.fulfillRequest", {**answer, "responseHeaders": [*_HTML, still]})
 
     async def _policy_of(self, frame: str) -> RequestPolicy | None:
-        """Return the policy of a frame or worker. Wait a moment for an unknown one to be reported; return None where it is not."""
+        """Return the policy of a frame or worker. Wait a moment for an unknown one to be reported; return None if it is not."""
         until = asyncio.get_running_loop().time() + _FRAME_TIMEOUT
         while (context := self._context_of(frame)) is None:
             if asyncio.get_running_loop().time() >= until:
@@ -358,7 +358,7 @@ class RequestInterceptor:
         return self._policies.get(context)
 
     def _is_foreign(self, frame: str) -> bool:
-        """Return whether a frame is known to belong to somebody else: its context never had a policy, or no page of ours has it."""
+        """Return whether a frame is known not to be ours: its context never had a policy, or none of our pages has it."""
         if not self._shared:
             return False
         context = self._contexts.get(frame)
@@ -367,7 +367,7 @@ class RequestInterceptor:
         return context is not None and context not in self._own
 
     def _context_of(self, frame: str) -> str | None:
-        """Return the context of a frame or worker; None where it is unknown."""
+        """Return the context of a frame or worker; None if it is unknown."""
         if frame not in self._contexts and (found := next((c for c, policy in self._policies.items() if policy.frames.has(frame)), None)):
             self._contexts[frame] = found
         return self._contexts.get(frame)
@@ -393,7 +393,7 @@ class RequestInterceptor:
 
 
 def reported_socket(body: str) -> str:
-    """Return the address of the WebSocket in a report of a violated policy; empty where it reports something else."""
+    """Return the address of the WebSocket in a report of a violated policy; empty if it reports something else."""
     try:
         report = msgspec.json.decode(body.encode("utf-8", "replace"), type=dict[str, dict[str, Any]])
     except (msgspec.MsgspecError, RecursionError):
@@ -425,7 +425,7 @@ def page_request(event: Event) -> PageRequest:
 
 
 def _status(status: int, phrase: str = "") -> dict[str, Any]:
-    """Return the status of an answer for CDP, which refuses a number that it knows no phrase of unless one is given."""
+    """Return the status of an answer for CDP, which refuses a number without a known phrase unless one is given."""
     given = phrase.strip() if phrase.isascii() and phrase.isprintable() else ""
     return {"responseCode": status, "responsePhrase": given or responses.get(status, "") or "Unnamed"}
 

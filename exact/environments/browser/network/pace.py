@@ -1,4 +1,4 @@
-"""How often a site is asked: requests a minute, and pages that one tree opens, by origin. Environments opened together share the counts."""
+"""Rate of requests to a site by origin: requests a minute, and pages that one tree opens. Environments opened together share it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Pace:
             await asyncio.sleep(sent[0] + MINUTE - now)
 
     def opens_page(self, origin: str) -> bool:
-        """Count a page that a simulation opens. Return False where no more may be opened."""
+        """Count a page that a simulation opens. Return False if no more may be opened."""
         if self.pages_allowed is not None and self._pages[origin] >= self.pages_allowed:
             return False
         self._pages[origin] += 1

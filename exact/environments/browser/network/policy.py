@@ -1,10 +1,10 @@
 """The request policy of a browser context: which requests are sent, and which side effects they had.
 
-While a search explores, no write is sent to a site that keeps it: no request whose method writes, and no GET that is presumed to write,
-by its address or because the action that caused it is presumed to (see presume/). What a page sends by itself is told from what an action
-caused: requests before the first action of an episode, requests of a document that came with the step and that nobody acted in, and
-requests that a page repeats while nobody acts. Their kind is learned (see harmless.py), and counts as no write of the agent from then on.
-A beacon of a page that is left does not count either.
+While a search explores, no write is sent to a site that keeps it: no request whose method writes, and no GET that is presumed to write, by
+its address or because the action that caused it is presumed to (see presume/). Requests that a page sends by itself are told from those
+that an action caused: they are requests before the first action of an episode, requests of a document that came with the step and that
+nobody acted in, and requests that a page repeats while nobody acts. Their kind is learned (see harmless.py), and does not count as a write
+of the agent from then on. A beacon of a page that is left does not count either.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from exact.environments.browser.presume.address import writing_address
 from exact.origins import host_name, origin, refusal, split_url
 
 _PARTS = ("Script", "Stylesheet", "Font", "Media", "Manifest", "TextTrack")
-"""Types of requests for the parts of a page, which no application takes for a command."""
+"""Types of requests for the parts of a page, which no application treats as a command."""
 _PICTURE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|avif|ico|bmp)$", re.I)
 Reach = Literal["", "sandbox", "recording", "outside"]
-"""Where a request that was sent was answered; see SideEffect."""
+"""Place in which a sent request was answered; see SideEffect."""
 
 
 _FAILURES: tuple[tuple[type[OSError], str], ...] = (
@@ -58,34 +58,34 @@ class PageRequest(NamedTuple):
     frame: str = ""
     """CDP id of the frame."""
     referrer: str = ""
-    """Address of the document that sent it; empty where the page does not tell."""
+    """Address of the document that sent it; empty if the page does not report it."""
     is_document: bool = False
     """Whether it is a navigation."""
     is_beacon: bool = False
-    """Whether no answer to it reaches the page, as with `navigator.sendBeacon`."""
+    """Whether its answer never reaches the page, as with `navigator.sendBeacon`."""
     is_report: bool = False
     """Whether the browser reports a violation of the page's content security policy, which neither the page nor the agent does."""
     kind: str = ""
-    """CDP's type of what is requested: Document, XHR, Image, ..."""
+    """CDP's type of the requested resource: Document, XHR, Image, ..."""
     override: str = ""
-    """Method that a header of the request asks for in place of its own."""
+    """Method that a header of the request asks for in place of the sent one."""
     headers: str = ""
     """Values of the headers, one a line."""
 
 
 class RequestDecision(NamedTuple):
-    """What becomes of a request."""
+    """Decision on a request."""
 
     refused: str = ""
-    """Why it is not sent. Empty where it is."""
+    """Reason why it is not sent. Empty if it is."""
     effect: SideEffect | None = None
-    """What it does, where it writes or is refused."""
+    """Its side effect, if it writes or is refused."""
     pretends: bool = False
     """Whether a request that is not sent is answered as if it were: the site declares it harmless."""
 
 
 class _Noted(NamedTuple):
-    """A side effect, and the kind of its request where that may be learned."""
+    """A side effect, and the kind of its request if that may be learned."""
 
     effect: SideEffect
     kind: str = ""
@@ -99,7 +99,7 @@ class Frames(Protocol):
         ...
 
     async def ask(self) -> None:
-        """Ask the browser for all frames. A blocked page answers late. Raises Playwright's Error where a page is gone."""
+        """Ask the browser for all frames. A blocked page answers late. Raises Playwright's Error if a page is gone."""
         ...
 
 
@@ -119,8 +119,8 @@ class RequestPolicy:
     ) -> None:
         """Create a policy that sends reads to the `allowed` origins.
 
-        `writes`: whether writes are sent too, to the origins in `only` where that is given: those whose writes can be undone. `frames`:
-        the frames of the context. `harmless`: the requests that are no writes of the agent. `learns`: whether it learns more of them.
+        `writes`: whether writes are sent too, to the origins in `only` if that is given: those whose writes can be undone. `frames`: the
+        frames of the context. `harmless`: the requests that are not writes of the agent. `learns`: whether it learns more of them.
         `presumes`: whether a GET may be presumed to write.
         """
         self._harmless, self._learns, self.presumes = harmless or HarmlessRequests(), learns, presumes
@@ -129,13 +129,13 @@ class RequestPolicy:
         self._documents: dict[str, str] = {}
         """Addresses of the documents that came since the last action began, by frame."""
         self._presumption = ""
-        """Why the action under way is presumed to write; empty where it is presumed to read."""
+        """Reason why the action under way is presumed to write; empty if it is presumed to read."""
         self.sent_presumed = False
-        """Whether a request was sent, or stopped, since the last action began, that writes if the action does."""
+        """Whether a request that writes if the action does was sent or stopped since the last action began."""
         self._own_reads: set[str] = set()
         """Kinds of reads that pages sent by themselves."""
         self._left: set[str] = set()
-        """Frames whose document was asked to leave since the last action began."""
+        """Frames that requested another document since the last action began."""
         self._caused: set[str] = set()
         """Kinds of requests that were blocked while an action was under way: a page may try them again when nobody acts."""
         self._idle: Counter[str] = Counter()
@@ -148,27 +148,27 @@ class RequestPolicy:
         self.headers: dict[str, str] = {}
         """Headers that are added to requests, by name."""
         self._login_origins: tuple[str, ...] = ()
-        """Origins of the pages of a log-in script that is acting; empty where none is."""
+        """Origins of the pages of a log-in script that is acting; empty if none is."""
         self.blank_pages: set[str] = set()
         """Addresses that are answered with an empty page, without a request to the server."""
         self.unauthorized = ""
         """The address of a page that the server answered with status 401; the reader empties it."""
         self.is_inside: Callable[[str], bool] = lambda url: False
-        """Returns whether an address is answered in the sandbox, so that what is sent there stays in it."""
+        """Returns whether an address is answered in the sandbox, so that requests to it stay there."""
         self.document_seconds = 15.0
-        """Seconds that a server has for the whole of a document. Then it is shown as far as it has come."""
+        """Seconds that a server has for the whole of a document. After that, the received part is shown."""
         self.partial: dict[str, str] = {}
         """Addresses of documents of which only a part has come, by frame."""
         self.is_judged = False
         """Whether an evaluator works, to which a part of a document is not shown."""
         self.document_bytes = 1 << 30
-        """Most bytes of a PDF whose text is shown."""
+        """Maximum bytes of a PDF whose text is shown."""
         self.body_bytes = 1 << 24
-        """Most bytes of a document, once decompressed."""
+        """Maximum bytes of a document, once decompressed."""
         self.too_large: dict[str, str] = {}
-        """Why documents were refused that are too large, by frame. The reader empties it."""
+        """Reasons why documents that are too large were refused, by frame. The reader empties it."""
         self.pace, self.counts_pages = Pace(), False
-        """How often the site is asked, and whether the pages of this context count in that."""
+        """Rate of requests to the site, and whether the pages of this context count in that."""
         self.confirmations = Confirmations()
         """The writes that wait for a person's yes."""
         self._effects: list[_Noted] = []
@@ -177,13 +177,13 @@ class RequestPolicy:
         self._refused: set[str] = set()
         """Connections that were refused since side effects were last taken."""
         self._failures: dict[str, str] = {}
-        """Why servers could not be connected to, as CDP names it, by `host:port`."""
+        """Reasons why servers could not be connected to, as CDP names them, by `host:port`."""
         self.deny = DenyList()
-        """What is refused even where it is allowed."""
+        """Addresses that are refused even if they are allowed."""
         self.mask: Callable[[str], str] = unchanged
-        """Masks secrets in what is recorded."""
+        """Masks secrets in records."""
         self.withheld: Callable[[str, str, bool], str] = lambda text, target, is_document: ""
-        """Returns why a text is not sent to an origin, because of a secret: see SecretMasking. Empty where it may be."""
+        """Returns the reason if a secret keeps a text from an origin (see SecretMasking). Empty if it may be sent."""
         self._popups: set[str] = set()
         self._popups_done = asyncio.Event()
         self._popups_done.set()
@@ -212,14 +212,14 @@ class RequestPolicy:
 
     @property
     def socket_origins(self) -> tuple[str, ...]:
-        """Origins to which WebSockets may be opened: none where each write needs a yes, which messages cannot wait for."""
+        """Origins to which WebSockets may be opened: none if each write needs a yes, which messages cannot wait for."""
         return () if self.confirmations.ask else self.writable
 
     def begin_action(self, *, presumption: str = "", resumed: bool = False) -> None:
         """Note that an action begins.
 
-        `presumption`: why it is presumed to write, so that no GET that it causes is sent where writes are not. `resumed`: the episode goes
-        on from a snapshot, so an action may have been taken before.
+        `presumption`: reason why it is presumed to write, so that no GET that it causes is sent unless writes are. `resumed`: the episode
+        resumes from a snapshot, so an action may have been taken before.
         """
         self._acted, self._acting = True, not resumed
         self._presumption, self.sent_presumed = presumption, False
@@ -229,7 +229,7 @@ class RequestPolicy:
         self._idle.clear()
 
     def begin_login_action(self, url: str) -> None:
-        """Note that a log-in script acts on the page at `url`: what this makes the page send to its own origin is sent."""
+        """Note that a log-in script acts on the page at `url`: requests that this causes to the page's origin are sent."""
         self._documents.clear()
         self._login_origins = (*self._login_origins, origin(url))
 
@@ -246,7 +246,7 @@ class RequestPolicy:
         return self.confirmations.waiting or (self.is_judged and frame in self.partial)
 
     async def admit(self, request: PageRequest, decision: RequestDecision) -> RequestDecision:
-        """Return what becomes of a request that may be sent: it waits for its turn, and for a person's yes where its write needs one."""
+        """Decide on a request that may be sent: it waits for its turn, and for a person's yes if its write needs one."""
         if decision.refused or not (found := origin(request.url)) or self.is_inside(request.url):
             return decision if decision.refused else await self.confirm(request, decision)
         if self.counts_pages and request.is_document and not self.pace.opens_page(found):
@@ -258,7 +258,7 @@ class RequestPolicy:
         return await self.confirm(request, decision)
 
     async def confirm(self, request: PageRequest, decision: RequestDecision) -> RequestDecision:
-        """Return what becomes of a request that may be sent, once a person was asked where its write needs a yes."""
+        """Decide on a request that may be sent, after asking a person if its write needs a yes."""
         effect = decision.effect
         if effect is None or decision.refused or effect.write is False:
             return decision
@@ -288,7 +288,7 @@ class RequestPolicy:
             self._effects.append(_Noted(decision.effect, self._kind(message)))
 
     def connection_refused(self, host: str, port: int, why: str, *, is_socket: bool = False) -> None:
-        """Record a connection that may not be made, once a step. `is_socket`: a WebSocket, which counts as a write where it is allowed."""
+        """Record a connection that may not be made, once a step. `is_socket`: a WebSocket, which counts as a write if it is allowed."""
         scheme = ("wss" if port == 443 else "ws") if is_socket else ("https" if port == 443 else "http")
         url = f"{scheme}://[{host}]:{port}/" if ":" in host else f"{scheme}://{host}:{port}/"
         self._failures[f"{host_name(host)}:{port}"] = "BlockedByClient"
@@ -307,12 +307,12 @@ class RequestPolicy:
             self.record_blocked(message, msgspec.structs.replace(decision.effect, kind="blocked", reach=""))
 
     def connection_failed(self, host: str, port: int, error: OSError) -> None:
-        """Note why a server could not be connected to."""
+        """Note the reason why a server could not be connected to."""
         found = next((reason for kind, reason in _FAILURES if isinstance(error, kind)), "ConnectionFailed")
         self._failures[f"{host_name(host)}:{port}"] = found
 
     def failure(self, url: str) -> str:
-        """Return why the server of a URL could not be connected to, as CDP's Network.ErrorReason; empty where that is not known."""
+        """Return the reason of a failed connection to a URL's server, as CDP's Network.ErrorReason; empty if it is not known."""
         parts = urlsplit(origin(url))
         return self._failures.pop(f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}", "")
 
@@ -323,14 +323,14 @@ class RequestPolicy:
         self.record(SideEffect(kind="blocked", method=method, url=url, detail=why, write=False))
 
     def record_answer(self, request: str, status: int) -> None:
-        """Record the status of a write. Do nothing where the write was taken before, or sent under another policy."""
+        """Record the status of a write. Do nothing if the write was taken before, or sent under another policy."""
         if sent := self._pending.pop(request, None):
             self._effects.append(sent._replace(effect=msgspec.structs.replace(sent.effect, status=status)))
 
     def take_effects(self) -> tuple[SideEffect, ...]:
         """Return the side effects since the last call, and note that an action has ended.
 
-        Each write is returned once, without a status where it has no answer yet.
+        Each write is returned once, without a status if it has no answer yet.
         """
         noted, self._effects, self._pending = (*self._effects, *self._pending.values()), [], {}
         self._acting = False
@@ -339,12 +339,12 @@ class RequestPolicy:
         return tuple(self._settled(each) for each in noted)
 
     def _settled(self, noted: _Noted) -> SideEffect:
-        """Return a side effect with what is known by now of its kind."""
+        """Return a side effect with the present knowledge of its kind."""
         learned = noted.effect.write is None and noted.kind and self._harmless.is_learned(noted.kind)
         return msgspec.structs.replace(noted.effect, write=False) if learned else noted.effect
 
     def decide(self, request: PageRequest, *, with_document: bool = False) -> RequestDecision:
-        """Return what becomes of a request, and learn from it. `with_document`: it came with a new document, in which nobody acted."""
+        """Decide on a request, and learn from it. `with_document`: it came with a new document, in which nobody acted."""
         method, url = request.method, request.url
         unsafe, found = method not in SAFE_METHODS, origin(url)
         nature = self._harmless.nature(method, url, request.body)
@@ -371,16 +371,16 @@ class RequestPolicy:
         return RequestDecision(effect=_effect(request, "request", reach="sandbox" if self.is_inside(url) else "outside", write=write))
 
     def _withheld(self, request: PageRequest, target: str) -> str:
-        """Return why a request is not sent because of a secret: one of other origins is in it, or was typed a moment ago."""
+        """Return the reason if a secret stops a request: one of other origins is in it, or was typed a moment ago."""
         if not target or self._login_origins or self.is_inside(request.url):
             return ""
         text = "\n".join((request.url, request.body, request.headers))
         return self.withheld(text, target, request.is_document)
 
     def _decide_read(self, request: PageRequest, *, with_document: bool) -> RequestDecision:
-        """Return what becomes of a request that reads by its method. It is stopped where it is presumed to write and may not.
+        """Decide on a request that reads by its method. It is stopped if it is presumed to write and may not.
 
-        Where writes are sent, it counts as one, unless the action has sent another.
+        If writes are sent, it counts as one, unless the action has sent another.
         """
         found = origin(request.url)
         if not self.presumes or found not in self.allowed or self._login_origins:
@@ -399,7 +399,7 @@ class RequestPolicy:
         return RequestDecision(effect=_effect(request, "request", reach=reach, write=True, detail=why))
 
     def _presumed(self, request: PageRequest) -> str:
-        """Return why a request that reads by its method is presumed to write; empty where it is not."""
+        """Return the reason if a request that reads by its method is presumed to write; empty if it is not."""
         if request.override and request.override not in SAFE_METHODS:
             return f"a header asks for {request.override}"
         if request.kind in _PARTS or (request.kind == "Image" and _PICTURE.search(split_url(request.url).path)):
@@ -411,14 +411,14 @@ class RequestPolicy:
         return f"presumed to write: {self._presumption}" if self._presumption else ""
 
     def _note_own_read(self, request: PageRequest) -> None:
-        """Remember the kind of a read that a page sends by itself: it is no part of an action when it comes again."""
+        """Remember the kind of a read that a page sends by itself: it is not part of an action when it comes again."""
         if not request.is_document and len(self._own_reads) < MOST_KINDS:
             self._own_reads.add(self._kind(request))
 
     def _is_of_login(self, request: PageRequest, *, with_document: bool) -> bool:
-        """Return whether a write is the log-in's own: a POST that an action of its script caused, to the origin of the page acted on.
+        """Return whether a write belongs to the log-in: a POST that an action of its script caused, to the origin of the page acted on.
 
-        A page that came since then sends nothing, but for the form by which a page of another origin hands the log-in over.
+        A page that came since then may send only the form by which a page of another origin hands over the log-in.
         """
         if not self._login_origins or request.method != "POST":
             return False
@@ -450,7 +450,7 @@ class RequestPolicy:
         return request_kind(request.method, request.url, request.body)
 
     def content_security_policy(self) -> str:
-        """Return the content security policy that restricts what CDP's Fetch does not see: WebSockets and WebTransport."""
+        """Return the content security policy that restricts connections that CDP's Fetch does not see: WebSockets and WebTransport."""
         sockets = [o.replace("http", "ws", 1) for o in self.socket_origins if o.startswith("http")]
         return f"{' '.join(('connect-src http: https: data: blob: filesystem:', *sockets))}; report-uri {SOCKET_REPORTS}"
 

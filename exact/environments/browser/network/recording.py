@@ -33,7 +33,7 @@ class RecordedExchange(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     url: str
     sent: str
-    """Hexadecimal SHA-256 of the request's scrubbed body; empty where there was none."""
+    """Hexadecimal SHA-256 of the request's scrubbed body; empty if there was none."""
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes = b""
@@ -48,13 +48,13 @@ class Recording:
     """A file of exchanges. Equal requests get their answers in the recorded order, and the last answer repeatedly after that."""
 
     def __init__(self, path: Path, mode: Literal["record", "replay"]) -> None:
-        """Open a file, to append to it or to replay it. Raises EnvironmentFailure where it cannot be replayed."""
+        """Open a file, to append to it or to replay it. Raises EnvironmentFailure if it cannot be replayed."""
         self.path, self.mode = path, mode
         self._exchanges: defaultdict[tuple[str, str, str], list[RecordedExchange]] = defaultdict(list)
         if mode == "record":
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.exists():
-                self._read_exchanges()  # what is no recording is not written to
+                self._read_exchanges()  # a file that is not a recording is not written to
             else:
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
         else:
@@ -64,7 +64,7 @@ class Recording:
     def record(
         self, request: Mapping[str, str], status: int, headers: Iterable[tuple[str, str]], body: bytes, mask: MaskText = scrub.unchanged
     ) -> None:
-        """Append an exchange. `request`: `method`, `url` and, where it has a body, `postData`. `mask` masks secrets."""
+        """Append an exchange. `request`: `method`, `url` and, if it has a body, `postData`. `mask` masks secrets."""
         given = tuple(headers)
         kind = next((value for name, value in given if name.lower() == "content-type"), "")
         method, url, sent = _key(request, mask)
@@ -80,7 +80,7 @@ class Recording:
             file.write(msgspec.json.encode(answer) + b"\n")
 
     def answer(self, request: Mapping[str, str], mask: MaskText = scrub.unchanged) -> RecordedExchange | None:
-        """Return the next answer to a request; None where it was never recorded."""
+        """Return the next answer to a request; None if it was never recorded."""
         found = self._exchanges.get(_key(request, mask))
         if not found:
             return None
@@ -97,7 +97,7 @@ class Recording:
 
 
 def recording_of(config: RecordingConfig) -> Recording | None:
-    """Open the recording that a configuration names; None if it names none. Raises EnvironmentFailure where it cannot be replayed."""
+    """Open the recording that a configuration names; None if it names none. Raises EnvironmentFailure if it cannot be replayed."""
     return Recording(Path(config.path).expanduser(), config.mode) if config.path else None
 
 

@@ -43,7 +43,7 @@ _CODE = re.compile(r"\s*[+),;\]}](?:.*[+(,\[{=:])?\s*")
 _PROSE = re.compile(r"(?!(?:bearer|basic|digest|token)\s).*\S\s+\S", re.IGNORECASE | re.DOTALL)
 """Words, such as a label or an error about a password."""
 _WORDS = re.compile(r".{0,3}|(?:bearer|basic|digest|token)\s*|omit|include|same-origin|.*\$\{.*", re.IGNORECASE | re.DOTALL)
-"""Values in scripts that are no credentials: too short, the prefix of one, how `fetch` uses cookies, a template."""
+"""Values in scripts that are not credentials: too short, the prefix of one, how `fetch` uses cookies, a template."""
 _TAG = re.compile(r"""<(?:input|meta)\b(?:=\s*+(?:"[^"]*+"|'[^']*+')|[^<>])*+>""", re.IGNORECASE)
 _NAMED = re.compile(rf"(?<=[\s\"'])(?:name|id|type)\s*=\s*[\"']?[^\"'>\s]*{_NAME}", re.IGNORECASE)
 _VALUE = re.compile(r"""(\b(?:value|content)\s*=\s*)(?:"[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)

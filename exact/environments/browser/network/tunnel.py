@@ -1,7 +1,7 @@
 """One connection that a browser asks for by SOCKS 5 (RFC 1928), made to an admitted destination only, and checked by its first bytes.
 
 Chromium speaks HTTP and TLS itself, so cookies, streams, uploads, downloads and certificates work as without a proxy. The interceptor
-decides about every request; this is a second barrier behind it, which also holds for what the interceptor does not see.
+decides about every request; this is a second barrier behind it, which also holds for connections that the interceptor does not see.
 
 A port of the host's loopback at which a relay accepts connections.
 """
@@ -22,7 +22,7 @@ from exact.environments.browser.network.dial import CHUNK, Destination, Destinat
 
 _CONNECT_SECONDS = 30.0
 _FIRST_SECONDS = 60.0
-"""Seconds within which a connection has to say what it is for. Chromium opens some before it needs them."""
+"""Seconds within which a connection has to show its purpose. Chromium opens some before it needs them."""
 _GREETING, _GRANTED, _FORBIDDEN, _UNREACHABLE, _NO_SUCH_COMMAND = b"\5\0", 0, 2, 4, 7
 """Messages and reply codes of SOCKS 5."""
 _NAME, _FOUR, _SIX = 3, 1, 4
@@ -33,11 +33,11 @@ class Client(Protocol):
     """The browser's end of a connection."""
 
     async def exactly(self, size: int) -> bytes:
-        """Read so many bytes. Raises IncompleteReadError."""
+        """Read `size` bytes. Raises IncompleteReadError."""
         ...
 
     async def read(self) -> bytes:
-        """Read what has come, at most CHUNK bytes; empty at the end. What was read before counts as handed on."""
+        """Read the bytes that have come, at most CHUNK; empty at the end. Bytes read before count as handed on."""
         ...
 
     async def send(self, data: bytes) -> None:
@@ -49,7 +49,7 @@ class Listener(Protocol):
     """Learns which connections are not made."""
 
     def connection_refused(self, host: str, port: int, why: str, *, is_socket: bool = False) -> None:
-        """Note a connection that may not be made. `is_socket`: it is a WebSocket to a server that may be read from."""
+        """Note a connection that may not be made. `is_socket`: it is a WebSocket to a server that may be read."""
         ...
 
     def connection_failed(self, host: str, port: int, error: OSError) -> None:
@@ -69,7 +69,7 @@ class Tunnel:
         *,
         plain_tls: bool = True,
     ) -> None:
-        """Make one. `listener` returns who learns what fails. `plain_tls`: the browser offers HTTP/2 in TLS for all but WebSockets."""
+        """Make one. `listener` returns the listener for failures. `plain_tls`: the browser offers HTTP/2 in TLS for all but WebSockets."""
         self._client, self._destinations, self._dialler = client, destinations, dialler
         self._listener, self._plain_tls = listener, plain_tls
         self._asked = ("", 0)
@@ -96,17 +96,17 @@ class Tunnel:
             return
         try:
             await self._reply(_GRANTED)
-            if not route.opening or await self._begin(route):  # an upstream proxy is asked for the server first
+            if not route.opening or await self._begin(route):  # an upstream proxy gets a request for the server first
                 await self._pump(route)
         finally:
             route.writer.transport.abort() if self._aborted else route.writer.close()
 
     def is_admitted(self) -> bool:
-        """Return whether a connection that is open may stay so, by what is admitted now."""
+        """Return whether a connection that is open may stay so, by the present admissions."""
         return not self._destinations.refusal(*self._asked) and (not self.is_socket or self._destinations.admits_socket(*self._asked))
 
     async def _requested(self) -> tuple[str, int] | None:
-        """Return the host and port that the connection is for; None where something else is asked for."""
+        """Return the host and port that the connection is for; None if something else is requested."""
         client = self._client
         given = await client.exactly(2)
         if given[0] != 5:
@@ -124,7 +124,7 @@ class Tunnel:
         return host, port
 
     async def _connect(self, server: Destination) -> Route | None:
-        """Connect to a server. Return None where it cannot be reached, or may not be."""
+        """Connect to a server. Return None if it cannot be reached, or may not be."""
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 return await self._dialler.connect(server, lambda address: self._destinations.address_refusal(server, address))
@@ -142,7 +142,7 @@ class Tunnel:
             listener.connection_refused(*self._asked, why, is_socket=is_socket)
 
     async def _begin(self, route: Route) -> bool:
-        """Send the first bytes. Return False where there are none, or not such as may be sent."""
+        """Send the first bytes. Return False if there are none, or if they may not be sent."""
         async with asyncio.timeout(_FIRST_SECONDS):
             first = await read_first(self._client.read)
         if not first:
@@ -186,7 +186,7 @@ class Tunnel:
 class LoopbackPort:
     """Accepts connections, each served by a task, until it is closed.
 
-    It is no asyncio.Server, which leaves a connection open that arrives while it is closed.
+    It is not an asyncio.Server, which leaves a connection open that arrives while it is closed.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class LoopbackPort:
         fail: Callable[[str], None],
         listening: socket.socket | None = None,
     ) -> None:
-        """Listen at a free port. `serve` serves a connection; `fail` is told the reason where none can be accepted any more.
+        """Listen at a free port. `serve` serves a connection; `fail` gets the reason if none can be accepted any more.
 
         `listening`: a socket that listens already, such as one in a browser's network namespace.
         """
@@ -212,7 +212,7 @@ class LoopbackPort:
         return int(self._socket.getsockname()[1])
 
     def close(self) -> None:
-        """Accept no more connections. The tasks go on. May be called twice."""
+        """Accept no more connections. The tasks continue. May be called twice."""
         if self._socket.fileno() < 0:
             return
         asyncio.get_running_loop().remove_reader(self._socket)

@@ -1,7 +1,7 @@
-"""The wall in front of a plain browser: a SOCKS proxy of this process for each browser context, which nothing of the browser bypasses.
+"""The wall in front of a plain browser: a SOCKS proxy of this process for each browser context, which no traffic of the browser bypasses.
 
-The browser resolves no names, and its own proxy refuses everything, so that what belongs to no context reaches nothing. Where this user may
-make one, the browser is in a network namespace, in which the proxies are the only addresses that there are.
+The browser resolves no names, and its own proxy refuses everything, so that traffic outside of all contexts reaches nothing. If this user
+may make one, the browser is in a network namespace in which the proxies are the only addresses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from exact.environments.browser.network.tunnel import LoopbackPort, Tunnel
 
 
 class Wall:
-    """The proxy of one browser context. It admits what the context's request policy allows, and nothing before there is one."""
+    """The proxy of one browser context. It admits connections that the context's request policy allows, none before it has one."""
 
     def __init__(
         self, dialler: Dialler, hosts: Mapping[str, str], deny: DenyList, *, plain_tls: bool = True, listening: socket.socket | None = None
@@ -38,7 +38,7 @@ class Wall:
         return f"socks5://127.0.0.1:{self._port.number}"
 
     def follow(self, policy: RequestPolicy) -> None:
-        """Admit from now on what a policy allows. Connections that it does not admit are ended."""
+        """Admit from now on the connections that a policy allows. Connections that it does not admit are ended."""
         self._policy = policy
         self._destinations.admit(policy.allowed, policy.socket_origins)
         for task, tunnel in list(self._tunnels.items()):

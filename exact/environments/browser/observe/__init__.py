@@ -1,1 +1,1 @@
-"""What an agent sees of a page: DOM capture, accessibility tree, masks, descriptions."""
+"""The agent's view of a page: DOM capture, accessibility tree, masks, descriptions."""

@@ -2,10 +2,10 @@
 
 The beginning of a page that is too large to be read as a whole, in the form of the browser's own answers.
 
-A page can make more text than anybody reads, in moments: its tree would keep the browser, this process and every environment beside it busy
-for minutes. So the page says how large it is before it is read (`exact.size` in size.js), and a script reads the beginning of a large one.
+A page can make more text than anybody reads within moments: its tree would keep the browser, this process and every environment beside it
+busy for minutes. So the page reports its size before it is read (`exact.size` in size.js), and a script reads the beginning of a large one.
 
-A page as shortened HTML: what is shown, with the ids of its elements.
+A page as shortened HTML: the content shown, with the ids of its elements.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from exact.observation import Box, Element
 
 
 class Capture(NamedTuple):
-    """The state of a page, without what is masked."""
+    """The state of a page, without its masked parts."""
 
     documents: list[Document]
     elements: tuple[Element, ...]
     url: str
     title: str
     html: str
-    """The shortened HTML; empty where the configuration does not ask for it."""
+    """The shortened HTML; empty if the configuration does not request it."""
 
 
 def capture_commands(tab: Tab, config: BrowserConfig) -> list[Awaitable[Any]]:
     """Send the CDP commands for a capture of a tab's page, and return their pending answers.
 
-    Of a page that is too large, only the beginning is read. An answer raises Playwright's Error where a document goes away meanwhile.
+    Of a page that is too large, only the beginning is read. An answer raises Playwright's Error if a document goes away meanwhile.
     """
     if is_too_large(tab, config):
         beginning = asyncio.ensure_future(read_beginning(tab, config))
@@ -61,8 +61,8 @@ def build_capture(
 ) -> Capture:
     """Build the capture from the answers to `capture_commands`. New elements get new ids.
 
-    `hide` removes from a text of the HTML what an agent may not read. `media`: what `read_media` returned for the page. Raises PageTooLarge
-    for elements with too much to say, of a page that is not cut yet.
+    `hide` removes from a text of the HTML the parts that an agent may not read. `media`: the result of `read_media` for the page. Raises
+    PageTooLarge for elements with too much text, of a page that is not cut yet.
     """
     snapshot, *trees = answers
     documents = read_documents(snapshot, Box(0, 0, config.width, config.height))
@@ -86,7 +86,7 @@ _MOST = {"nodes": 2000, "text": 1000, "texts": 60_000, "controls": 150}
 _FRAMES = 10
 """Documents of a large page that are read."""
 _NAME, _LATE = 1000, 40
-"""Most characters of a name, and of a name after as many as all texts may have."""
+"""Maximum characters of a name, and of a name after as many as all texts may have."""
 _CHECKED, _SELECTED, _CLICKABLE = 1, 2, 4
 
 
@@ -135,7 +135,7 @@ class _Strings:
 
 
 async def _document(tab: Tab, frame: str, said: str) -> dict[str, Any]:
-    """Return what cut.js reads of a frame, with the backend ids of its controls as `backends`."""
+    """Return the answer of cut.js for a frame, with the backend ids of its controls as `backends`."""
     try:
         found = dict(await tab.evaluate_in(frame, script_call("observe/cut", _MOST, list(STYLES), said)))
         found["backends"] = await tab.backends(frame, "globalThis.exact?.cut ?? []")
@@ -179,7 +179,7 @@ def _snapshot(found: Mapping[str, Any], frame: str, texts: _Strings) -> dict[str
 
 
 def _note(tab: Tab, config: BrowserConfig) -> str:
-    """Return what is cut of a page, and why."""
+    """Return the parts cut from a page, and the reason."""
     elements, characters = tab.size
     size = (
         "more than the browser could hand over" if tab.is_unreadable else f"{_about(elements)} elements and {_about(characters)} characters"
@@ -208,9 +208,9 @@ _INLINE = (
     *("span", "strong", "sub", "sup", "time", "u", "var", "wbr"),
 )
 _MOST_CHARACTERS = 200
-"""Most characters of an attribute."""
+"""Maximum characters of an attribute."""
 _LINE_ENDS = {ord(end): f"&#{ord(end)};" for end in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
-"""What ends a line, written out, so that an attribute stays on its line."""
+"""Line ends, written out, so that an attribute stays on its line."""
 _STATES = ("checked", "disabled", "expanded", "collapsed", "focused", "pressed", "readonly", "required", "selected")
 
 
@@ -222,7 +222,8 @@ def page_html(
 ) -> str:
     """Return the page as HTML, one block a line; `exact="12"` is the id of an element.
 
-    `known`: the elements by frame and backend id. `hide` removes from a text what an agent may not read, before it is cut off or escaped.
+    `known`: the elements by frame and backend id. `hide` removes from a text the parts that an agent may not read, before it is cut off or
+    escaped.
     """
     if not documents:
         return ""

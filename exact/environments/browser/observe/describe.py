@@ -2,9 +2,9 @@
 
 Masks for the volatile parts of a state, which differ between two observations of it and so cannot identify it.
 
-Carets, DOM attributes (such as MiniWoB's `data-tampered`) and hidden fields with CSRF tokens are in no fingerprint, because they are not
-in the accessibility tree. Masked here are clocks, ages, the time that it took to make a page, and tokens in addresses; what a user's
-patterns match; and what was learned.
+Carets, DOM attributes (such as MiniWoB's `data-tampered`) and hidden fields with CSRF tokens are in no fingerprint, because they are not in
+the accessibility tree. Masked here are clocks, ages, the time that it took to make a page, and tokens in addresses; matches of a user's
+patterns; and learned parts.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _PICTURES = ("Canvas", "image", "Video", "graphics-symbol")
 _DRAWN = ("graphics-symbol", "Canvas")
 """Roles of which little but the box is known: it is written out, and identifies the element."""
 _TYPED = ("textbox", "searchbox", "spinbutton", "combobox")
-"""Roles of the fields that hold what is typed."""
+"""Roles of the fields that hold typed text."""
 _BULLET = "\N{BULLET}"
 """Character that a password is shown as."""
 _LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
-"""What ends a line and JSON leaves as it is, written out."""
+"""Line ends that JSON leaves unescaped, written out."""
 _MOST_HELD = 80
-"""Most characters of a field's content that a step reports."""
+"""Maximum characters of a field's content that a step reports."""
 _MOVED_PIXELS, _MOST_MOVED = 3, 5
 """CSS pixels from which an element counts as moved, and the most elements that are named."""
 
@@ -70,9 +70,9 @@ class Digests(NamedTuple):
     """Hex SHA-256 digests that identify a state."""
 
     fingerprint: str
-    """The digest of what is not volatile."""
+    """The digest of the parts that are not volatile."""
     volatile: str
-    """The digest of everything, where something is volatile; otherwise empty."""
+    """The digest of everything, if something is volatile; otherwise empty."""
 
 
 @no_collection()
@@ -118,9 +118,9 @@ def moved_elements(before: Sequence[Element], after: Sequence[Element]) -> str:
 
 
 def restless_boxes(before: Sequence[Element], after: Sequence[Element], targets: Container[str]) -> Iterator[Box]:
-    """Yield the boxes of elements whose looks tell no states apart: what the text tells or masks, carets, and what actions pointed at.
+    """Yield the boxes of elements whose looks do not distinguish states: those in the text or masked in it, carets, and targets of actions.
 
-    `targets`: the ids of what actions pointed at. A picture is no such element: what is drawn in it counts.
+    `targets`: the ids of elements that actions pointed at. Pictures are not among them: their content counts.
     """
     known, now = ([json.dumps(identity(each)) for each in elements] for elements in (before, after))
     for elements, own, others in ((before, known, set(now)), (after, now, set(known))):
@@ -132,7 +132,7 @@ def restless_boxes(before: Sequence[Element], after: Sequence[Element], targets:
 
 
 def held_text(seen: Observation, id: str, typed: str) -> str:
-    """Say what a field holds if it is not what was typed into it: masks, limits and scripts change it. Empty if it is, or is not known."""
+    """Describe a field's content if masks, limits or scripts have changed the typed text. Empty if not, or if it is unknown."""
     field = seen.element(id)
     if field is None or field.role not in _TYPED or (field.value and not field.value.strip(_BULLET)):
         return ""
@@ -151,7 +151,7 @@ def _number(text: str) -> float | None:
 
 
 def identity(element: Element) -> Identity:
-    """Return what identifies an element, in the order of masks.FIELDS."""
+    """Return the identity of an element, in the order of masks.FIELDS."""
     states = [state for state in element.states if state != "focused" or takes_typing(element)]
     place = _geometry(element) if element.role in _DRAWN and element.box else ""
     return [element.depth, element.role, element.name, element.value, states, element.visible, place]
@@ -170,7 +170,7 @@ CLOCK = r"\b\d{1,2}:\d\d:\d\d(?:\.\d+)?(?:\s?[AaPp]\.?[Mm]\b)?"
 """Times with seconds. Users choose among times without seconds, so those identify states."""
 AGE = r"(?i:\b(?:\d+|an?) (?:second|sec|minute|min)s? ago\b|\bjust now\b)"
 DURATION = r"\b\d+(?:\.\d+)?\s?(?:ms|milliseconds?)\b|(?i:\b(?:in|within|took) \d+\.\d+\s?(?:s|secs?|seconds?)\b)"
-"""Times that pages say it took to make them: milliseconds, and fractions of seconds."""
+"""Generation times that pages state: milliseconds, and fractions of seconds."""
 TOKENS = r"(?i)^(?:_|ts|timestamp|nonce|cachebust(?:er)?|(?:.*[_-])?(?:csrf|xsrf)(?:[_-].*)?|csrfmiddlewaretoken|authenticity_token)$"
 """Names of volatile parameters in an address."""
 PLACEHOLDER = "\N{HORIZONTAL ELLIPSIS}"
@@ -180,14 +180,14 @@ _CHOSEN = re.compile("button|link|option|radio|checkbox|switch|tab|treeitem|(gri
 """Roles that users choose by name."""
 
 Identity = list[object]
-"""What identifies an element: the values of FIELDS, in that order."""
+"""Identity of an element: the values of FIELDS, in that order."""
 FIELDS = ("depth", "role", "name", "value", "states", "visible", "place")
 GONE = "gone"
 """Volatile field of an element that is present in one observation and absent in another."""
 
 
 class Masks:
-    """The masks for pages of one kind. What is learned is shared by all environments that have the same Masks."""
+    """The masks for pages of one kind. The learned masks are shared by all environments that have the same Masks."""
 
     def __init__(self, patterns: Iterable[str] = ()) -> None:
         """Compile the masks. `patterns`: regular expressions for names, values and addresses. Raises UsageError for an invalid one."""
@@ -216,9 +216,9 @@ class Masks:
         return self._learned
 
     def learn(self, one: Mapping[str, Identity], other: Mapping[str, Identity]) -> int:
-        """Mask what differs between two observations of one state. Return the number of elements that differ.
+        """Mask the differences between two observations of one state. Return the number of elements that differ.
 
-        Each observation maps the paths of elements to what identifies them.
+        Each observation maps the paths of elements to their identities.
         """
         found = 0
         for where in one.keys() | other.keys():
@@ -241,7 +241,7 @@ class Masks:
         return self._apply(url)
 
     def mask(self, elements: Sequence[Element], identities: Iterable[Identity], paths: Sequence[str]) -> Iterator[Identity]:
-        """Yield the identities of elements without what is volatile. `paths`: their paths in the document; may be empty."""
+        """Yield the identities of elements without their volatile parts. `paths`: their paths in the document; may be empty."""
         timer: int | None = None
         for index, (element, identity) in enumerate(zip(elements, identities, strict=True)):
             if timer is not None and element.depth <= timer:

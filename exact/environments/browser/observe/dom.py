@@ -39,9 +39,9 @@ class DomNode:
     attributes: dict[str, str] = field(default_factory=dict)
     clickable: bool = False
     box: Box | None = None
-    """Box in the page's viewport, in CSS pixels; None where nothing is drawn."""
+    """Box in the page's viewport, in CSS pixels; None if nothing is drawn."""
     shown: Box | None = None
-    """The part of the box that clipping ancestors leave visible; None where there is none."""
+    """The part of the box that clipping ancestors leave visible; None if there is none."""
     styles: dict[str, str] = field(default_factory=dict)
     masked: bool = False
     """Whether a mask hides it from observations."""
@@ -179,7 +179,7 @@ def _attributes(pairs: list[int], strings: list[str]) -> dict[str, str]:
 
 
 class _Layout:
-    """Computes where nodes are drawn in the page's viewport."""
+    """Computes the places of nodes in the page's viewport."""
 
     def __init__(self, documents: list[Document], raw: list[dict[str, Any]], strings: list[str]) -> None:
         self.documents, self.raw, self.strings = documents, raw, strings
@@ -213,7 +213,7 @@ class _Layout:
                 self.place(node.content, node.shown, node.box.x, node.box.y)
 
     def _is_plain(self, styles: dict[str, str]) -> bool:
-        """Return whether a node with these styles neither clips nor is positioned, so that its children are visible where it is."""
+        """Return whether a node with these styles neither clips nor is positioned, so that its children are visible in its place."""
         found = self.plain.get(id(styles))
         if found is None:
             found = self.plain[id(styles)] = (
@@ -240,7 +240,7 @@ class _Layout:
 
 
 class _Clips(NamedTuple):
-    """The parts of the viewport in which descendants of a node are visible, by how they are positioned; None where they are not."""
+    """The parts of the viewport in which descendants of a node are visible, by how they are positioned; None if they are not."""
 
     flow: Box | None
     absolute: Box | None
@@ -295,7 +295,7 @@ def intersect(a: Box | None, b: Box | None) -> Box | None:
 ScrollPlace = tuple[int, int, int]
 """Number of a scroller in document order, and how many steps it is scrolled to the right and down."""
 _STEPS = 8
-"""Steps into which the size of a scroller is divided: what moves less counts as not scrolled."""
+"""Steps into which the size of a scroller is divided: a smaller move does not count as scrolling."""
 _LEAST = 24.0
 """Least size of a step in CSS pixels."""
 

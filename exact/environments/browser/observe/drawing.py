@@ -1,8 +1,9 @@
-"""What is drawn, where the text of two states is equal: a perceptual comparison of their screenshots.
+"""The pictures of two states with equal text: a perceptual comparison of their screenshots.
 
 A screenshot is compared with the one in which the text was seen first on the way. Only a lasting difference that the action made counts.
-Left out are small differences (anti-aliasing), what has the pointer or the focus (hover colours, carets), what the text tells or masks
-(clocks), and what changes by itself: running animations, and all that changes while a page is watched for a second, once for each address.
+Left out are small differences (anti-aliasing), elements under the pointer or with the focus (hover colours, carets), parts that the text
+tells or masks (clocks), and changes of the page by itself: running animations, and all that changes while a page is watched for a second,
+once for each address.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _DIFFERENT = 20
 _AROUND = 8.0
 """CSS pixels around a box that are left out with it: outlines and shadows."""
 _LOOKS = 4
-"""Screenshots with which a page is watched for what changes by itself."""
+"""Screenshots with which a page is watched for changes by itself."""
 _MOST_STATES = 512
 
 
@@ -45,7 +46,7 @@ class DrawnState(NamedTuple):
     seen: bytes
     """Last screenshot."""
     drawn: str = ""
-    """Digest of what was drawn since the first; empty if nothing was."""
+    """Digest of the drawing since the first; empty if nothing was drawn."""
 
     @property
     def fingerprint(self) -> str:
@@ -54,20 +55,20 @@ class DrawnState(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What a comparison may ask of the page; it is asked only where screenshots differ."""
+    """Questions of a comparison to the page, which it asks only if screenshots differ."""
 
     address: str
     scale: float
     """Screenshot pixels for each CSS pixel."""
     restless: Callable[[], Awaitable[Sequence[Box]]]
-    """Returns the boxes of what does not count."""
+    """Returns the boxes of elements that do not count."""
     again: Callable[[], Awaitable[bytes]] | None
     """Waits a moment and takes another screenshot. None: the page's time stands still."""
 
 
 @dataclass
 class PictureMemory:
-    """What environments that are opened together have learned of pictures."""
+    """Knowledge of pictures that environments opened together have gained."""
 
     known: OrderedDict[str, list[tuple[Cells, str]]] = field(default_factory=OrderedDict)
     """Pictures and their digests, by the digest of the text."""
@@ -75,7 +76,7 @@ class PictureMemory:
     """Cells that change by themselves, by the address of the page that was watched."""
 
     def digest(self, text: str, cells: Cells, changed: Marks, ignored: Marks) -> str:
-        """Return the digest of a picture: that of a known one that looks the same, otherwise a new one of what has changed."""
+        """Return the digest of a picture: that of a known one that looks the same, otherwise a new one of the changed parts."""
         known = self.known.setdefault(text, [])
         self.known.move_to_end(text)
         if len(self.known) > _MOST_STATES:
@@ -128,7 +129,7 @@ def cells_of(screenshot: bytes) -> Cells:
 
 
 def differences(one: Cells, other: Cells) -> Marks:
-    """Return which cells of two screenshots look different; all where their sizes differ."""
+    """Return which cells of two screenshots look different; all if their sizes differ."""
     if one.shape != other.shape:
         return np.ones(other.shape[:2], dtype=np.bool_)
     return np.asarray(np.abs(one.astype(np.int16) - other.astype(np.int16)).max(axis=2) >= _DIFFERENT)

@@ -1,14 +1,14 @@
-"""What the browser's accessibility tree leaves out although it is drawn, as accessibility nodes made from the DOM.
+"""Drawn content that the browser's accessibility tree leaves out, as accessibility nodes made from the DOM.
 
 Three kinds are left out: content under `aria-hidden` or `inert`, which scripts leave behind on pages that are shown and work; radios,
 checkboxes and file fields that are not drawn because a label stands for them; and text that style sheets generate. An `aria-hidden` part
-that only repeats or decorates what is there, or that a modal dialog covers, stays left out.
+that only repeats or decorates other content, or that a modal dialog covers, stays left out.
 
 Roles, names, values and states that HTML gives to elements, for elements that the browser's accessibility tree leaves out.
 
 Comparison of texts of a page: which words repeat which.
 
-Words for colours, which tell apart in text elements that have no text.
+Words for colours, which distinguish elements without text in an observation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OPERATED = ("button", "link", "textbox", "searchbox", "combobox", "checkbox", "
 
 
 def implied_nodes(document: Document, accessible: Mapping[int, Accessible]) -> dict[int, Accessible]:
-    """Return accessibility nodes for what `accessible` lacks in a document, by backend id. Places inputs where their label is."""
+    """Return accessibility nodes that `accessible` lacks in a document, by backend id. Inputs are placed at their labels."""
     found: dict[int, Accessible] = {}
     hidden = [node for node in document.nodes if node.attributes and _is_hidden(node)]
     for node in [each for each in document.nodes if each.name in _PLACED]:
@@ -51,7 +51,7 @@ def implied_nodes(document: Document, accessible: Mapping[int, Accessible]) -> d
 
 
 def _is_modal(node: DomNode, accessible: Mapping[int, Accessible]) -> bool:
-    """Return whether an element is a modal dialog in view: what is hidden beside it is meant to be."""
+    """Return whether an element is a modal dialog in view: hidden content beside it is meant to be hidden."""
     return node.attributes.get("aria-modal") == "true" and node.shown is not None and _is_listed(node, accessible)
 
 
@@ -117,7 +117,7 @@ def _says(node: DomNode, document: Document) -> bool:
 
 
 def _repeats(root: DomNode, texts: list[DomNode], document: Document) -> bool:
-    """Return whether the text of a hidden part is in the text or the name around it too, as where it is drawn once and read once."""
+    """Return whether the text of a hidden part is in the text or the name around it too, as when it is drawn once and read once."""
     said = " ".join(flat(node.text) for node in texts)
     around = document.nodes[root.parent] if root.parent >= 0 else root
     near = [flat(around.attributes.get("aria-label", ""))]
@@ -163,7 +163,7 @@ _INPUTS = {
     **dict.fromkeys(("submit", "button", "reset", "image", "file"), "button"),
 }  # fmt: skip
 _ARIA = {"img": "image", "presentation": "", "none": ""}
-"""Names that the browser's accessibility tree gives to ARIA roles, where they differ."""
+"""Names that the browser's accessibility tree gives to ARIA roles, if they differ."""
 _BY_CONTENT = ("button", "link", "heading", "option", "tab", "menuitem", "checkbox", "radio", "switch", "treeitem", "DisclosureTriangle")
 """Roles whose name is their content."""
 _UNSHOWN_ROLES = ("script", "style", "noscript", "template", "title")
@@ -187,7 +187,7 @@ def implied_role(node: DomNode) -> str:
 
 
 def implied_name(node: DomNode, document: Document, role: str) -> str:
-    """Return the name of an element: by ARIA, label, attribute or content; for an input without words, what tells it from others."""
+    """Return the name of an element: by ARIA, label, attribute or content; for an input without words, by a distinguishing property."""
     own, ids = node.attributes, node.attributes.get("aria-labelledby", "").split()
     if ids and (named := " ".join(drawn_words(each, document) for each in document.nodes if each.attributes.get("id") in ids)):
         return named
@@ -209,7 +209,7 @@ def implied_name(node: DomNode, document: Document, role: str) -> str:
 
 
 def implied_value(node: DomNode, document: Document, role: str) -> str | None:
-    """Return the value of a field; None where the element is none, or it is empty."""
+    """Return the value of a field; None if the element is not a field, or is empty."""
     if node.name == "select":
         inside = document.nodes[node.index : node.end]
         return next((drawn_words(each, document, boxes=False) for each in inside if each.selected), None)
@@ -234,7 +234,7 @@ def implied_properties(node: DomNode, role: str, *, inert: bool = False) -> dict
 
 
 def drawn_words(node: DomNode, document: Document, *, boxes: bool = True) -> str:
-    """Return the text in an element. `boxes`: only what is drawn, style sheets' text included."""
+    """Return the text in an element. `boxes`: only drawn text, style sheets' text included."""
     inside = document.nodes[node.index + 1 : node.end]
     said = (
         each.text
@@ -246,7 +246,7 @@ def drawn_words(node: DomNode, document: Document, *, boxes: bool = True) -> str
 
 
 def _pictured(label: DomNode, document: Document) -> str:
-    """Return what a label without text says: by its own attributes, or by those of a picture in it."""
+    """Return the meaning of a label without text: by its own attributes, or by those of a picture in it."""
     for each in document.nodes[label.index : label.end]:
         for key in ("aria-label", "title", "alt"):
             if each.name != "input" and each.attributes.get(key):
@@ -263,7 +263,7 @@ def flat(text: str) -> str:
 
 
 def has_words(text: str) -> bool:
-    """Return whether a text holds a letter or a digit, so that it is no mere sign."""
+    """Return whether a text holds a letter or a digit, so that it is not a mere sign."""
     return any(each.isalnum() for each in text)
 
 
@@ -308,7 +308,7 @@ def _take(words: list[str], of: list[str]) -> bool:
 
 
 def _find(words: list[str], of: list[str]) -> int:
-    """Return where the words follow one another in others; -1 if nowhere."""
+    """Return the index at which the words follow one another in others; -1 if there is none."""
     if not words:
         return -1
     return next((i for i in range(len(of) - len(words) + 1) if of[i : i + len(words)] == words), -1)
@@ -341,7 +341,7 @@ _RGB = re.compile(r"rgba?\((\d+), (\d+), (\d+)(?:, ([\d.]+))?\)")
 
 
 def colour_word(css: str) -> str:
-    """Return the nearest colour word to a computed CSS colour; empty where it is no colour or transparent.
+    """Return the nearest colour word to a computed CSS colour; empty if it is not a colour or is transparent.
 
     >>> colour_word("rgb(250, 5, 5)")
     'red'

@@ -1,4 +1,4 @@
-"""Videos and sounds of a page: whether they play, whether they are muted, and where they were paused."""
+"""Videos and sounds of a page: whether they play, whether they are muted, and the time at which they were paused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from exact.environments.browser.page.tab import Tab
 from exact.errors import EnvironmentFailure
 
 _MOST = 20
-"""Media elements that are asked on one page."""
+"""Media elements that are queried on one page."""
 _STEP = 5
 """Seconds of a paused medium that count as one place."""
 _SHORT = 10.0
@@ -20,14 +20,14 @@ _SHORT = 10.0
 
 
 class Media(NamedTuple):
-    """What one video or audio element does."""
+    """State of one video or audio element."""
 
     states: tuple[str, ...]
     """`paused` or `playing`, `ended`, `muted`."""
     place: str | None
-    """Where it is paused, such as `1:05`; None at the start, and while it plays: that changes by itself."""
+    """Time at which it is paused, such as `1:05`; None at the start, and while it plays: that changes by itself."""
     heard: bool
-    """Whether it was begun, and is no short signal."""
+    """Whether it was begun, and is not a short signal."""
 
 
 MediaStates = Mapping[tuple[str, int], Media]
@@ -35,7 +35,7 @@ MediaStates = Mapping[tuple[str, int], Media]
 
 
 async def read_media(tab: Tab, snapshot: Mapping[str, Any]) -> MediaStates:
-    """Return what the media of a page do. `snapshot`: the answer of `DOMSnapshot.captureSnapshot`. Costs nothing on a page without any."""
+    """Return the states of a page's media. `snapshot`: the answer of `DOMSnapshot.captureSnapshot`. Costs nothing on a page without any."""
     from playwright.async_api import Error
 
     async def ask(frame: str, backend: int) -> Media | None:
@@ -60,7 +60,7 @@ def _places(snapshot: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def media_state(answer: Mapping[str, Any]) -> Media:
-    """Return what a medium does from the answer of media.js."""
+    """Return the state of a medium from the answer of media.js."""
     paused, seconds, length = bool(answer["paused"]), int(answer["seconds"]), answer["length"]
     states = ("ended" if answer["ended"] else "paused" if paused else "playing", *(("muted",) if answer["muted"] else ()))
     at = seconds // _STEP * _STEP

@@ -16,7 +16,7 @@ _ATTRIBUTES = ("value", "alt", "title", "placeholder", "aria-label", "aria-descr
 
 
 def rules(selectors: Iterable[str]) -> str:
-    """Return the style sheet that blanks and marks what the selectors match. Raises UsageError for a selector that would end the rule."""
+    """Return the style sheet that blanks and marks matches of the selectors. Raises UsageError for a selector that would end the rule."""
     given = [selector.strip() for selector in selectors if selector.strip()]
     for selector in given:
         if re.search(r"[{}<;]", selector):
@@ -38,7 +38,7 @@ class Redaction:
 
     @classmethod
     def for_page(cls, documents: Sequence[Document], accessible: Sequence[dict[str, Any]]) -> Redaction | None:
-        """Return the redaction of a page; None where nothing is masked."""
+        """Return the redaction of a page; None if nothing is masked."""
         return cls(documents, accessible) if any(node.masked for document in documents for node in document.nodes) else None
 
     def name(self, node: DomNode, text: str) -> str:

@@ -1,5 +1,5 @@
-// Returns the boxes [x, y, width, height] of what looks otherwise without being in another state: what has the pointer (as far as the control
-// around it) or the focus, unless it is a picture, and what is animated without an end.
+// Returns the boxes [x, y, width, height] of elements that look otherwise in the same state: those under the pointer (as far as the control
+// around it) or with the focus, unless they are pictures, and endless animations.
 function restless() {
   const found = [], picture = 'canvas, img, video, svg, svg *, object, embed';
   const add = element => {

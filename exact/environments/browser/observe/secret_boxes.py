@@ -1,4 +1,4 @@
-"""Boxes of what shows a secret, and screenshots in which they are covered."""
+"""Boxes of elements that show a secret, and screenshots in which they are covered."""
 
 from __future__ import annotations
 

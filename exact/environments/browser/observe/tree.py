@@ -1,7 +1,7 @@
 """The elements of a page: nodes of Chromium's accessibility tree, joined with the DOM's boxes and listeners.
 
 Each node of the accessibility tree is an element, except wrappers without a meaning. Nodes without a role that react to clicks, and shapes
-drawn in SVG, are elements too (`generic`, `graphics-symbol`), named by text, title or looks: an agent can only act on what has an id.
+drawn in SVG, are elements too (`generic`, `graphics-symbol`), named by text, title or looks: an agent can only act on elements with an id.
 
 Frames of captchas. Their content belongs to another site and is not observed, so the frame itself is an element.
 """
@@ -37,9 +37,9 @@ _CONTROLS = _set("""
     button link textbox searchbox combobox checkbox radio switch slider spinbutton option menuitem menuitemcheckbox menuitemradio tab
     treeitem listbox ColorWell Date DateTime InputTime DisclosureTriangle ToggleButton PopUpButton
 """)
-"""Roles that are acted on as a whole: their content is offered only where it is a control too."""
+"""Roles that are acted on as a whole: their content is offered only if it is a control too."""
 _KEYBOARD = _set("textbox searchbox combobox spinbutton slider listbox radio switch tree grid menu tablist generic")
-"""Roles whose focus changes what typing does."""
+"""Roles whose focus changes the effect of typing."""
 _STATES = {
     "checked": {"true": "checked", "mixed": "mixed"},
     "pressed": {"true": "pressed", "mixed": "mixed"},
@@ -48,7 +48,7 @@ _STATES = {
 }
 _FIELDS = ("textbox", "searchbox")
 _CHOSEN = frozenset({"selected", "is-selected", "checked", "is-checked"})
-"""Classes by which pages style what is chosen. They count where an element has no role, so that nothing else can say it."""
+"""Classes by which pages style chosen items. They count if an element has no role, so that nothing else can show it."""
 _SHAPES = {
     "rect": "rectangle",
     "circle": "circle",
@@ -78,10 +78,10 @@ class _Draft:
     value: str | None = None
     states: tuple[str, ...] = ()
     nested: int = 0
-    """Number of its children that are no text."""
+    """Number of its children that are not text."""
     dropped: bool = False
     written: str = ""
-    """The value of a text field with its white space. It is not shown where it differs by more: what is masked or left out stays so."""
+    """The value of a text field with its white space. It is not shown if it differs by more: masked or omitted text stays so."""
 
 
 class _Tree:
@@ -115,7 +115,7 @@ class _Tree:
                 self.grow(node.content, holder)
 
     def _add_media(self, draft: _Draft) -> None:
-        """Add what a video or sound does."""
+        """Add the state of a video or sound."""
         if playing := self.media.get((draft.document.frame, draft.node.backend)):
             draft.states, draft.value = tuple(sorted({*draft.states, *playing.states})), playing.place
 
@@ -196,10 +196,10 @@ def build_elements(
     redaction: Redaction | None = None,
     media: MediaStates | None = None,
 ) -> tuple[Element, ...]:
-    """Return the elements of a page in document order, without what `redaction` removes.
+    """Return the elements of a page in document order, without those that `redaction` removes.
 
     `accessible`: the nodes of `Accessibility.getFullAXTree` of every frame. `tab` and `generation` tell apart equal DOM ids of different
-    pages. `media`: what videos and sounds do.
+    pages. `media`: states of videos and sounds.
     """
     if not documents:
         return ()
@@ -291,7 +291,7 @@ def _label(node: DomNode, document: Document, role: str) -> str:
 
 
 def _is_icon(name: str) -> bool:
-    """Return whether a text consists of private characters, which icon fonts draw as pictures and which say nothing."""
+    """Return whether a text consists of private characters, which icon fonts draw as pictures and which have no meaning."""
     return not name.isascii() and all(unicodedata.category(each) == "Co" or each.isspace() for each in name)
 
 
@@ -322,14 +322,14 @@ def _in_svg(node: DomNode, document: Document) -> bool:
 def replace_surrogates(text: str) -> str:
     """Replace the halves of surrogate pairs in a text: scripts can make such strings, but files and models cannot hold them."""
     try:
-        text.encode()  # the quickest way to tell that there are none
+        text.encode()  # the quickest way to detect that there are none
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
 
 
 def takes_typing(element: Element) -> bool:
-    """Return whether the focus on an element changes what typing does, and so belongs to the identity of the state."""
+    """Return whether the focus on an element changes the effect of typing, and so belongs to the identity of the state."""
     return element.role in _KEYBOARD
 
 

@@ -1,15 +1,15 @@
-"""The accessibility tree of a page: read as a whole, and of a large page only where it has changed since.
+"""The accessibility tree of a page: read as a whole, and of a large page only the parts that have changed since.
 
 The browser makes and sends the whole tree at each request, which takes most of the time of an observation. It sends no event about changes
-of a tree that was read like this. The snapshot of the DOM, which is taken anyway, tells them: it has text, attributes, fields, sizes and
-styles. Nodes that differ are read again, with all that may be named by them. Where that is not certain, the whole tree is read.
+of a tree that was read this way. The snapshot of the DOM, which is taken anyway, shows them: it has text, attributes, fields, sizes and
+styles. Nodes that differ are read again, with all that may be named by them. If that is not certain, the whole tree is read.
 
-Which nodes of an accessibility tree may have changed, given what two snapshots of the DOM tell.
+The nodes of an accessibility tree that may have changed, given two snapshots of the DOM.
 
-An element's name can be made of what is in it, and a label names another element. Attributes that refer to other elements, and those that
-are not known here, may change any node: then nothing less than the whole tree is certain.
+An element's name can be made of its content, and a label names another element. Attributes that refer to other elements, and unknown
+attributes, may change any node: then only the whole tree is certain.
 
-What a snapshot of the DOM tells of a page that matters to its accessibility tree.
+The part of a snapshot of the DOM that matters to a page's accessibility tree.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 Accessible = dict[str, Any]
 """A node of CDP's accessibility tree."""
 LEAST = 2000
-"""Nodes of an accessibility tree from which changes are read alone."""
+"""Number of nodes of an accessibility tree from which on only changes are read."""
 _PART = 20
-"""The largest part of a page that is read again node by node: one in so many."""
+"""The largest part of a page that is read again node by node: one node in this many."""
 
 
 class AccessibleTree:
     """Reads the accessibility tree of one tab."""
 
     def __init__(self, tab: Tab, least: int = LEAST) -> None:
-        """Make a reader. `least`: nodes of a tree from which changes are read alone."""
+        """Make a reader. `least`: number of nodes of a tree from which on only changes are read."""
         self._tab, self._least = tab, least
         self._snapshot: dict[str, Any] = {}
         self._compared: tuple[dict[str, Any], Documents | None] = ({}, None)
-        """The snapshot that was compared last, and what it tells."""
+        """The snapshot that was compared last, and its content."""
         self._known: dict[int, Accessible] = {}
         """Nodes that were read, by backend id, with the snapshot of the same moment."""
 
@@ -60,7 +60,7 @@ class AccessibleTree:
         return self._whole()
 
     def learn(self, snapshot: dict[str, Any], nodes: Sequence[Accessible]) -> None:
-        """Remember what was read, for the next time."""
+        """Store the tree just read, for the next time."""
         self._snapshot, self._known = {}, {}
         if self._compared[0] is not snapshot:
             self._compared = ({}, None)
@@ -91,7 +91,7 @@ class AccessibleTree:
         return {"nodes": [node for backend in now.nodes if (node := read.get(backend) or self._known.get(backend))]}
 
     async def _read(self, wanted: set[int]) -> dict[int, Accessible] | None:
-        """Return nodes by their backend ids; None where one has gone since the snapshot, as on a page that changes all the time."""
+        """Return nodes by their backend ids; None if one has gone since the snapshot, as on a page that changes all the time."""
         from playwright.async_api import Error
 
         send = raw_send(self._tab.cdp)
@@ -120,14 +120,14 @@ _OWN = frozenset((
     "class", "style", "title", "alt", "placeholder", "value", "href", "src", "srcset", "checked", "width", "height", "aria-label",
     "aria-expanded", "aria-checked", "aria-pressed", "aria-selected", "aria-valuenow", "aria-valuetext", "aria-current",
 ))  # fmt: skip
-"""Attributes that say something about their element and those around it alone, or whose effect is drawn."""
+"""Attributes that describe their element and those around it alone, or whose effect is drawn."""
 _INHERITED = frozenset(("hidden", "disabled", "aria-hidden", "aria-disabled", "tabindex", "readonly", "required"))
-"""Attributes that say something about what is in their element, too."""
+"""Attributes that also describe the content of their element."""
 _RELATIONS = ("aria-labelledby", "aria-describedby", "aria-details", "aria-owns", "aria-activedescendant", "aria-errormessage")
 
 
 def nodes_to_read(before: Documents, now: Documents) -> set[int] | None:
-    """Return the backend ids of the nodes to read again; None where that may be all of them."""
+    """Return the backend ids of the nodes to read again; None if that may be all of them."""
     if before.frames != now.frames or now.closed or not _same_order(before.nodes, now.nodes):
         return None
     touched, below = set[int](), set[int]()
@@ -173,7 +173,7 @@ def _above(backend: int, nodes: dict[int, SnapshotNode]) -> Iterator[int]:
 
 
 def _below(roots: set[int], nodes: dict[int, SnapshotNode]) -> Iterator[int]:
-    """Yield what is in any of the roots."""
+    """Yield the nodes in any of the roots."""
     inside = set(roots)
     for backend, node in nodes.items() if roots else ():
         if node.above in inside:
@@ -182,7 +182,7 @@ def _below(roots: set[int], nodes: dict[int, SnapshotNode]) -> Iterator[int]:
 
 
 def _labelled(labels: Iterable[SnapshotNode], nodes: dict[int, SnapshotNode]) -> Iterator[int]:
-    """Yield what the labels among some nodes are for, by their ids."""
+    """Yield the targets of the labels among some nodes, by their ids."""
     targets = {value for node in labels if node.name == "label" for name, value in _pairs(node.attributes) if name == "for"}
     for backend, node in nodes.items() if targets else ():
         if any(name == "id" and value in targets for name, value in _pairs(node.attributes)):
@@ -195,10 +195,10 @@ def _is_always_read(node: SnapshotNode) -> bool:
 
 
 class SnapshotNode(NamedTuple):
-    """What a snapshot tells of a node that matters to the accessibility tree."""
+    """The part of a snapshot's node that matters to the accessibility tree."""
 
     above: int
-    """Backend id of the parent; 0 where there is none."""
+    """Backend id of the parent; 0 without one."""
     name: str
     attributes: tuple[str, ...]
     """Names and values by turns."""
@@ -211,7 +211,7 @@ class Documents(NamedTuple):
     frames: tuple[tuple[str, str], ...]
     """Id and address of each."""
     nodes: dict[int, SnapshotNode]
-    """By backend id, in document order; without what implements controls."""
+    """By backend id, in document order; without the parts that implement controls."""
     closed: bool
     """Whether there are closed shadow roots, in which the focus is not seen."""
 

@@ -1,4 +1,4 @@
-"""Requests that pages make in the background, learned where a page did not become quiet because of them."""
+"""Requests that pages make in the background, learned when a page did not become quiet because of them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from urllib.parse import parse_qsl
 MOST_KEYS = 1024
 """Kinds of requests that are remembered. The one that was learned first is forgotten first."""
 MOST_AT_ONCE = 1000
-"""Requests of a kind that may be in flight together where a page does not wait for the answer to one before it begins another."""
+"""Requests of a kind that may be in flight together if a page does not wait for the answer to one before it begins another."""
 _LENGTH = 2000
-"""Characters of an address and of a body that tell kinds apart."""
+"""Characters of an address and of a body that distinguish kinds."""
 _NUMBERS = re.compile(r"\d{5,}")
 """Times, random numbers and session numbers. Shorter ones may be pages or items of a list that is being loaded."""
 _CURSORS = frozenset(
     {"_", "t", "ts", "time", "timestamp", "rnd", "rand", "random", "nocache", "cb", "since", "cursor", "seq", "last", "lasteventid", "sid"}
 )
-"""Names of parameters that differ between two requests of a page that asks the same thing again."""
+"""Names of parameters that differ between two requests of a page that repeats a request."""
 
 
 class _Known(NamedTuple):
     at_once: int
-    """Most requests of the kind that the page makes together."""
+    """Maximum number of requests of the kind that the page makes together."""
     seconds: float
     """Seconds for which a page was waited for in vain."""
     repeated: bool
@@ -63,7 +63,7 @@ class BackgroundRequests:
 
 
 def request_key(event: dict[str, Any]) -> str:
-    """Return the kind of a request, from CDP's Network.requestWillBeSent: type, method, address and body without what differs each time."""
+    """Return the kind of a request, from CDP's Network.requestWillBeSent: type, method, address and body, without varying parts."""
     request = event["request"]
     address, _, query = request["url"][:_LENGTH].partition("?")
     asked = [(name, "" if name.lower() in _CURSORS else value) for name, value in parse_qsl(query, keep_blank_values=True)]

@@ -1,15 +1,15 @@
-"""CDP sessions with pages, and the commands that are too slow by way of Playwright's driver.
+"""CDP sessions with pages, and commands that are too slow through Playwright's driver.
 
 A command over our own connection takes half the time.
 
 Our own connection to a browser: commands, their answers, and sessions with pages.
 
-It goes by without Playwright's driver, whose relay of each message takes longer than the browser does for a short command. How the messages
-are carried is left to subclasses: a WebSocket into a sandbox, or the pipe of a browser that this process started.
+It bypasses Playwright's driver, whose relay of each message takes longer than the browser needs for a short command. Subclasses carry the
+messages: a WebSocket into a sandbox, or the pipe of a browser that this process started.
 
 JavaScript for pages: `.js` files beside the modules that use them, each one function.
 
-Garbage collection while many objects are made that stay.
+Garbage collection while many lasting objects are made.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 
 Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Sends a command and returns the message that answers it. Raises EnvironmentFailure where the browser is gone."""
+"""Sends a command and returns the message that answers it. Raises EnvironmentFailure if the browser is gone."""
 
 NO_SESSION = -32001
 """CDP's error code for an unknown session."""
 MOST_BYTES = 40 << 20
-"""Most bytes of one message of a browser. The body of a document of 20 MB has 27 MB."""
+"""Maximum bytes of one message of a browser. The body of a document of 20 MB has 27 MB."""
 TOO_LARGE = "the answer is too large"
 """Beginning of the error in the place of an answer with more bytes than that."""
 
@@ -57,7 +57,7 @@ CLOSED = "the page, its context or the browser has been closed"
 class CdpSession:
     """A session with a page over our own connection, made by `CdpConnection.attach`.
 
-    `on`, `send` and what they raise are as in Playwright's CDPSession.
+    `on`, `send` and their errors are as in Playwright's CDPSession.
     """
 
     def __init__(self, ask: Ask) -> None:
@@ -69,7 +69,7 @@ class CdpSession:
         self._handlers[event].append(handler)
 
     async def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Send a command and return its result. Raises Playwright's Error where it is refused, or the page is gone."""
+        """Send a command and return its result. Raises Playwright's Error if it is refused, or the page is gone."""
         from playwright.async_api import Error
 
         try:
@@ -96,7 +96,7 @@ Send = Callable[[str, dict[str, Any]], Awaitable[Any]]
 def raw_send(cdp: Cdp) -> Send:
     """Return a faster `send` of a session, without Playwright's search of every answer for handles to its own objects.
 
-    Answers of CDP are plain JSON. For a page with a thousand elements the search takes as long as the rest of an observation. Where this
+    Answers of CDP are plain JSON. For a page with a thousand elements the search takes as long as the rest of an observation. If this
     version of Playwright is built differently, the session's own `send` is returned.
     """
     inner = getattr(getattr(cdp, "_impl_obj", None), "send", None)
@@ -140,7 +140,7 @@ async def click_mouse(cdp: Cdp, x: float, y: float, *, button: Button = "left", 
 
 
 KEPT = 4096
-"""Bytes of both ends of a message that is too large, which tell what it answers."""
+"""Bytes of both ends of a message that is too large, which identify its request."""
 _TEXT = rb'"((?:[^"\\]|\\.)*)"'
 _PAUSED = re.compile(
     rb'\{"method":\s?"Fetch\.requestPaused",\s?"params":\s?\{"requestId":\s?"([\w.-]+)",\s?"request":\s?\{'
@@ -151,9 +151,9 @@ _ANSWER, _SESSION = re.compile(rb'\{"id":\s?(\d+),'), re.compile(rb'"sessionId":
 
 
 def refused(head: bytes, tail: bytes, size: int) -> bytes:
-    """Return what takes the place of a message that is too large, by its ends and its size in bytes.
+    """Return the replacement of a message that is too large, by its ends and its size in bytes.
 
-    For an answer that is an error, for a paused request the same request without body and headers, marked `tooLarge`; else nothing.
+    For an answer, an error; for a paused request, the same request without body and headers, marked `tooLarge`; else nothing.
     """
     answer, session = _ANSWER.match(head), _SESSION.search(tail)
     if not answer:
@@ -209,14 +209,14 @@ class CdpConnection(ABC):
             self._receive(message)
 
     async def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Send a command and return its result. Raises EnvironmentFailure where it is refused, or the browser is gone."""
+        """Send a command and return its result. Raises EnvironmentFailure if it is refused, or the browser is gone."""
         answer = await self._ask(self._root, method, params or {})
         if "error" in answer:
             raise EnvironmentFailure(f"{method}: {answer['error'].get('message', 'refused')}")
         return dict(answer.get("result", {}))
 
     async def attach(self, target: str) -> CdpSession:
-        """Attach to a page by its CDP id. Raises Playwright's Error, as sessions do, where the page is gone."""
+        """Attach to a page by its CDP id. Raises Playwright's Error, as sessions do, if the page is gone."""
         own = CdpSession(partial(self._ask, self._root))
         id = str((await own.send("Target.attachToTarget", {"targetId": target, "flatten": True}))["sessionId"])
         session = self._sessions[id] = CdpSession(partial(self._ask, id))
@@ -228,7 +228,7 @@ class CdpConnection(ABC):
         return bool(self._lost)
 
     def fail(self, why: str) -> None:
-        """Fail all pending and later commands: the connection is lost. `why` is the reason."""
+        """Fail all pending and later commands: the connection is lost. `why` gives the reason."""
         self._lost = self._lost or why
         for _, future in self._answers.values():
             if not future.done():
@@ -243,7 +243,7 @@ class CdpConnection(ABC):
             raise EnvironmentFailure(self._lost)
 
     async def _ask(self, session: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Send a command and return the message that answers it. Raises EnvironmentFailure where the browser is gone."""
+        """Send a command and return the message that answers it. Raises EnvironmentFailure if the browser is gone."""
         self._check()
         self._number += 1
         number, future = self._number, asyncio.get_running_loop().create_future()
@@ -281,7 +281,7 @@ class CdpConnection(ABC):
 
 _HEADER = re.compile(r"\A(?://.*\n)+")
 _INCLUDE = re.compile(r"^ *//= (?:(\w+)/)?(\w+)\n", re.MULTILINE)
-"""A line in the place of which the file of that name is inserted: of the same folder, unless one is named."""
+"""A line that is replaced by the file of that name, from the same folder unless one is named."""
 
 
 @functools.cache

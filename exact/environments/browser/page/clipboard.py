@@ -1,4 +1,4 @@
-"""A clipboard for each environment where several share a browser, which has only one."""
+"""A clipboard for each of several environments that share a browser, which has only one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def uses_clipboard(chord: str) -> bool:
 
 
 class SharedClipboard:
-    """The clipboard of a browser, lent to one environment at a time. It keeps texts and HTML, not pictures."""
+    """The clipboard of a browser, lent to one environment at a time. It holds texts and HTML, not pictures."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Mode = Literal["ask", "accept", "dismiss", "leave"]
-"""How dialogs are answered. `leave`: pages are left that ask before they are, and what asks for a decision is dismissed."""
+"""How dialogs are answered. `leave`: a page that asks before it is left is left, and dialogs that ask for a decision are dismissed."""
 _DECISIONS = ("confirm", "prompt")
 _LEAVE_MESSAGE = "This page asks whether it may be left: what was entered may be lost."
 _FIRST_NODE = -10
@@ -69,7 +69,7 @@ class Dialogs:
         return self._open is not None
 
     def clear(self) -> None:
-        """Forget all dialogs, and cancel what waits for them: the pages are gone."""
+        """Forget all dialogs, and cancel the work that waits for them: the pages are gone."""
         self._open, self._next, self._text, self._path = None, [], None, ""
         self._appeared.clear()
         for task in self._suspended:
@@ -78,7 +78,7 @@ class Dialogs:
 
     @contextmanager
     def accepting(self) -> Iterator[None]:
-        """Accept all dialogs while the block runs, so that a page that asks before it is left is left."""
+        """Accept all dialogs while the block runs, so that pages that ask before they are left are left."""
         mode, self.mode = self.mode, "accept"
         try:
             yield
@@ -96,7 +96,7 @@ class Dialogs:
             self.mode = mode
 
     async def answer_open(self) -> None:
-        """Answer the dialogs that are open, as those that appear now are."""
+        """Answer the dialogs that are open, in the same way as those that appear now."""
         dialogs = [self._open, *self._next] if self._open else []
         self._open, self._next, self._text, self._path = None, [], None, ""
         self._appeared.clear()
@@ -104,7 +104,7 @@ class Dialogs:
             await self.opened(dialog)
 
     async def opened(self, dialog: Dialog) -> None:
-        """Handle a dialog that a page opened. Answer it at once where the agent is not asked."""
+        """Handle a dialog that a page opened. Answer it at once if the agent is not asked."""
         from playwright.async_api import Error
 
         if self.mode == "ask" and self._open is not None:
@@ -123,7 +123,7 @@ class Dialogs:
             self._answering -= 1
 
     async def race(self, work: Awaitable[T], *, keep_running: bool = False) -> T | None:
-        """Return the result of `work`, or None where a dialog appears first.
+        """Return the result of `work`, or None if a dialog appears first.
 
         The work is cancelled then, or resumes after the dialog with `keep_running`.
         """
@@ -134,7 +134,7 @@ class Dialogs:
                 return task.result()
             if keep_running:
                 self._suspended.add(task)
-                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # the next observation shows what failed
+                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # the next observation shows the failure
             return None
         finally:
             appeared.cancel()

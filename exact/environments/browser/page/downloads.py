@@ -36,7 +36,7 @@ class DownloadStore(Protocol):
     """Path of the folder, as the browser knows it."""
 
     async def take(self, id: str) -> DownloadedFile:
-        """Measure and delete a completed file. Raises EnvironmentFailure where it is missing."""
+        """Measure and delete a completed file. Raises EnvironmentFailure if it is missing."""
         ...
 
     async def cancel(self, id: str) -> None:
@@ -67,7 +67,7 @@ class Downloads:
     def __init__(self, limit: int, store: DownloadStore, record: Callable[[SideEffect], None], completed: tuple[str, ...] = ()) -> None:
         """Create downloads that report side effects by `record`.
 
-        `limit`: most bytes of one file. `completed`: lines of files that the episode had downloaded before.
+        `limit`: maximum bytes of one file. `completed`: lines of files that the episode had downloaded before.
         """
         self._limit, self._store, self._record = limit, store, record
         self.completed = completed

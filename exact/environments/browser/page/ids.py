@@ -130,18 +130,18 @@ class Ids:
 class SharedIds:
     """The ids that elements had when a state was first seen, shared by environments that are opened together.
 
-    With equal ids in equal states, equal actions mean the same whatever led to the state.
+    With equal ids in equal states, equal actions mean the same by every route to the state.
     """
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str], bytes] = OrderedDict()
-        """Runs of consecutive ids: a few bytes, where a page of 10,000 nodes has 6,000 ids. See _packed."""
+        """Runs of consecutive ids: a few bytes, whereas a page of 10,000 nodes has 6,000 ids. See _packed."""
 
     def differ(self, task: str, fingerprint: str, elements: Sequence[Element]) -> Mapping[str, str]:
-        """Return how to rename the present ids, as present to first seen; empty where they agree.
+        """Return how to rename the present ids, as present to first seen; empty if they agree.
 
-        Ids differ where an environment arrived by another route or the page replaced nodes. Equal states may differ in volatile
-        elements: where their number differs, nothing is renamed.
+        Ids differ if an environment arrived by another route or the page replaced nodes. Equal states may differ in volatile elements: if
+        their number differs, nothing is renamed.
         """
         key, present = (task, fingerprint), _packed(elements)
         known = self._known.setdefault(key, present)

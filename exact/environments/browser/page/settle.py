@@ -1,7 +1,7 @@
 """Waiting until pages are quiet: the one rule by which every navigation and every other step ends.
 
-A server has its time to answer a navigation. From then on a page has `settle_seconds` to become quiet; it is observed as it is afterwards,
-whether or not its load event has fired. What keeps a page from becoming quiet is remembered, and is not waited for again.
+A server has a separate time to answer a navigation. From then on a page has `settle_seconds` to become quiet; it is observed as it is
+afterwards, whether or not its load event has fired. Causes that keep a page from becoming quiet are remembered, and not waited for again.
 
 Loading pages that are not observed: those of an evaluator or of a log-in.
 """
@@ -34,7 +34,7 @@ _NEXT = 1.0
 
 
 class Patience:
-    """The time that is left for one wait: seconds for pages to become quiet, and seconds for servers to answer navigations."""
+    """The remaining time of one wait: seconds for pages to become quiet, and seconds for servers to answer navigations."""
 
     def __init__(self, quiet: float, answer: float, suspend: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
         """Take the seconds of each. `suspend`: suspends the limit of the whole call while a server is waited for."""
@@ -71,9 +71,9 @@ class Patience:
 
 
 async def quiet(tab: Tab, patience: Patience) -> bool:
-    """Wait until nothing that is waited for is in flight and no frame has changed for a moment. Return whether parts change without end.
+    """Wait until no request that counts is in flight and no frame has changed for a moment. Return whether parts change without end.
 
-    Answers whose body the page does not read are not waited for. Raises TimeoutError where `patience` ends, and Playwright's Error.
+    Answers whose body the page does not read are not waited for. Raises TimeoutError if `patience` ends, and Playwright's Error.
     """
     from playwright.async_api import Error
 
@@ -93,7 +93,7 @@ async def quiet(tab: Tab, patience: Patience) -> bool:
         if traffic.is_arriving or not traffic.is_idle or traffic.started != begun:
             continue
         _note_size(tab, [size for *_, size in found])
-        if partial and not any(painted for _, painted, *_ in found):  # a style sheet that does not come keeps it from being drawn
+        if partial and not any(painted for _, painted, *_ in found):  # a missing style sheet prevents drawing
             await tab.stop_loading()
             continue
         if not (read := traffic.unfinished_reads([url for _, _, urls, _ in found for url in urls])):
@@ -102,9 +102,9 @@ async def quiet(tab: Tab, patience: Patience) -> bool:
 
 
 async def give_up(tab: Tab, seconds: float, documents: int) -> None:
-    """Remember what keeps a page from becoming quiet after `seconds`. It is not waited for again.
+    """Remember the causes that keep a page from becoming quiet after `seconds`. They are not waited for again.
 
-    `documents`: how many the page has had since the wait began. Where it replaces itself again and again, the next document is stopped
+    `documents`: how many the page has had since the wait began. If it replaces itself again and again, the next document is stopped
     before it comes, so that the present one can be observed.
     """
     from playwright.async_api import Error
@@ -152,14 +152,14 @@ def _addresses(answer: object) -> list[str]:
 
 T = TypeVar("T")
 LOAD_SECONDS = 10.0
-"""Seconds that a whole document has to load what it shows. Some never do."""
+"""Seconds that a whole document has to load its content. Some never do."""
 
 
 class JudgedDocuments(NamedTuple):
     """JudgedDocuments that an evaluator reads."""
 
     seconds: float = 15.0
-    """Seconds that a document has to come and be parsed: a part of one is not judged."""
+    """Seconds that a document has to arrive and be parsed: a part of one is not evaluated."""
     partial: Mapping[str, str] = MappingProxyType({})
     """Addresses of those of which only a part has come, by frame."""
 
@@ -178,7 +178,7 @@ _NAVIGATIONS = ("goto", "reload", "go_back", "go_forward", "wait_for_url")
 async def load(page: Page, url: str) -> Response | None:
     """Open an address and return its answer once the document is whole, and loaded if it loads in time.
 
-    Raises EnvironmentFailure where it is not whole in time, and Playwright's Error.
+    Raises EnvironmentFailure if it is not whole in time, and Playwright's Error.
     """
     answer = await _committed(page, page.goto(url, wait_until="commit"))
     await loaded(page)
@@ -186,7 +186,7 @@ async def load(page: Page, url: str) -> Response | None:
 
 
 async def _committed(page: Page, navigation: Awaitable[T]) -> T:
-    """Return the result of a navigation. Raises EnvironmentFailure where it ended because its document did not come as a whole."""
+    """Return the result of a navigation. Raises EnvironmentFailure if it ended because its document did not come as a whole."""
     from playwright.async_api import Error
 
     try:
@@ -197,7 +197,7 @@ async def _committed(page: Page, navigation: Awaitable[T]) -> T:
 
 
 async def _require_whole(page: Page) -> None:
-    """Raise EnvironmentFailure where only a part of the document of a page has come."""
+    """Raise EnvironmentFailure if only a part of the document of a page has come."""
     documents = _DOCUMENTS.get()
     if documents.partial:
         cdp = await page.context.new_cdp_session(page)
@@ -210,7 +210,7 @@ async def _require_whole(page: Page) -> None:
 async def loaded(page: Page) -> None:
     """Wait until the present document is whole, and then for at most `LOAD_SECONDS` until it has loaded.
 
-    Raises EnvironmentFailure where it is not whole in time, and Playwright's Error where the page is gone.
+    Raises EnvironmentFailure if it is not whole in time, and Playwright's Error if the page is gone.
     """
     from playwright.async_api import TimeoutError as Late
 
@@ -220,7 +220,7 @@ async def loaded(page: Page) -> None:
 
 
 async def whole(page: Page) -> None:
-    """Wait until the present document is parsed to its end. Raises EnvironmentFailure where it is not in time, and Playwright's Error."""
+    """Wait until the present document is parsed to its end. Raises EnvironmentFailure if it is not in time, and Playwright's Error."""
     from playwright.async_api import Page as PlaywrightPage
     from playwright.async_api import TimeoutError as Late
 
@@ -231,7 +231,7 @@ async def whole(page: Page) -> None:
     try:
         await page.wait_for_load_state("domcontentloaded", timeout=1000 * documents.seconds)
     except Late as error:
-        if await page.evaluate("document.readyState") == "loading":  # else a script that is to run afterwards is late
+        if await page.evaluate("document.readyState") == "loading":  # else a script that must run afterwards is late
             raise documents.still_loading(page.url) from error
 
 
@@ -249,7 +249,7 @@ def judging(documents: JudgedDocuments) -> Iterator[None]:
 def bounded_loads(page: Page) -> Iterator[None]:
     """Let the navigations of a page, and of pages that its context opens, return in time while the block runs.
 
-    They return as `load` does. Those that ask for another state than `load` stay as they are.
+    They return as for `load`. Navigations that wait for another state than `load` are unchanged.
     """
     from playwright.async_api import Page as PlaywrightPage
 

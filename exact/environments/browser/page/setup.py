@@ -1,4 +1,4 @@
-"""What a benchmark or site sets up around its pages before they are observed."""
+"""Set-up by a benchmark or site around its pages before they are observed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Beginning(NamedTuple):
     context: BrowserContext
     page: Page
     simulation: bool
-    """Flag that the environment is used by search only, and must not change what others share."""
+    """Flag that the environment is used by search only, and must not change shared state."""
 
 
 Prepare = Callable[[Beginning], Awaitable[None]]
@@ -39,12 +39,12 @@ class PageSetup(msgspec.Struct, frozen=True, kw_only=True):
     begin: str = ""
     """JavaScript function `(seed) => ...` that is called with the task's seed once the start page has loaded. It may be async."""
     instruction: str = ""
-    """JavaScript expression for the text of the goal, where only the page knows it."""
+    """JavaScript expression for the text of the goal, if only the page knows it."""
     prepare: Prepare | None = None
-    """Called in every `reset` before the start page is opened, for log-ins, storage or the reset of a site. It is no step of the agent, so
-    it may write to the task's origins in simulations too. The page's timeout does not apply to it. May raise EnvironmentFailure."""
+    """Called in every `reset` before the start page is opened, for log-ins, storage or the reset of a site. It is not a step of the agent,
+    so it may write to the task's origins in simulations too. The page's timeout does not apply to it. May raise EnvironmentFailure."""
     way_out: Callable[[str], str] | None = None
-    """Returns the end of the error about a start page that cannot be opened: what the user may have to correct; empty if unknown."""
+    """Returns the end of the error about a start page that cannot be opened: a hint at a correction by the user; empty if unknown."""
     terminated: str = ""
     """JavaScript expression that is true once the episode is over, evaluated after every step."""
     one_page: bool = False

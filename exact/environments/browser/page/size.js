@@ -1,5 +1,5 @@
-// Defines `exact.size()`: how many elements the document has, and how many characters its texts, fields and labels have, roughly. It is asked
-// for after every step, so it costs next to nothing. Shadow roots count by what their last `exact-mutation` said. watch.js includes it.
+// Defines `exact.size()`: how many elements the document has, and how many characters its texts, fields and labels have, roughly. It is
+// called after every step, so it costs next to nothing. Shadow roots count by their last `exact-mutation`. watch.js includes it.
 const MANY = 5e7, shadows = new Map();
 const elements = document.getElementsByTagName('*'), fields = ['input', 'textarea'].map(name => document.getElementsByTagName(name));
 document.addEventListener('exact-mutation', event => {

@@ -50,7 +50,7 @@ class Navigation(NamedTuple):
     error: str
     """Chromium's name of the error without `net::ERR_`; empty if there is none."""
     status: int
-    """HTTP status of the answer; 0 where there was none."""
+    """HTTP status of the answer; 0 if there was none."""
     is_download: bool
 
 
@@ -67,7 +67,7 @@ class Tab:
 
         `index`: its number among the episode's pages, from 0. `answer_seconds`: seconds that a server may take to answer a navigation.
         The browser answers nothing about the page until then, so loading is stopped after that time, as by a user. `background`: the
-        requests that are learned not to be waited for.
+        requests that were learned and are not waited for.
         """
         self.page, self.cdp, self.index = page, cdp, index
         self.traffic = Traffic(cdp, background)
@@ -85,9 +85,9 @@ class Tab:
         self.target = TargetIds("", "")
         """CDP ids of the page; known once the tab is open."""
         self.is_held: Callable[[], bool] = lambda: False
-        """Returns whether a navigation waits for a person, or for the rest of a document that has its own time: no server is late then."""
+        """Returns whether a navigation waits for a person, or for the rest of a document with a separate time: no server is late then."""
         self._held = False
-        """Whether the navigation was held when its time was last looked at."""
+        """Whether the navigation was held when its time was last checked."""
         self._answer_seconds = answer_seconds
         self._navigation = ""
         self._timer: asyncio.TimerHandle | None = None
@@ -96,7 +96,7 @@ class Tab:
         self._origins: set[str] = set()
 
     async def renew(self) -> bool:
-        """Leave the page and delete what it stored. Return False if it has been at several origins, whose storage is out of reach."""
+        """Leave the page and delete its storage. Return False if it has been at several origins, whose storage is out of reach."""
         here = self.origins
         if len(here) != 1:
             return False
@@ -126,7 +126,7 @@ class Tab:
             self.cdp.send("Page.getFrameTree"),
             self.cdp.send("Page.enable"),
             self.cdp.send("Network.enable"),
-            self.cdp.send("Network.setBypassServiceWorker", {"bypass": True}),  # in case one is registered all the same
+            self.cdp.send("Network.setBypassServiceWorker", {"bypass": True}),  # in case one is registered nevertheless
             self.cdp.send("Page.setInterceptFileChooserDialog", {"enabled": True}),
             self.cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": source, "worldName": _CONTEXT_NAME, "runImmediately": True}),
         )
@@ -161,7 +161,7 @@ class Tab:
     async def evaluate(self, expression: str, *, in_page: bool = False) -> Any:
         """Return the JSON value of an expression in the main frame, or of the promise that it returns.
 
-        It runs in our own execution context, or in that of the page's scripts. Raises EnvironmentFailure where it throws.
+        It runs in our own execution context, or in that of the page's scripts. Raises EnvironmentFailure if it throws.
         """
         options: dict[str, Any] = {"expression": expression, "awaitPromise": True, "returnByValue": True}
         if not in_page:
@@ -235,7 +235,7 @@ class Tab:
             await self.cdp.send("Page.stopLoading")
 
     def is_navigation_error(self, error: Exception) -> bool:
-        """Return whether an error only means that a navigation replaced the document. Then ask again."""
+        """Return whether an error only means that a navigation replaced the document. Then call again."""
         self._execution_contexts.clear()
         return not self.page.is_closed() and any(words in str(error) for words in _NAVIGATION_ERRORS)
 

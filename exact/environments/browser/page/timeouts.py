@@ -1,4 +1,4 @@
-"""Timeouts of what is asked of a page.
+"""Timeouts of the calls to a page.
 
 A paused page clock that runs for a fixed time after each action, so that animations and timers are deterministic.
 """
@@ -41,7 +41,7 @@ class Timeouts:
 
     @asynccontextmanager
     async def limited(self) -> AsyncIterator[None]:
-        """Limit the time of the block. Raises TimeoutError with the reason why there was no answer."""
+        """Limit the time of the block. Raises TimeoutError with the reason for the missing answer."""
         seconds = self.seconds
         try:
             async with asyncio.timeout(seconds) as self._limit:
@@ -53,12 +53,12 @@ class Timeouts:
             self._limit = None
 
     def renew(self) -> None:
-        """Restart the timeout: another page is asked now."""
+        """Restart the timeout: the next call is to another page."""
         if self._limit is not None and not self._limit.expired() and not self.broken and not self._suspended:
             self._limit.reschedule(self._deadline)
 
     def fail(self, why: str) -> None:
-        """End the present call at once: the page is broken. `why` is the reason."""
+        """End the present call at once: the page is broken. `why` gives the reason."""
         self.broken = why
         if self._limit is not None and not self._limit.expired():
             self._limit.reschedule(asyncio.get_running_loop().time())

@@ -1,7 +1,7 @@
 // Runs first in every document, among the page's own scripts. Reports how many timers are pending that an event handler has set and that
 // fire within `soon` milliseconds, as for menus that open with a delay and input that is handled once it pauses. Timers set by timers are
 // not counted: a page that polls would never be quiet. Reports whether an animation is under way that no timer began, which at first may
-// change nothing: frame after frame is asked for, or there is an interval of `ticks` milliseconds at most. Also reports which requests the
+// change nothing: frame after frame is requested, or there is an interval of `ticks` milliseconds at most. Also reports which requests the
 // handlers of timers sent, with the time at which the first timer of the chain was set, in milliseconds since 1970.
 function timers(soon, ticks) {
   const pending = new Set(), animating = new Set(), sent = [];
@@ -9,7 +9,7 @@ function timers(soon, ticks) {
   let inside = 0, since = 0, drawing = false;
   const now = () => performance.timeOrigin + performance.now();
   const tell = () => document.dispatchEvent(new CustomEvent('exact-timers', {detail: pending.size}));
-  const animate = change => {  // tells where the last animation ended or the first one began
+  const animate = change => {  // returns the time at which the last animation ended or the first one began
     const before = animating.size > 0;
     change();
     if (animating.size > 0 !== before) document.dispatchEvent(new CustomEvent('exact-animating', {detail: animating.size > 0}));

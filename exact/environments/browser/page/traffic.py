@@ -43,7 +43,7 @@ class Traffic:
     """Requests in flight, loading frames, downloads, and navigations that were requested but have not begun."""
 
     def __init__(self, cdp: Cdp, known: BackgroundRequests | None = None) -> None:
-        """Listen to a page's session. `known`: the requests that are learned to be made in the background."""
+        """Listen to a page's session. `known`: the learned background requests."""
         self.main_frame = ""
         """CDP id of the main frame."""
         self.started = 0
@@ -55,7 +55,7 @@ class Traffic:
         self.redirected = ""
         """The last address to which a request was redirected, for a document or for a script; the reader empties it."""
         self.status = 0
-        """HTTP status of the last answer to a navigation of the main frame; 0 before one."""
+        """HTTP status of the last answer to a navigation of the main frame; 0 before the first one."""
         self._known = known or BackgroundRequests()
         self._requests: dict[str, _Request] = {}
         self._answers: dict[str, str] = {}
@@ -70,9 +70,9 @@ class Traffic:
         self._answered: Counter[str] = Counter()
         """Kinds of requests that were answered since the mark, or since the document came."""
         self._most: Counter[str] = Counter()
-        """Most requests of a kind without an answer at once, in the same time."""
+        """Maximum number of requests of a kind without an answer at once, in the same time."""
         self._repeats: dict[str, float] = {}
-        """When a kind of request was last begun of which one had been answered in the same time, or had waited for its answer for long."""
+        """Last begin of a request of each kind of which one had been answered in the same time, or had waited long for its answer."""
         self._fresh = True
         """Whether the document came after the mark."""
         self._leaving = False
@@ -97,7 +97,7 @@ class Traffic:
             cdp.on(name, handler)
 
     def mark(self) -> None:
-        """Wait only for what begins after now, and for the document that is arriving."""
+        """Wait only for requests that begin after now, and for the document that is arriving."""
         self._leave_behind()
         self._answered.clear()
         self._most.clear()
@@ -105,7 +105,7 @@ class Traffic:
         self._fresh = False
 
     def give_up(self, seconds: float) -> None:
-        """Wait no more for what is in flight, which took longer than `seconds`.
+        """Wait no more for requests in flight, which took longer than `seconds`.
 
         Learn the kinds of requests that the document made by itself: while it loaded, or again and again up to now.
         """
@@ -119,7 +119,7 @@ class Traffic:
         self._leave_behind()
 
     def end(self) -> None:
-        """Forget what is in flight: the page has closed, and the browser will not report its end."""
+        """Forget requests in flight: the page has closed, and the browser will not report its end."""
         self._requests, self._answers, self._arriving = {}, {}, ""
         self._frames, self._unfinished, self._downloads = set(), set(), set()
         self._changed.set()
@@ -198,7 +198,7 @@ class Traffic:
             await self.change()
 
     def _leave_behind(self) -> None:
-        """Wait no more for what is in flight, except for the document that is arriving."""
+        """Wait no more for requests in flight, except for the document that is arriving."""
         for id, request in self._requests.items():
             request.background = request.background or id != self._arriving
         self._unfinished = self._frames - ({self.main_frame} if self.is_arriving else set())
@@ -308,7 +308,7 @@ class Traffic:
         self._leaving = event["type"] == "beforeunload"
 
     def _dialog_closed(self, event: Event) -> None:
-        """Forget loading frames where the page was not left: the browser does not report that the load was given up."""
+        """Forget loading frames if the page was not left: the browser does not report that the load was given up."""
         if self._leaving and not event["result"]:
             self._frames.clear()
             self._changed.set()

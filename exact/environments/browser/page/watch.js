@@ -1,7 +1,7 @@
 // Runs first in every document, in our own execution context. `hidden`: selectors of elements that must not be observed; `masked`: style
 // rules for masked elements. Defines `exact.quiet(calm, partial)`, which resolves when nothing has changed for `calm` milliseconds;
-// `exact.giveUp()`, which stops waiting for what changes now; and `exact.change(limit)`, which resolves at the next change or after `limit`
-// milliseconds.
+// `exact.giveUp()`, which stops waiting for parts that change now; and `exact.change(limit)`, which resolves at the next change or after
+// `limit` milliseconds.
 function watch(hidden, masked) {
   if (globalThis.exact) return;
   //= act/listen
@@ -14,8 +14,8 @@ function watch(hidden, masked) {
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   }
   const OFTEN = 3, RECENT = 1000, STILL = 100;  // STILL: milliseconds without a change after which an animation counts as none
-  // Nodes that change, and elements that move, without end; the former with the time of their last change. And, while something waits, how
-  // often each node has changed, and when each element was last seen moving.
+  // Nodes that change, and elements that move, without end; changing nodes with the time of their last change. And, while something waits,
+  // how often each node has changed, and when each element was last seen moving.
   const restless = new Map(), counts = new Map(), carousels = new WeakSet(), moved = new Map();
   const recent = last => performance.now() - last < RECENT;
   let waiting = 0, painted = false, unfinished = false;
@@ -30,7 +30,7 @@ function watch(hidden, masked) {
   document.addEventListener('exact-timers', event => { state.timers = event.detail; });
   document.addEventListener('exact-animating', event => { state.animating = event.detail; });
   document.addEventListener('exact-unread', event => { state.unread = String(event.detail); });
-  // What an input scrolls may move for a while; a page that scrolls by itself is not waited for.
+  // Scrolling by an input may last for a while; a page that scrolls by itself is not waited for.
   let input = -Infinity;
   for (const type of ['wheel', 'keydown', 'pointerup'])
     document.addEventListener(type, () => { input = performance.now(); }, {capture: true, passive: true});
@@ -47,8 +47,8 @@ function watch(hidden, masked) {
     for (const element of found) moved.set(element, performance.now());
     return found.some(element => !carousels.has(element));
   };
-  // A tab in the background and a frame out of view are not drawn, and a slow machine draws late. So what was drawn, or should be, is waited
-  // for longer, until that was in vain.
+  // A tab in the background and a frame out of view are not drawn, and a slow machine draws late. So drawings are waited for longer, until
+  // that was in vain.
   let drawn = window === top;
   const frame = patient => new Promise(next => {
     const timer = setTimeout(() => {
@@ -62,9 +62,9 @@ function watch(hidden, masked) {
       next();
     });
   });
-  // A timer of our own comes after all of the page's that were due before it, also where the machine is slow.
+  // A timer of our own comes after all of the page's that were due before it, also if the machine is slow.
   const pause = calm => new Promise(next => setTimeout(next, calm));
-  // `partial`: whether the document need not be complete. Resolves to whether parts of it change without end, whether it was painted, and
+  // `partial`: whether the document may be incomplete. Resolves to whether parts of it change without end, whether it was painted, and
   // the addresses of answers whose body the page does not read, as JSON, and the document's size.
   state.quiet = async (calm, partial) => {
     for (const [node, last] of restless) if (!recent(last)) restless.delete(node);
@@ -76,7 +76,7 @@ function watch(hidden, masked) {
       for (let before = -1; before !== state.mutations || busy() || begins(); ) {
         if (before !== state.mutations) last = performance.now();
         before = state.mutations;
-        await Promise.all([pause(calm), frame(drawn && !partial)]);  // a document may lack a style sheet, and is not drawn then
+        await Promise.all([pause(calm), frame(drawn && !partial)]);  // a document that lacks a style sheet is not drawn
       }
     } finally { waiting--; }
     state.animating = false;

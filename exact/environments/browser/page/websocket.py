@@ -1,4 +1,4 @@
-"""Our own CDP connection to a sandbox's browser, over WebSocket. A restored fork resumes it where the snapshot was taken.
+"""Our own CDP connection to a sandbox's browser, over WebSocket. A restored fork resumes it at the point of the snapshot.
 
 Playwright's connections end with a fork, and with them request interception by `Fetch`. This connection stays open inside the sandbox, so
 no request of a restored browser is sent before the request policy has allowed it.
@@ -20,7 +20,7 @@ _NUMBER_STEP = 1 << 20
 MESSAGE = 128 << 20
 """Bytes of a message above which a browser counts as broken. Below, one above MOST_BYTES is dropped."""
 _HEAD = 65536
-"""Most bytes of the head with which a WebSocket begins."""
+"""Maximum bytes of the head with which a WebSocket begins."""
 
 
 class CdpState(NamedTuple):
@@ -54,7 +54,7 @@ class WebSocketConnection(CdpConnection):
         return CdpState(bytes(self._received), self._number, self._begun, self._skipping)
 
     async def begin(self, path: str) -> None:
-        """Open the WebSocket, unless it is open already. Raises EnvironmentFailure where the browser refuses it."""
+        """Open the WebSocket, unless it is open already. Raises EnvironmentFailure if the browser refuses it."""
         if self._begun:
             return
         key = base64.b64encode(os.urandom(16)).decode()
@@ -85,7 +85,7 @@ class WebSocketConnection(CdpConnection):
                 self.fail("the browser is gone")
 
     def _skipped(self) -> bool:
-        """Drop what has come of a message that is too large. Return whether more of it is to come. The command that it answers fails."""
+        """Drop the received part of a message that is too large. Return whether more is to come. The command that it answers fails."""
         if not self._skipping and (frame := _frame(self._received)) and frame[1] > MOST_BYTES:
             start, size = frame
             if size > MESSAGE:
@@ -113,7 +113,7 @@ class WebSocketConnection(CdpConnection):
 
 
 def _frame(received: bytearray) -> tuple[int, int] | None:
-    """Return where the text of the first message begins, and its size in bytes; None until its head is complete."""
+    """Return the offset at which the text of the first message begins, and its size in bytes; None until its head is complete."""
     if len(received) < 2:
         return None
     size, start = received[1] & 127, 2

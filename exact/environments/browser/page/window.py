@@ -19,14 +19,14 @@ class BrowserWindow:
 
     def __init__(self) -> None:
         self.tabs: list[Tab] = []
-        """The present tab is the last, the one in front before it the last but one."""
+        """The present tab is the last; the one that was in front before it is the last but one."""
         self.opened = 0
         """Number of tabs opened in the episode."""
         self._opening: set[asyncio.Task[None]] = set()
 
     @property
     def present(self) -> Tab:
-        """The tab in front. Raises EnvironmentFailure where none is open."""
+        """The tab in front. Raises EnvironmentFailure if none is open."""
         if not self.tabs:
             raise EnvironmentFailure("no page is open: reset first")
         return self.tabs[-1]
@@ -78,7 +78,7 @@ class BrowserWindow:
     async def all_open(self) -> None:
         """Wait until all pages opened so far are tabs."""
         if self._opening:
-            await asyncio.wait(self._opening)  # not `gather`, which would end them where the wait is given up
+            await asyncio.wait(self._opening)  # not `gather`, which would end them if the wait is given up
 
     def has(self, frame: str) -> bool:
         """Return whether a tab is known to have the frame with an id."""

@@ -1,1 +1,1 @@
-"""The presumption of writes: what an action would change outside, told before it is carried out."""
+"""The presumption of writes: the changes that an action would make outside, predicted before it is carried out."""

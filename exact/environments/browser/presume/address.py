@@ -1,4 +1,4 @@
-"""What the address of a GET says that it changes. A GET should only read, and many applications write by it all the same."""
+"""The change that the address of a GET announces. A GET should only read, but many applications write by it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OPERATION = re.compile(r"(?:^|[}\s])\s*(mutation|subscription|query)\b|^\s*(\{)
 
 
 def overridden_method(url: str) -> str:
-    """Return the method that the parameters of an address ask for in place of its own; empty where they ask for none.
+    """Return the method that the parameters of an address ask for in place of the sent one; empty if they ask for none.
 
     >>> overridden_method("http://shop.test/items/3?_method=delete")
     'DELETE'
@@ -41,7 +41,7 @@ def overridden_method(url: str) -> str:
 
 
 def graphql_in(url: str) -> set[str]:
-    """Return the kinds of the GraphQL operations in an address: `query`, `mutation`, `subscription`. Empty where it is no GraphQL."""
+    """Return the kinds of the GraphQL operations in an address: `query`, `mutation`, `subscription`. Empty if it is not GraphQL."""
     given = dict(parse_qsl(split_url(url).query))
     return operations(given["query"]) if "query" in given and "{" in given["query"] else set()
 
@@ -53,7 +53,7 @@ def operations(text: str) -> set[str]:
 
 
 def writing_address(url: str) -> str:
-    """Return the part of an address that says that a GET of it changes something; empty if none does.
+    """Return the part of an address that announces a change by a GET; empty if there is no such part.
 
     It is a guess, for the time of a search only: many applications ask before they delete.
 
@@ -79,7 +79,7 @@ def writing_address(url: str) -> str:
 
 
 def _named_operation(name: str, value: str) -> str:
-    """Return the name of a persisted GraphQL operation that says that it changes something."""
+    """Return the name of a persisted GraphQL operation that announces a change."""
     words = _split(value) if name.lower() == "operationname" else []
     return value if words and words[0] in _WORDS | {"add", "create", "set", "submit", "place", "edit", "insert", "upsert"} else ""
 

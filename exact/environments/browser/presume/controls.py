@@ -1,4 +1,4 @@
-"""What the controls of a page would change, read from its document: the forms that they send, their addresses, attributes and names.
+"""Presumed changes by the controls of a page, read from its document: the forms that they send, their addresses, attributes and names.
 
 The controls of a page that send a form with a write.
 """
@@ -30,14 +30,14 @@ _SENDING_ATTRIBUTES = (
     "ping",
 )
 _HINTS = ("onclick", "data-action", "data-testid", "data-command", "ng-click", "@click", "v-on:click", "id")
-"""Attributes whose words say what an icon without a name does."""
+"""Attributes whose words describe the purpose of an icon without a name."""
 _PRESSED = frozenset({"button", "menuitem", "switch", "option", "menuitemcheckbox"})
 _AROUND = 4
 """Ancestors of an element in which the control that it belongs to is looked for."""
 
 
 class Presumption(NamedTuple):
-    """What a control would change."""
+    """Presumed change by a control."""
 
     why: str
     """In words, for people and agents."""
@@ -46,23 +46,23 @@ class Presumption(NamedTuple):
     url: str = ""
     """The address of such a program."""
     certain: bool = False
-    """Whether its form or attributes say so, not its words alone."""
+    """Whether its form or attributes show it, not its words alone."""
 
 
 class Controls(NamedTuple):
     """The controls of one page, by element id."""
 
     clicks: Mapping[str, Presumption]
-    """What a click on an element would change."""
+    """Presumed change by a click on an element."""
     fields: Mapping[str, Presumption]
-    """What Enter in a field would change."""
+    """Presumed change by Enter in a field."""
 
 
 NO_CONTROLS = Controls({}, {})
 
 
 def controls(documents: Sequence[Document], elements: Sequence[Element], nodes: Mapping[str, tuple[str, int]]) -> Controls:
-    """Return what the elements of a page would change. `nodes`: frame and backend id of the node of an element, by its id."""
+    """Return the presumed changes by the elements of a page. `nodes`: frame and backend id of the node of an element, by its id."""
     senders = set(form_senders(documents))
     places = {(document.frame, node.backend): (document, node) for document in documents for node in document.nodes if node.kind == 1}
     names = _sending_names(documents, senders)
@@ -93,7 +93,7 @@ def _sending_names(documents: Sequence[Document], senders: set[tuple[str, int]])
 
 
 def _of_click(document: Document, node: DomNode, element: Element, senders: set[tuple[str, int]]) -> Presumption | None:
-    """Return what a click on an element would change; None where nothing says that it changes anything."""
+    """Return the presumed change by a click on an element; None if nothing indicates one."""
     shown = f'{element.role} "{element.name}"'
     for near in _around(document, node):
         if (document.frame, near.backend) in senders and kind_of(near) == "submit":
@@ -160,7 +160,7 @@ def _is_script(href: str) -> bool:
 
 
 def _as_words(identifier: str) -> str:
-    """Return the words of an identifier or a call: `deleteItem(3)` says "delete Item"."""
+    """Return the words of an identifier or a call: `deleteItem(3)` gives "delete Item"."""
     return " ".join(re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", identifier.partition("(")[0]))
 
 
@@ -172,7 +172,7 @@ _FIELDS = ("text", "search", "email", "password", "tel", "url", "number", "date"
 def form_senders(documents: Sequence[Document]) -> Iterator[tuple[str, int]]:
     """Yield frame and backend id of each control that posts a form: buttons, and fields in which Enter does.
 
-    What a script sends is not known in advance.
+    Requests of scripts are not known in advance.
     """
     for document in documents:
         forms = [node for node in document.nodes if node.name == "form"]
@@ -194,14 +194,14 @@ def kind_of(node: DomNode) -> str:
 
 
 def form_of(node: DomNode, document: Document) -> DomNode | None:
-    """Return the form of a control in its document; None where it belongs to none."""
+    """Return the form of a control in its document; None if it belongs to none."""
     return _owner(node, [each for each in document.nodes if each.name == "form"])
 
 
 def _owner(node: DomNode, forms: Sequence[DomNode]) -> DomNode | None:
     """Return the form of a control: the one that its attribute names, otherwise the innermost one around it.
 
-    A button whose `type` says that it submits may belong to a form that is not around it: a tag that was closed too early ended the form's
+    A button with the `type` of a submit button may belong to a form that is not around it: a tag that was closed too early ended the form's
     element, and the parser went on to give controls to the form. Then the last form before it is taken.
     """
     if name := node.attributes.get("form"):

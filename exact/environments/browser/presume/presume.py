@@ -22,20 +22,20 @@ _COPYING_KEYS = ("Control+c", "Control+x", "Meta+c", "Meta+x", "Control+Insert",
 
 
 class StepHistory:
-    """What steps did before, by the element that they acted on. Environments that are opened together share it."""
+    """Effects of earlier steps, by the element that they acted on. Environments that are opened together share them."""
 
     def __init__(self) -> None:
         self._wrote: OrderedDict[str, bool] = OrderedDict()
 
     def note(self, step: str, *, wrote: bool) -> None:
-        """Note what a step did. One that wrote once is presumed to write from then on."""
+        """Note the effect of a step. One that wrote once is presumed to write from then on."""
         if step:
             self._wrote[step] = wrote or self._wrote.get(step, False)
             if len(self._wrote) > MOST_STEPS:
                 self._wrote.popitem(last=False)
 
     def wrote(self, step: str) -> bool | None:
-        """Return whether a step wrote before; None where it was never taken."""
+        """Return whether a step wrote before; None if it was never taken."""
         return self._wrote.get(step)
 
 
@@ -46,10 +46,10 @@ class WritePresumption:
         self.history, self.controls = history, NO_CONTROLS
         """The controls of the page that was observed last."""
         self._asked = ""
-        """What the last action was presumed to do, where nothing of it was sent or stopped: the page may ask whether it is meant."""
+        """Presumed effect of the last action, if nothing of it was sent or stopped: the page may ask for a confirmation."""
 
     def of(self, action: Action, seen: Observation | None) -> Presumption | None:
-        """Return what an action in the observed state is presumed to change; None where it is presumed to read."""
+        """Return the presumed change by an action in the observed state; None if it is presumed to read."""
         if seen is None:
             return None
         found = self._by_history(action, seen, self._by_page(action, seen))
@@ -57,7 +57,7 @@ class WritePresumption:
         return found
 
     def note(self, action: Action, seen: Observation | None, *, wrote: bool, complete: bool) -> None:
-        """Note what a step did. `complete`: nothing of it was stopped, so that a step that did not write is known not to."""
+        """Note the effect of a step. `complete`: nothing of it was stopped, so that a step that did not write is known not to."""
         if seen is not None and (wrote or complete):
             self.history.note(_step(action, seen), wrote=wrote)
         if wrote:
@@ -128,7 +128,7 @@ def _target(action: Action, seen: Observation) -> Element | None:
 
 
 def _step(action: Action, seen: Observation) -> str:
-    """Return what is the same of a step each time that it is taken: verb, element and page, without numbers. Empty for other actions."""
+    """Return the parts of a step that are the same each time: verb, element and page, without numbers. Empty for other actions."""
     if action.name == "press":
         focused = next((each for each in seen.elements if "focused" in each.states), None)
         acted, about = focused, str(action.args[0])

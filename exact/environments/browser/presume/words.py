@@ -1,7 +1,7 @@
 """Words of controls that change something, in several languages.
 
-They are the stems of what buttons and links say: buy, delete, send, save, pay, book, submit. A word counts where it leads the name of a
-control, or stands in the short name of a button. Words that search, show or leave are told first: "Search orders" changes nothing.
+They are stems of the texts of buttons and links: buy, delete, send, save, pay, book, submit. A word counts if it leads the name of a
+control, or stands in the short name of a button. Words that search, show or leave are recognized first: "Search orders" changes nothing.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _WRITES = words_of(
     "отклонить отменить подписаться отписаться зарегистрироваться ответить комментировать поделиться переместить переименовать "
     "предложить послать разместить голосовать восстановить загрузить применить обновить перевести убрать записаться"
 )
-"""Words that change something, where they lead a name."""
+"""Words that indicate a change if they lead a name."""
 _PHRASES = re.compile(
     r"\b(?:to (?:the |my |your )?(?:cart|basket|bag|wishlist)|in den (?:warenkorb|einkaufswagen)|zur kasse|kostenpflichtig|au panier|"
     r"al carrito|a la cesta|nel carrello|al carrello|(?:ao|no) carrinho|in winkelwagen|do koszyka|в корзину|log ?out|sign ?out|"
@@ -121,12 +121,12 @@ def plain(text: str) -> str:
 
 
 def writing_word(name: str, *, link: bool = False) -> str:
-    """Return the word or phrase of a control's name that says that it changes something; empty if none does.
+    """Return the word or phrase of a control's name that announces a change; empty if none does.
 
     `link`: the control leads to an address. Its name has to be short and to begin with the word, since most links are titles.
 
     >>> writing_word("Jetzt kaufen"), writing_word("Search orders"), writing_word("How to delete a file in Linux", link=True)
-    ('kaufen', '', '')
+    ('jetzt kaufen', '', '')
     """
     text = plain(name)
     if found := _eastern(unicodedata.normalize("NFKC", name)):
@@ -142,7 +142,7 @@ def writing_word(name: str, *, link: bool = False) -> str:
 
 
 def agrees(name: str) -> bool:
-    """Return whether a control's name agrees to what was asked before: Yes, OK, Confirm.
+    """Return whether a control's name agrees to an earlier question: Yes, OK, Confirm.
 
     >>> agrees("Ja, fortfahren"), agrees("Yesterday")
     (True, False)
@@ -152,13 +152,13 @@ def agrees(name: str) -> bool:
 
 
 def copies(name: str) -> bool:
-    """Return whether a control's name says that it copies to the clipboard."""
+    """Return whether a control's name announces a copy to the clipboard."""
     words = re.findall(r"[^\W\d_]+", plain(name))
     return bool(words) and len(words) <= _LEADING and words[0] in _COPIES
 
 
 def _eastern(text: str) -> str:
-    """Return what a name in Chinese or Japanese says that it changes."""
+    """Return the change that a name in Chinese or Japanese announces."""
     if len(text) > _EASTERN_LONGEST or _EASTERN_READS.search(text):
         return ""
     found = _EASTERN.search(text)

@@ -1,4 +1,4 @@
-// Resolves to all databases of a document's origin as JSON, or to the reason, a string, why they cannot be copied. `limit`: most characters
+// Resolves to all databases of a document's origin as JSON, or to a string, the reason why they cannot be copied. `limit`: most characters
 // of JSON.
 async function copyDatabases(limit) {
   //= database_values

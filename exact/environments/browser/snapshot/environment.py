@@ -59,7 +59,7 @@ class PageEnvironment(BrowserEnvironment):
         return ""
 
     async def before_episode(self) -> None:
-        """Reset the site where that is due."""
+        """Reset the site if that is due."""
         if self._site is None:
             return
         from exact.environments.sites.lease import reset_is_due
@@ -80,7 +80,7 @@ class PageEnvironment(BrowserEnvironment):
     async def restore(self, snapshot: Snapshot) -> Observation:
         """Bring the page to a snapshot that any environment of this kind took. Raises EnvironmentFailure if it is gone.
 
-        Compare the fingerprints: what the snapshot does not hold may be missing. Elements get the ids they had, as far as the page is
+        Compare the fingerprints: parts that the snapshot does not hold may be missing. Elements get the ids they had, as far as the page is
         built alike.
         """
         retained = self._pages.get(snapshot.id)
@@ -108,7 +108,7 @@ class PageEnvironment(BrowserEnvironment):
         return await self._fill(retained)
 
     async def _fill(self, retained: PageSnapshot) -> Observed:
-        """Restore the fields, and the ids of elements. Where the page then looks otherwise, report the changes to it as a user's."""
+        """Restore the fields, and the ids of elements. If the page then looks otherwise, report the changes to it as a user's."""
         tab, observe = self.tabs.present, self.interaction.observe
         changed = await restore_fields(tab, retained.state)
         observed = await observe(run=False)

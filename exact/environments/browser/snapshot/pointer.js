@@ -1,4 +1,4 @@
-// Returns the middle of the element that was under the pointer, or null where it is not known.
+// Returns the middle of the element that was under the pointer, or null if it is not known.
 function pointer(state) {
   //= paths
   const element = state.over && at(state.over);

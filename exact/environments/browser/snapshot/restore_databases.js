@@ -1,5 +1,5 @@
-// Restores the databases of a document's origin: fills those that exist, creates the others and empties the rest. `bases`: what
-// copy_databases.js returned.
+// Restores the databases of a document's origin: fills those that exist, creates the others and empties the rest. `bases`: the result of
+// copy_databases.js.
 async function restoreDatabases(bases) {
   //= database_values
   const wanted = new Set(bases.map(each => each.name));

@@ -1,4 +1,4 @@
-// Restores fields, focus and scroll positions of a document. `state`: what take.js returned. `notified`: indices of the fields for which
+// Restores fields, focus and scroll positions of a document. `state`: the result of take.js. `notified`: indices of the fields for which
 // the page gets `input` and `change` events. Returns the indices of the fields that differed.
 function restoreFields(state, notified) {
   //= paths

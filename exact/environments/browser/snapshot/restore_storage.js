@@ -1,4 +1,4 @@
-// Restores localStorage and sessionStorage of a document's origin. `states`: what take.js returned for every document of the page.
+// Restores localStorage and sessionStorage of a document's origin. `states`: the results of take.js for every document of the page.
 function restoreStorage(states) {
   const state = states.find(each => each.origin === location.origin && each.local);
   if (!state) return;

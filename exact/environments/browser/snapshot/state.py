@@ -1,8 +1,8 @@
 """The state of a page without that of its scripts: it is read, and restored in a fresh page.
 
-A snapshot holds address, cookies, both storages, IndexedDB, the values of fields, what is checked, selected, edited or opened, focus and
-caret, scroll positions and the pointer, in all frames. It does not hold the state of scripts, nor what they changed in the document. The
-fingerprint shows where that matters.
+A snapshot holds address, cookies, both storages, IndexedDB, the values of fields, checked, selected, edited or opened items, focus and
+caret, scroll positions and the pointer, in all frames. It does not hold the state of scripts, nor their changes to the document. The
+fingerprint shows whether that matters.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
 
 MOST_SNAPSHOTS = 512
-"""Most snapshots that are retained for environments of one kind; the least recently used is dropped first."""
+"""Maximum number of snapshots that are retained for environments of one kind; the least recently used is dropped first."""
 _DATABASE_LIMIT = 4_000_000
 """Characters of JSON up to which databases are copied."""
 
@@ -89,7 +89,7 @@ class PageSnapshots:
 
 
 async def read_content(tab: Tab, context: BrowserContext) -> PageContent:
-    """Read the state of a page. Raises EnvironmentFailure where a part of it is out of reach."""
+    """Read the state of a page. Raises EnvironmentFailure if a part of it is out of reach."""
     frames = await _frames(tab)
     states = await asyncio.gather(*(_run(tab, frame, script_call("snapshot/take")) for frame in frames))
     here = {state["origin"] for state in states}
@@ -106,7 +106,7 @@ async def read_content(tab: Tab, context: BrowserContext) -> PageContent:
 async def load_page(tab: Tab, context: BrowserContext, state: PageContent, settle: Callable[[], Awaitable[object]]) -> None:
     """Load the page in an empty context, with cookies and storage restored before its first script runs.
 
-    `settle` waits for the page where its databases are restored too. Raises EnvironmentFailure where it cannot be opened.
+    `settle` waits for the page if its databases are restored too. Raises EnvironmentFailure if it cannot be opened.
     """
     await context.add_cookies(state.cookies)
     source = script_call("snapshot/restore_storage", state.frames)
@@ -143,7 +143,7 @@ async def move_pointer(tab: Tab, state: PageContent) -> None:
 
 
 async def _restore_databases(tab: Tab, state: PageContent) -> bool:
-    """Restore the databases. Return False where the page holds them open; the fingerprint shows whether that matters."""
+    """Restore the databases. Return False if the page holds them open; the fingerprint shows whether that matters."""
     bases = dict(state.bases)
     for frame, frame_state in zip(await _frames(tab), state.frames, strict=False):
         copy = bases.pop(frame_state["origin"], None)

@@ -1,5 +1,5 @@
-// Returns what a document holds besides its scripts' state, as JSON: storage, fields, scroll positions, focus, caret and the element under
-// the pointer. Hidden fields are left out: they hold the server's tokens.
+// Returns the state of a document without its scripts', as JSON: storage, fields, scroll positions, focus, caret and the element under the
+// pointer. Hidden fields are left out: they hold the server's tokens.
 function take() {
   //= paths
   const omitted = ['hidden', 'file', 'submit', 'button', 'reset', 'image'];

@@ -30,7 +30,7 @@ class Commands:
     """Runs commands in a session. Programs of pyautogui are carried out as input events, and are not run."""
 
     def __init__(self, session: Session, perform: Callable[[str], None]) -> None:
-        """`perform`: carries out a program of pyautogui. Raises ActionError where it holds anything else."""
+        """`perform`: carries out a program of pyautogui. Raises ActionError if it holds anything else."""
         self._session, self._perform = session, perform
 
     def execute(self, given: Json) -> tuple[Json, int]:
@@ -49,7 +49,7 @@ class Commands:
             return {"status": "error", "message": str(error)}, 500
 
     def execute_with_verification(self, given: Json, titles: Callable[[], Sequence[str]]) -> tuple[Json, int]:
-        """Run a command, then wait until a window or another command shows that it worked. `titles`: the windows that there are."""
+        """Run a command, then wait until a window or another command shows that it worked. `titles`: the present windows."""
         done, status = self.execute(given)
         wanted = given.get("verification") or {}
         if status != 200 or not wanted:
@@ -141,7 +141,7 @@ _SYSTEM = "Linux"
 
 
 def answer(program: str, variables: Mapping[str, str]) -> str | None:
-    r"""Return what a program prints; None where it is no such question. `variables`: environment of the session, HOME among them.
+    r"""Return the output of a program; None if it is not such a question. `variables`: environment of the session, HOME among them.
 
     >>> answer("import os; print(os.path.join(os.getenv('HOME'), '.config'))", {"HOME": "/home/user"})
     '/home/user/.config\\n'
@@ -175,7 +175,7 @@ def _value(given: ast.expr, variables: Mapping[str, str]) -> str:
         case "os.getenv" | "os.environ.get", [name] if name in variables:
             return variables[name]
         case "os.path.join", [first, *rest]:
-            return os.path.join(first, *rest)  # noqa: PTH118 - what was asked for, character by character
+            return os.path.join(first, *rest)  # noqa: PTH118 - the requested path, character by character
         case "platform.system", []:
             return _SYSTEM
         case _:

@@ -36,9 +36,9 @@ STATES = (
 )  # fmt: skip
 """Names of AT-SPI's state bits, from the lowest."""
 _DEPTH, _WIDTH, _NODES = 50, 1024, 20_000
-"""Most levels, children of a node, and nodes that are read."""
+"""Maximum number of levels, children of a node, and nodes that are read."""
 _BATCH = 400
-"""Most calls that are sent at once."""
+"""Maximum number of calls that are sent at once."""
 _ROOT: Ref = ("org.a11y.atspi.Registry", "/org/a11y/atspi/accessible/root")
 _SCREEN = 0
 _ILLEGAL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -53,7 +53,7 @@ for _prefix, _uri in NAMESPACES.items():
 
 
 class _Told(NamedTuple):
-    """What an object tells about itself."""
+    """Properties that an object reports."""
 
     name: str
     role: str
@@ -81,7 +81,7 @@ def accessibility_xml(bus: Accessibility) -> str:
 
 
 def _about(bus: Accessibility, refs: Sequence[Ref]) -> list[_Told | None]:
-    """Return what objects tell; None for those that are gone."""
+    """Return the properties of objects; None for those that are gone."""
     accessible = "org.a11y.atspi.Accessible"
     asked = [
         call
@@ -111,7 +111,7 @@ def _told(answers: Sequence[tuple[Any, ...] | None]) -> _Told | None:
 
 
 def _children(bus: Accessibility, holders: Sequence[tuple[Ref, int]]) -> list[list[Ref]]:
-    """Return the children of each object; of a sheet with millions of cells, those that can be seen."""
+    """Return the children of each object; for a sheet with millions of cells, the visible ones."""
     small = [(ref, ObjectCall(ref, "org.a11y.atspi.Accessible", "GetChildren")) for ref, count in holders if count <= HUGE]
     answers = dict(zip((ref for ref, _ in small), _asked(bus, [call for _, call in small]), strict=True))
     found = []
@@ -190,7 +190,7 @@ def _legal(text: str) -> str:
 
 
 def terminal_text(xml: str) -> str | None:
-    """Return the text of the terminal that has the focus, in a tree of `accessibility_xml`; None where none has it."""
+    """Return the text of the terminal that has the focus, in a tree of `accessibility_xml`; None if none has it."""
     root, active = ET.fromstring(xml), _name("st", "active")
     frames = [frame for application in root for frame in application if frame.get(active) == "true"]
     terminals = [each for frame in frames for each in frame.iter("terminal") if each.get(_name("st", "focused")) == "true"]
@@ -198,7 +198,7 @@ def terminal_text(xml: str) -> str | None:
 
 
 _MOST = 4 << 20
-"""Most bytes of one connection in one exchange."""
+"""Maximum bytes of one connection in one exchange."""
 _CONNECT_SECONDS = 5.0
 
 
@@ -211,7 +211,7 @@ class Streams:
         """Bytes that a connection has not taken yet."""
 
     def exchange(self, opened: dict[str, int], sent: dict[str, str], closed: list[str], seconds: float) -> dict[str, Any]:
-        """Open, feed and close connections, then wait until one has something to say, at most `seconds`.
+        """Open, feed and close connections, then wait until one has data, at most `seconds`.
 
         `opened`: ports by id. `sent`: bytes in base64 by id. Return `received`, bytes by id, and `ended`, the ids of those that ended.
         """
@@ -246,7 +246,7 @@ class Streams:
         return True
 
     def _serve(self, id: str, events: int, received: dict[str, bytes]) -> bool:
-        """Write what waits and read what is there. Return whether the connection goes on."""
+        """Write the waiting bytes and read those that have come. Return whether the connection stays open."""
         stream, waiting = self._open[id], self._waiting[id]
         try:
             if events & selectors.EVENT_WRITE:
@@ -279,7 +279,7 @@ _OTHERS = frozenset({"google-chrome", "gimp", "gnome-terminal", "soffice", "xter
 
 @functools.cache
 def commands(folder: Path = _ENTRIES) -> frozenset[str]:
-    """Return the names of the commands that desktop entries start with a window of their own."""
+    """Return the names of the commands that desktop entries start with a window."""
     found = set(_OTHERS)
     for path in folder.glob("*.desktop"):
         lines = path.read_text("utf-8", "replace").splitlines()
@@ -294,7 +294,7 @@ def opens_window(command: str | Sequence[str]) -> bool:
 
 
 def program(command: str | Sequence[str]) -> str:
-    """Return the name of the program that a command starts. Empty where it cannot be read."""
+    """Return the name of the program that a command starts. Empty if it cannot be read."""
     try:
         words = shlex.split(command) if isinstance(command, str) else list(command)
     except ValueError:

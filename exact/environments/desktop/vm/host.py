@@ -34,7 +34,7 @@ class HostRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def serve(width: int, height: int) -> None:
-    """Answer requests until stdin ends. Raises ExactError where there can be no desktop."""
+    """Answer requests until stdin ends. Raises ExactError if there can be no desktop."""
     lines = await _stdin()
     async with (
         desktop_factory(sandbox=True, width=width, height=height, actions="pyautogui", vm_port=PORT) as environments,

@@ -1,4 +1,4 @@
-"""A desktop as OSWorld's `desktop_env` sees a machine: what its controllers ask for, by name."""
+"""A desktop as OSWorld's `desktop_env` sees a machine: the requests of its controllers, by name."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from exact.environments.desktop.vm.document import accessibility_xml, opens_wind
 from exact.errors import ActionError, EnvironmentFailure
 
 _OPENED_SECONDS = 60.0
-"""Seconds within which an opened file must show a window, unless the request says otherwise."""
+"""Seconds within which an opened file must show a window, unless the request states another limit."""
 _REST_SECONDS, _WAIT_SECONDS, _SILENT_SECONDS, _ENDED_SECONDS = 3.0, 1.0, 40.0, 3.0
 _POLL = 0.1
 _FAULTS = 8
-"""Most failures that are kept for `faults`: a script of the user's own never asks for them."""
+"""Maximum number of failures that are kept for `faults`, which a user's script never reads."""
 T = TypeVar("T")
 _WALLPAPER, _PICTURE = ("gsettings",), ("org.gnome.desktop.background", "picture-uri")
 
@@ -89,7 +89,7 @@ class Machine:
             self._screen.close()
 
     def faults(self) -> list[str]:
-        """Return why requests failed since the last call, at most a few: `desktop_env` passes over such answers."""
+        """Return the reasons of requests that failed since the last call, at most a few: `desktop_env` passes over such answers."""
         found = list(self._faults)
         self._faults.clear()
         return found
@@ -156,7 +156,7 @@ class Machine:
         return json_reply(*self.commands.run_bash(request.fields))
 
     def launch(self, request: VmRequest) -> VmReply:
-        """Start a program. Of an application, answer once its window is there: what follows is often a click into it."""
+        """Start a program. For an application, answer once its window is there: a click into it often follows."""
         before = {window.id for window in self._windows()}
         said, status = self.commands.launch(request.fields)
         if status == 200 and opens_window(request.fields.get("command") or ""):
@@ -164,7 +164,7 @@ class Machine:
         return text_reply(said, status)
 
     def settle(self, seconds: float, starts: bool) -> bool:
-        """Wait until nothing changes, and where an application `starts` until there is a window. Return False where it takes longer."""
+        """Wait until nothing changes, and, if an application `starts`, until there is a window. Return False if it takes longer."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             with self._lock, suppress(Silent):
@@ -256,7 +256,7 @@ class Machine:
         return json_reply({"directory_tree": self.commands.tree(folder)})
 
     def start_recording(self, _: VmRequest) -> VmReply:
-        """Record the screen by ffmpeg, where that is installed."""
+        """Record the screen by ffmpeg, if that is installed."""
         if self._recording and self._recording.poll() is None:
             return json_reply({"status": "error", "message": "Recording is already in progress."}, 400)
         size = f"{self._session.width}x{self._session.height}"
@@ -282,7 +282,7 @@ class Machine:
         recording, self._recording = self._recording, None
         if recording:
             with suppress(subprocess.TimeoutExpired):
-                recording.communicate(b"q", timeout=15)  # what ffmpeg ends by, with a whole file
+                recording.communicate(b"q", timeout=15)  # ends ffmpeg, which then leaves a complete file
             recording.kill()
             recording.wait()
 
@@ -290,7 +290,7 @@ class Machine:
         return self._tree.look(self._bus.applications())
 
     def _rest(self, seconds: float = _SILENT_SECONDS) -> bool:
-        """Wait until nothing changes. Return False where it still does."""
+        """Wait until nothing changes. Return False if it still does."""
         return self._patiently(lambda: settle(self._bus, self._screen, self._bus.applications(), _REST_SECONDS), seconds)
 
     @staticmethod
@@ -305,7 +305,7 @@ class Machine:
                     raise
 
     def _wait(self) -> None:
-        """Let a second pass, as the program says."""
+        """Let a second pass, as the program requests."""
         end = time.monotonic() + _WAIT_SECONDS
         while (left := end - time.monotonic()) > 0:
             changes(self._bus, self._screen, left)
@@ -324,7 +324,7 @@ class Machine:
             time.sleep(_POLL)
 
     def _opens(self, before: set[int]) -> None:
-        """Wait until there is a window that was not there before, and nothing changes: what is typed next is for it."""
+        """Wait until there is a new window, and nothing changes: the next typed text is for it."""
         end = time.monotonic() + _OPENED_SECONDS
         while time.monotonic() < end:
             if any(window.id not in before for window in self._screen.windows()):

@@ -1,4 +1,4 @@
-"""OSWorld's interface of a machine over HTTP, on the loopback of the desktop that it is about."""
+"""OSWorld's interface of a machine over HTTP, on the loopback of the desktop."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from exact.origins import is_from_browser
 PORT = 5000
 """The port at which `desktop_env` looks for a machine."""
 _BODY = 1 << 30
-"""Most bytes of a request."""
+"""Maximum bytes of a request."""
 _POLL = 0.1
 
 
 class VmServer:
-    """The server. It runs in threads of its own until it is closed."""
+    """The server. It runs in separate threads until it is closed."""
 
     def __init__(self, machine: Machine, port: int = PORT) -> None:
-        """Begin to answer. `port`: 0 for any free one. Raises EnvironmentFailure where it is in use."""
+        """Begin to answer. `port`: 0 for any free one. Raises EnvironmentFailure if it is in use."""
         self.machine = machine
 
         class Handler(_Handler):
@@ -76,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer("POST")
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: the guest's log is for faults."""
+        """Log nothing: the guest's log is for faults."""
 
     def _answer(self, method: str) -> None:
         given = self.headers.get("Content-Length") or "0"

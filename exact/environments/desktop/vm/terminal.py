@@ -87,7 +87,7 @@ class Terminal(Gtk.Window):  # type: ignore[misc]
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def heard(self, fd: int, condition: int) -> bool:
-        """Read what the shell writes, and show it. The end of the shell is that of the window."""
+        """Read the output of the shell, and show it. The window ends with the shell."""
         try:
             data = os.read(fd, 1 << 16)
         except OSError:
@@ -175,7 +175,7 @@ def load() -> tuple[int, int]:
 
 
 def start(command: list[str], folder: str) -> int:
-    """Start a command on a terminal of its own, and return our end of it."""
+    """Start a command on a new terminal, and return our end of it."""
     pid, fd = pty.fork()
     if pid == 0:
         with contextlib.suppress(OSError):

@@ -18,7 +18,7 @@ _SOON, _LATER = 0.01, 0.1
 """Seconds that the guest waits for data in one exchange: after traffic, and while there is none."""
 _QUIET_EXCHANGES = 20
 _LARGEST = 16 << 20
-"""Most bytes of one connection that are sent in one exchange."""
+"""Maximum bytes of one connection that are sent in one exchange."""
 
 
 class CommandedGuest(Protocol):
@@ -46,7 +46,7 @@ class PortTunnel:
         self.ports: tuple[int, ...] = ()
         """Ports of this machine, in the order of the guest's ports."""
         self.failure: EnvironmentFailure | None = None
-        """Why the guest was lost, where it was."""
+        """Reason why the guest was lost, if it was."""
 
     def end(self) -> None:
         """Close all connections, and let the pump end."""
@@ -116,7 +116,7 @@ class PortTunnel:
 async def open_tunnel(worker: CommandedGuest, ports: Sequence[int]) -> AsyncIterator[PortTunnel]:
     """Lead free ports of this machine's loopback to ports of a guest while the block runs.
 
-    No other call of the worker may be made while there are connections. Raises EnvironmentFailure at the end where the guest was lost.
+    No other call of the worker may be made while there are connections. Raises EnvironmentFailure at the end if the guest was lost.
     """
     tunnel, servers = PortTunnel(worker), list[asyncio.Server]()
     pump = asyncio.ensure_future(tunnel.pump())

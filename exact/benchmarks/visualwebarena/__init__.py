@@ -1,4 +1,4 @@
-"""The benchmark VisualWebArena: WebArena's form, with pictures in tasks and evaluations and rules of its own (`Dialect`)."""
+"""The benchmark VisualWebArena: WebArena's form, with pictures in tasks and evaluations and its own rules (`Dialect`)."""
 
 from __future__ import annotations
 

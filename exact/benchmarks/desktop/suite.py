@@ -70,7 +70,7 @@ class DesktopSuite:
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
         """Open the desktops.
 
-        `config.sandbox`: `auto` forks if this machine can do so, because a desktop does not replay exactly; `never` is reset and replay. Raises
+        `config.sandbox`: `auto` forks if this machine can, because a desktop does not replay exactly; `never` is reset and replay. Raises
         UsageError if no desktop can be started here, and names what is missing.
         """
         sandbox = config.sandbox == "required" or (config.sandbox == "auto" and _forks())

@@ -27,7 +27,7 @@ _WORDS = {"set_up": "set-up", "evaluate": "evaluation"}
 _STARTS = ("launch", "open")
 """Steps of a set-up after which an application opens."""
 _SECONDS, _TIMES = 60.0, 5
-"""Most seconds until an application is there and nothing changes, and how often they may pass: GIMP queries its plug-ins at its first start."""
+"""Most seconds until an application is there and nothing changes, and how often they may pass: GIMP queries plug-ins at its first start."""
 _CALL_SECONDS = _SECONDS * _TIMES
 """Seconds after which a call counts as hung."""
 

@@ -71,7 +71,7 @@ def _each(part: Getter | Sequence[Getter | None] | None) -> list[Getter]:
 
 
 async def survey(suite: OSWorld, *, resolve: bool) -> Survey:
-    """Read all task files. `resolve`: look up the functions that they name in desktop_env. Raises UsageError if desktop_env is not installed."""
+    """Read all task files. `resolve`: look up the functions that they name in desktop_env. Raises UsageError if it is not installed."""
     reasons, unreadable, raw = dict[str, str](), dict[str, str](), dict[str, Mapping[str, object]]()
     for id in suite.ids():
         try:

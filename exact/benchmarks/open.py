@@ -98,7 +98,7 @@ def open_environments(
             async with environments.open(simulation=False) as environment:
                 await environment.reset(task)
 
-    `benchmark` says that the task is of a registered suite; otherwise it is of the user's own site, which `task.start` and the task's
+    `benchmark` says that the task is of a registered suite; otherwise its site is the user's own, which `task.start` and the task's
     declarations describe. `config` gives the browser, the sandbox and the models of evaluators. `notify` is called with each limitation
     that a user should know of, such as a sandbox that this machine lacks.
 

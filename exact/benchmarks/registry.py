@@ -40,7 +40,7 @@ BUILTIN = {
 
 
 _brought: dict[str, str] = {}
-"""Origins of the user's own suites, as `module:attribute`, by name."""
+"""Origins of user-defined suites, as `module:attribute`, by name."""
 
 
 class _Suites(Mapping[str, Suite]):
@@ -88,7 +88,7 @@ def suites() -> _Suites:
 
 
 def own_suites(patterns: Iterable[str]) -> list[str]:
-    """Return patterns with the short names of the user's own suites: `mine.py:MySuite/one` becomes `mysuite/one`.
+    """Return patterns with the short names of user-defined suites: `mine.py:MySuite/one` becomes `mysuite/one`.
 
     The suites are made on the way, so call this only for names that the user wrote, never for those of a stranger. Raises UsageError.
     """
@@ -161,7 +161,7 @@ def expand(patterns: Iterable[str]) -> list[Task]:
 
 
 def _task(suite: Suite, id: str) -> Task:
-    """Return a task of a suite. A task of the user's own suite records the suite's origin, which resuming the run needs."""
+    """Return a task of a suite. A task of a user-defined suite records the suite's origin, which resuming the run needs."""
     found = suite.task(id)
     kind = _brought.get(suite.name)
     return msgspec.structs.replace(found, private={**found.private, OWN: kind}) if kind else found

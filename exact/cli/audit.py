@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @on_storage("run")
 def audit(run: Path, variables: tuple[str, ...], site: Path | None, as_json: bool) -> int:
-    """Look for secrets in all files of RUN. Exit with code 1 where a file holds one, and print the place.
+    """Look for secrets in all files of RUN. Exit with code 1 if a file holds one, and print the place.
 
     Looked for are the secrets of the run's log-ins, headers, accounts, sessions and models, as far as their values can be read here, in any
     case and encoding; and texts with the shape of a private key, a bearer token, a key of a service or basic credentials. Secrets are never

@@ -60,7 +60,7 @@ def check(
     manager of one, or an object with reset, step and actions. With --python or --sandbox it is a guest as
     exact/environments/process/guest.py describes.
     """
-    if plugin_in(environment) not in ("", environment):  # a task of the user's own suite
+    if plugin_in(environment) not in ("", environment):  # a task of a user-defined suite
         from exact.benchmarks import registry
 
         [environment] = registry.own_suites([environment])

@@ -1,6 +1,6 @@
 """A task for one seed, and the words that seeds draw.
 
-Tasks that cannot be done with what the desktop has: only the action `fail` solves them.
+Tasks that the desktop's programs cannot do: only the action `fail` solves them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Models that judge whether an answer means the same as a reference, whether a reason is right, and what a picture shows.
+"""Models that judge whether an answer means the same as a reference, whether a reason is right, and the content of a picture.
 
 They are `models.parts.evaluator` and `models.parts.evaluator.vision` (else the first) of the configuration. The agent's own models never
 judge, and a judge's cost is not the agent's.

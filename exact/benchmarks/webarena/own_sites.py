@@ -39,7 +39,7 @@ def own_state(file: TaskFile, folders: Sequence[Path | None], published: Sequenc
 
 
 def check_resets(file: TaskFile, resets: Resets, published: Sequence[str] = PUBLISHED) -> None:
-    """Raise UsageError if a task wants a reset of the user's own site, which has no hook. `published`: as in `own_state`."""
+    """Raise UsageError if a task wants a reset of a user's site that has no hook. `published`: as in `own_state`."""
     if not file.require_reset:
         return
     for site in file.sites:

@@ -23,7 +23,7 @@ _ADMIN = ("admin", "admin1234")
 
 
 class Shop:
-    """Client of the shop. Raises EnvironmentFailure that names address and variable if there is no answer."""
+    """Client of the shop. Raises EnvironmentFailure that names address and variable if the shop does not answer."""
 
     def __init__(self, addresses: Addresses, environ: Mapping[str, str] | None = None) -> None:
         self._addresses, self._environ = addresses, os.environ if environ is None else environ

@@ -1,4 +1,4 @@
-"""`exact trust`: go on with a run folder that others made, or that was changed, although it names code, files or servers."""
+"""`exact trust`: continue with a run folder that others made, or that was changed, although it names code, files or servers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SHOWN = 3
 def trust(run: Path, yes: bool, as_json: bool) -> int:
     """Show the things beyond its folder that RUN names, and trust it once you say yes.
 
-    RUN is a folder of `exact run` or of `exact bench` that somebody else made, that was made on another machine, or whose tasks or
+    RUN is a folder of `exact run` or of `exact bench` that another user made, that was made on another machine, or whose tasks or
     configuration were changed since. Code that it names is run, programs are started, files are read, and keys are sent: look at the list.
     Runs that you make yourself are trusted.
     """

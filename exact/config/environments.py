@@ -106,7 +106,7 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     user_agent: str = ""
     """User agent. Empty: the browser's own."""
     contact: str = ""
-    """Address or URL of whoever is responsible. With it the user agent tells site owners that an agent visits, and whom to ask:
+    """Address or URL of the person who is responsible. With it the user agent tells site owners that an agent visits, and whom to ask:
     `Mozilla/5.0 (compatible; exact-agent/VERSION; +CONTACT)`, unless `user_agent` is set. Empty: none."""
     geolocation: GeolocationConfig | None = None
     """Position that the browser reports. None: none."""
@@ -166,8 +166,8 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """Address of the DevTools of a running browser, one's own or a hosted one: `http://127.0.0.1:9222`, `wss://...`, or `$NAME` for an
     environment variable. It is not closed, and its tabs stay as they are. No wall stands around it. Empty: exact starts a browser."""
     profile: str = ""
-    """Folder of a profile of your own Chromium or Chrome. Environments are logged in as it is at the task's origins: cookies and storage
-    are read from a copy, which is deleted. Empty: none."""
+    """Folder of a profile of your own Chromium or Chrome. Environments have its log-ins at the task's origins: cookies and storage are read
+    from a copy, which is deleted. Empty: none."""
     device: str = ""
     """Device to emulate, by Playwright's name: iPhone 15, Pixel 7, ... It sets width, height, scale and user agent. Empty: none."""
     speculation: Literal["rollback", "observe", "free"] = "rollback"
@@ -176,7 +176,7 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     write."""
     confirm: Literal["never", "writes", "always"] = "never"
     """Things that a person confirms before they are committed: nothing, each request that writes, or each action and each request that
-    writes. Without a yes in `person_seconds` it is not done."""
+    writes. Without a yes in `person_seconds` they are not done."""
     confirm_marked: bool = False
     """Ask a person before each action that is committed in a state whose observation the detector of injections marked."""
     requests_per_minute: AtLeastOne | None = None
@@ -206,7 +206,7 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
 
     @property
     def never_writes(self) -> bool:
-        """Whether a search sends no writes whatever undoes them, as it acts with somebody's own log-in."""
+        """Whether a search never sends writes: under `observe`, or with a person's own log-in."""
         return self.speculation == "observe" or bool(self.cdp_url or self.profile)
 
 

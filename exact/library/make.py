@@ -68,7 +68,7 @@ class TaskEnvironment:
 
 @asynccontextmanager
 async def make(task: AnyTask, *, config: Config | None = None, simulation: bool = False) -> AsyncIterator[TaskEnvironment]:
-    """Open the environment of a task, with its servers and browser, for the time of an `async with` block.
+    """Open the environment of a task, with its servers and browser, for an `async with` block.
 
         async with exact.make("miniwob/click-test") as environment:
             observation = await environment.reset()

@@ -166,7 +166,7 @@ def own_task(site: SiteFile, task: TaskEntry, where: Path, folder: Path | None =
         origins=(site.url, *site.origins), files=tuple(str(folder / each) for each in task.files), metadata=metadata,
         private=judged,
     )  # fmt: skip
-    browser_config_of(BrowserConfig(), made)  # a key that is wrong is said here
+    browser_config_of(BrowserConfig(), made)  # report wrong keys here
     return made
 
 

@@ -77,7 +77,7 @@ async def _seen(page: Page, url: str) -> Image | None:
     """
     answer = await in_page(page, _FETCH, [url, 1000 * _SECONDS])
     try:
-        if answer is None:  # the page may not ask for it by script, or nobody is there
+        if answer is None:  # the page may not ask for it by script, or no server answers
             return await reference(url)
         status, data = answer
         if status < _SERVER_ERROR:

@@ -52,7 +52,7 @@ async def evaluate(python: Path, attempt: RecordedAttempt) -> Score:
 
 
 def score(attempt: RecordedAttempt, result: EvaluatorResult) -> Score:
-    """Return the score that a result means. Raises InfrastructureError if the evaluators failed: other tasks can go on."""
+    """Return the score that a result means. Raises InfrastructureError if the evaluators failed: other tasks can continue."""
     reason = one_line("; ".join(result.reasons), 400)
     if result.status == "error":
         raise InfrastructureError(f"the evaluators of webarena-verified failed at task {attempt.task_id}: {reason}").final()

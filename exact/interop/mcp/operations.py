@@ -30,7 +30,7 @@ MANY = 200
 """Maximum entries of a list. Further ones are counted."""
 
 Report = Callable[[int, str], None]
-"""A function that is told how an attempt goes on: the number of events so far, and one line about it."""
+"""A function that is informed of an attempt's progress: the number of events so far, and one line about it."""
 
 
 class Operations:

@@ -21,7 +21,7 @@ MOST_SNAPSHOTS = 256
 """Snapshots that one session retains; the oldest are dropped."""
 
 _HALF = 250
-"""Characters of a long refusal that are told, from its beginning and from its end each."""
+"""Characters of a long refusal that are reported, from its beginning and from its end each."""
 
 
 class Shown(NamedTuple):

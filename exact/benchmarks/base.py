@@ -32,13 +32,13 @@ class Suite(Protocol):
         ...
 
     def task(self, id: str) -> Task:
-        """Return the task of an id (`?seed=n`; 0 where absent). Raises UsageError that names the nearest id."""
+        """Return the task of an id (`?seed=n`; 0 if absent). Raises UsageError that names the nearest id."""
         ...
 
     def environments(self, config: BrowserConfig) -> AbstractAsyncContextManager[EnvironmentFactory]:
         """Open the servers and the browser that all environments of the suite share; all are closed on leaving.
 
-        Raises EnvironmentFailure where they do not start.
+        Raises EnvironmentFailure if they do not start.
         """
         ...
 
@@ -70,7 +70,7 @@ class MixedSuite(Protocol):
         ...
 
     def environments_of(self, task: Task, config: BrowserConfig) -> AbstractAsyncContextManager[EnvironmentFactory]:
-        """Open the environments of this task's kind, as `Suite.environments` does. Raises UsageError that names what is missing."""
+        """Open the environments of this task's kind, as `Suite.environments` does. Raises UsageError that names the missing part."""
         ...
 
 
@@ -79,7 +79,7 @@ class EquippedSuite(Protocol):
     """A suite that needs more than this package brings."""
 
     def check(self, task: Task) -> None:
-        """Raise UsageError that names what a task needs and this machine lacks, with the way to get it. Nothing is started or written."""
+        """Raise UsageError that names what this machine lacks for a task, and how to get it. Nothing is started or written."""
         ...
 
 

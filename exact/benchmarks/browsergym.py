@@ -1,4 +1,4 @@
-"""The suite `browsergym`: BrowserGym's tasks, run by BrowserGym in a virtual environment of its own."""
+"""The suite `browsergym`: BrowserGym's tasks, run by BrowserGym in a separate virtual environment."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class BrowserGymSuite:
         return Task(id=join(name, seed), instruction="", seed=seed, metadata={"browsergym": name.removeprefix("browsergym/")})
 
     def kind(self, task: Task) -> str:
-        """Return the benchmark that a task belongs to: each needs a package of its own."""
+        """Return the benchmark that a task belongs to: each needs a separate package."""
         return str(task.metadata["browsergym"]).partition(".")[0]
 
     def check(self, task: Task) -> None:
-        """Raise UsageError where there is no BrowserGym."""
+        """Raise UsageError if BrowserGym is missing."""
         browsergym_python()
 
     @asynccontextmanager
@@ -54,7 +54,7 @@ class BrowserGymSuite:
         """Open the environments of a task's benchmark.
 
         With `config.sandbox` set to `required`, BrowserGym and its browser run in gVisor. Otherwise they run in a process, and states are
-        restored by replay. Raises UsageError that names what the task needs and this machine lacks.
+        restored by replay. Raises UsageError that names what this machine lacks for the task.
         """
         name, sandbox = str(task.metadata["browsergym"]), config.sandbox == "required"
         async with browsergym_factory(name, screenshots=config.screenshots, sandbox=sandbox, limit=config.snapshots << 20) as environments:

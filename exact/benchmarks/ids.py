@@ -15,7 +15,7 @@ _SEEDS = re.compile(rf"seed=({_SEED}(?:\.\.{_SEED})?(?:,{_SEED}(?:\.\.{_SEED})?)
 
 
 def split(id: str) -> tuple[str, int]:
-    """Return an id without its seed, and the seed (0 where absent). Raises UsageError where the id names several."""
+    """Return an id without its seed, and the seed (0 if absent). Raises UsageError if the id names several."""
     name, seeds = split_pattern(id)
     if len(seeds) != 1:
         raise UsageError(f"{id!r} names {len(seeds)} seeds, but one is needed: write {name}?seed={seeds[0]}")
@@ -23,7 +23,7 @@ def split(id: str) -> tuple[str, int]:
 
 
 def split_pattern(pattern: str) -> tuple[str, list[int]]:
-    """Return a pattern without its seeds, and the seeds in the order written (`[0]` where absent). Raises UsageError."""
+    """Return a pattern without its seeds, and the seeds in the order written (`[0]` if absent). Raises UsageError."""
     if len(pattern) > LONGEST:
         raise UsageError(f"the task id {pattern[:40]!r}... has {len(pattern)} characters: write at most {LONGEST}")
     name, has_query, query = pattern.partition("?")

@@ -36,8 +36,8 @@ Notify = Callable[[str], None]
 def environment_kind(task: Task, *, benchmark: bool = True) -> str:
     """Return a key that is equal for tasks whose environments can be shared.
 
-    It names the suite and the kind within it (`benchmark`) or the origins of the task's own site, and what the task declares. Raises
-    UsageError where `benchmark` is set and no suite has the task.
+    It names the suite and the kind within it (`benchmark`) or the origins of the task's own site, and the task's declarations. Raises
+    UsageError if `benchmark` is set and no suite has the task.
     """
     fields = {**task.metadata, **task.private}
     declared = [fields.get(name, "") for name in DECLARED]
@@ -51,9 +51,9 @@ def environment_kind(task: Task, *, benchmark: bool = True) -> str:
 
 
 def resource_of(task: Task, *, benchmark: bool = True) -> str:
-    """Return what an attempt at a task takes of a machine: `browser`, `desktop`, or `cpu` for environments that are programs.
+    """Return the resource of a machine that an attempt at a task takes: `browser`, `desktop`, or `cpu` for environments that are programs.
 
-    Raises UsageError where `benchmark` is set and no suite has the task.
+    Raises UsageError if `benchmark` is set and no suite has the task.
     """
     if not benchmark:
         return "cpu" if own_environment(task) else "browser"
@@ -66,7 +66,7 @@ def resource_of(task: Task, *, benchmark: bool = True) -> str:
 def check_environments(tasks: Iterable[Task], config: Config, *, benchmark: bool = True) -> None:
     """Check that the environments of tasks can be opened here, without starting or writing anything.
 
-    `benchmark`: as in `open_environments`. Raises UsageError that names what is missing and the way to get it.
+    `benchmark`: as in `open_environments`. Raises UsageError that names what is missing and how to get it.
     """
     from exact.environments.browser.launch.find import find_browser
 
@@ -98,11 +98,11 @@ def open_environments(
             async with environments.open(simulation=False) as environment:
                 await environment.reset(task)
 
-    `benchmark` says that the task is of a registered suite; otherwise it is of a site of the user's own, which `task.start` and the task's
+    `benchmark` says that the task is of a registered suite; otherwise its site is the user's own, which `task.start` and the task's
     declarations describe. `config` gives the browser, the sandbox and the models of evaluators. `notify` is called with each limitation
     that a user should know of, such as a sandbox that this machine lacks.
 
-    Raises UsageError where the task or the configuration cannot be used here, EnvironmentFailure where an environment does not start.
+    Raises UsageError if the task or the configuration cannot be used here, EnvironmentFailure if an environment does not start.
     """
     from exact.environments.sandbox.service import declared_services
 
@@ -122,7 +122,7 @@ def open_environments(
 
 @asynccontextmanager
 async def _own_site(task: Task, config: Config, notify: Notify) -> AsyncIterator[EnvironmentFactory]:
-    """Open a site of the user's own, with the evaluator that the task declares, if any."""
+    """Open the user's own site, with the evaluator that the task declares, if any."""
     from exact.benchmarks.own import evaluator
     from exact.models.open import Models
 

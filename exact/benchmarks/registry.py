@@ -1,8 +1,8 @@
 """The table of suites, and the tasks that ids and patterns name.
 
-A suite's module is imported when its name is first looked up. A package adds a suite by an entry point of the group `exact.suites`,
-whose object is a callable without arguments that returns a Suite: `mysuite = "mypackage:MySuite"`. A user names one of their own as
-`mine.py:MySuite`: see `own_suites`.
+A suite's module is imported when its name is first looked up. A package adds a suite by an entry point of the group `exact.suites`, whose
+object is a callable without arguments that returns a Suite: `mysuite = "mypackage:MySuite"`. A user names their own as `mine.py:MySuite`:
+see `own_suites`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from exact.task import Task
 
 GROUP = "exact.suites"
 OWN = "suite"
-"""Key of a task's private part: the `module:attribute` of its suite, where that is the user's own."""
+"""Key of a task's private part: the `module:attribute` of its suite, if the suite is the user's own."""
 BUILTIN = {
     "miniwob": "exact.benchmarks.miniwob:MiniWob",
     "webarena": "exact.benchmarks.webarena:WebArena",
@@ -40,7 +40,7 @@ BUILTIN = {
 
 
 _brought: dict[str, str] = {}
-"""Where suites of the user's own come from, by name."""
+"""Origins of user-defined suites, as `module:attribute`, by name."""
 
 
 class _Suites(Mapping[str, Suite]):
@@ -82,15 +82,15 @@ class _Suites(Mapping[str, Suite]):
 
 @functools.cache
 def suites() -> _Suites:
-    """Return every suite by name: those of this package, then those of installed packages. Raises UsageError where two share a name."""
+    """Return every suite by name: those of this package, then those of installed packages. Raises UsageError if two share a name."""
     own = [EntryPoint(name, target, GROUP) for name, target in BUILTIN.items()]
     return _Suites([*own, *entry_points(group=GROUP)])
 
 
 def own_suites(patterns: Iterable[str]) -> list[str]:
-    """Return patterns in which a suite of the user's own has its short name: `mine.py:MySuite/one` becomes `mysuite/one`.
+    """Return patterns with the short names of user-defined suites: `mine.py:MySuite/one` becomes `mysuite/one`.
 
-    The suites are made on the way, so call this for what the user wrote, and never for names that a stranger gave. Raises UsageError.
+    The suites are made on the way, so call this only for names that the user wrote, never for those of a stranger. Raises UsageError.
     """
     return [_short(each) for each in patterns]
 
@@ -106,7 +106,7 @@ def _short(pattern: str) -> str:
 
 
 def _made(kind: str) -> Suite:
-    """Return the suite that a `module:attribute` makes. Raises UsageError where it makes none."""
+    """Return the suite that a `module:attribute` makes. Raises UsageError if it makes none."""
     make = attribute("suite", kind, GROUP)
     try:
         made = make()
@@ -136,7 +136,7 @@ def suite(id: str) -> Suite:
 
 
 def suite_with_models(task: Task, models: ModelsConfig) -> Suite:
-    """Return the suite of a task, with these models where its evaluators ask some. Raises UsageError as `suite` does."""
+    """Return the suite of a task, with these models if its evaluators ask some. Raises UsageError as `suite` does."""
     plain = suite_of(task)
     return plain.with_models(models) if isinstance(plain, ModelEvaluatedSuite) else plain
 
@@ -150,7 +150,7 @@ def expand(patterns: Iterable[str]) -> list[Task]:
     """Return the tasks that patterns name, each once, in the order of the patterns, then of the suite, then of the seeds.
 
     A pattern is an id whose name may contain `*` and `[...]`, or a named list: `miniwob/click-*?seed=1..3`,
-    `miniwob/@browsergym?seed=0..4`. Raises UsageError where a pattern names nothing.
+    `miniwob/@browsergym?seed=0..4`. Raises UsageError if a pattern names nothing.
     """
     tasks: dict[str, Task] = {}
     for pattern in patterns:
@@ -161,7 +161,7 @@ def expand(patterns: Iterable[str]) -> list[Task]:
 
 
 def _task(suite: Suite, id: str) -> Task:
-    """Return a task of a suite. That of a suite of the user's own records where the suite comes from, for whoever resumes the run."""
+    """Return a task of a suite. A task of a user-defined suite records the suite's origin, which resuming the run needs."""
     found = suite.task(id)
     kind = _brought.get(suite.name)
     return msgspec.structs.replace(found, private={**found.private, OWN: kind}) if kind else found

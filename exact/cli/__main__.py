@@ -1,4 +1,4 @@
-"""`python -m exact.cli`, where the command `exact` is not on PATH."""
+"""`python -m exact.cli`, for systems without the command `exact` on PATH."""
 
 import sys
 

@@ -37,11 +37,11 @@ from exact.text import counted, inert
 from exact.version import system_lacks
 
 WRONG_CODE = 2
-"""Exit code where nothing but code of the user's failed: an evaluator, a policy or another part."""
+"""Exit code if only the user's own code failed: an evaluator, a policy or another part."""
 UNSOLVED = 3
-"""Exit code with `--fail-unsolved` where an attempt was not solved."""
+"""Exit code with `--fail-unsolved` if an attempt was not solved."""
 NEEDS_USER = 4
-"""Exit code where an attempt ended at a page that only a person can pass."""
+"""Exit code if an attempt ended at a page that only a person can pass."""
 
 
 def attempt(
@@ -75,7 +75,7 @@ def attempt(
 
 
 def _interrupted(folder: RunFolder, config: Config) -> str:
-    """Return the way on after an interruption: to resume, unless what was interrupted wrote to a site that keeps it."""
+    """Return the way on after an interruption: to resume, unless an interrupted attempt wrote to a site that keeps it."""
     ended = {line.task for line in folder.results() if line.status != "failed"}
     left = [task for task in folder.manifest.tasks if task.id not in ended]
     lost = [task.id for task in left if not _is_resumable(folder.task_folder(task) / "journal.jsonl", config)]
@@ -89,7 +89,7 @@ def _is_resumable(journal: Path, config: Config) -> bool:
     try:
         return not journal.exists() or fold(config, read_journal(journal)).is_resumable
     except ExactError:
-        return True  # what is wrong with the journal is said when it is resumed
+        return True  # resuming reports what is wrong with the journal
 
 
 async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_uncertain: bool) -> list[ResultLine]:
@@ -123,7 +123,7 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
 
 
 class RunProgress:
-    """Progress display of one run. It shows events within a task only where standard error is a terminal."""
+    """Progress display of one run. It shows events within a task only if standard error is a terminal."""
 
     def __init__(self, folder: RunFolder, config: Config, *, as_json: bool) -> None:
         self._folder, self._config, self._json = folder, config, as_json
@@ -220,7 +220,7 @@ def _counts(lines: Sequence[ResultLine]) -> str:
 
 
 def way_on(lines: Sequence[ResultLine], run: Path) -> str:
-    """Return the one command that goes on after failures; empty where nothing failed."""
+    """Return the one command that continues after failures; empty if nothing failed."""
     failed = [line for line in lines if line.status == "failed"]
     if not failed:
         return ""

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @on_storage("run")
 def audit(run: Path, variables: tuple[str, ...], site: Path | None, as_json: bool) -> int:
-    """Look for secrets in all files of RUN. Exit with code 1 where one stands, and print the place.
+    """Look for secrets in all files of RUN. Exit with code 1 if a file holds one, and print the place.
 
     Looked for are the secrets of the run's log-ins, headers, accounts, sessions and models, as far as their values can be read here, in any
-    case and encoding; and what has the shape of a private key, a bearer token, a key of a service or basic credentials. Secrets are never
+    case and encoding; and texts with the shape of a private key, a bearer token, a key of a service or basic credentials. Secrets are never
     printed.
     """
     from exact.runs.audit import audit as places
@@ -56,7 +56,7 @@ def audit(run: Path, variables: tuple[str, ...], site: Path | None, as_json: boo
 
 
 def _of_run(run: Path) -> Iterator[Secret]:
-    """Yield the secrets that the run, or the runs of a benchmark, name. Raises UsageError where one does not read."""
+    """Yield the secrets that the run, or the runs of a benchmark, name. Raises UsageError if one cannot be read."""
     from exact.config import load_recorded
     from exact.runs.journal.store import RunFolder
     from exact.runs.secrets import known_secrets

@@ -195,7 +195,7 @@ def bench(
 
 
 def _check_engine(engine: str, address: str | None, needs: tuple[str, ...]) -> None:
-    """Raise UsageError where the engine is not installed, or an option has no effect on it."""
+    """Raise UsageError if the engine is not installed, or an option has no effect on it."""
     if engine == "ray" and not find_spec("ray"):
         raise UsageError("Ray is not installed: run `pip install 'exact-agent[ray]'`, or use the local engine")
     if engine == "local" and (address or needs):
@@ -203,7 +203,7 @@ def _check_engine(engine: str, address: str | None, needs: tuple[str, ...]) -> N
 
 
 def _way_on(failed: list[Result], path: Path) -> str:
-    """Return what to do about failed attempts."""
+    """Return the advice about failed attempts."""
     lasting = sum(not each.resumable for each in failed)
     if lasting == len(failed):
         return f"{counted(lasting, 'attempt')} failed, and resuming cannot help: when the cause is fixed, start a new benchmark"
@@ -262,12 +262,12 @@ async def _written(folder: BenchFolder) -> AsyncIterator[None]:
         yield
     finally:
         writing.cancel()
-        with contextlib.suppress(asyncio.CancelledError, InfrastructureError):  # what cannot be written is told at the end
+        with contextlib.suppress(asyncio.CancelledError, InfrastructureError):  # reports that cannot be written are listed at the end
             await writing
 
 
 def _write_reports(folder: BenchFolder) -> None:
-    """Write the report of each attempt that has none, or an older one, and the page of each agent."""
+    """Write the report of each attempt that has no report, or an older one, and the page of each agent."""
     from exact.report import build_index, build_report
 
     for run in (folder.agent(agent)[0] for agent in folder.plan.agents):
@@ -300,5 +300,5 @@ def rewards_of(folder: BenchFolder) -> Mapping[str, Reward]:
 
     suites = {task.id.partition("/")[0] for task in folder.plan.tasks} if not folder.plan.own else set()
     name = suites.pop() if len(suites) == 1 else ""
-    suite = registry.suite(name) if name in registry.suites() else None  # a suite of the user's own may not be here any more
+    suite = registry.suite(name) if name in registry.suites() else None  # the user's own suite may not be here any more
     return suite.rewards() if isinstance(suite, RewardedSuite) else {}

@@ -112,7 +112,7 @@ def _wanted(folder: BenchFolder) -> int:
 def fitting(folder: BenchFolder, parallel: int, environments: int | None) -> int:
     """Return how many attempts can run at once and have all their environments.
 
-    An attempt that waits for an environment while it holds another could wait for ever. Raises UsageError where none fits.
+    An attempt that waits for an environment while it holds another could wait for ever. Raises UsageError if none fits.
     """
     if environments is not None and environments < _wanted(folder):
         raise UsageError(
@@ -122,7 +122,7 @@ def fitting(folder: BenchFolder, parallel: int, environments: int | None) -> int
 
 
 def memory_limit(gib: float | None) -> int | None:
-    """Return the limit in bytes; by default 0.8 of the free memory, None where the system does not report it."""
+    """Return the limit in bytes; by default 0.8 of the free memory, None if the system does not report it."""
     if gib is not None:
         return int(gib * 2**30)
     with contextlib.suppress(OSError, ValueError, IndexError):

@@ -180,7 +180,7 @@ def _tasks(suite: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
 
 
 def check_fixed(path: Path, given: Mapping[str, object]) -> None:
-    """Raise UsageError where an option was given that is fixed since the benchmark was created."""
+    """Raise UsageError if an option was given that is fixed since the benchmark was created."""
     if names := ", ".join(name for name, value in given.items() if value):
         raise UsageError(
             f"{names} cannot be changed with --resume: {path} continues as it was created; leave it out, or choose another --out"
@@ -188,7 +188,7 @@ def check_fixed(path: Path, given: Mapping[str, object]) -> None:
 
 
 def check_same(folder: BenchFolder, suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None) -> None:
-    """Raise UsageError where the given tasks or agents are not those of the benchmark."""
+    """Raise UsageError if the given tasks or agents are not those of the benchmark."""
     from exact.evaluation.plan import agent_config
 
     plan = folder.plan

@@ -27,7 +27,7 @@ _MEASURES = {
     "auc": ("AUC", "states of both outcomes"),
     "auc_within": ("AUC in a task", "a task with states of both outcomes"),
 }
-"""Words for each measure, and what it requires."""
+"""Words for each measure, and its requirements."""
 
 
 @click.command()
@@ -42,9 +42,9 @@ _MEASURES = {
 def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, as_json: bool) -> None:
     """Compare the estimates of the value function in RUNs with outcomes.
 
-    The tables show the reliability, the Brier score, the expected calibration error (ECE), and how well the estimates separate success
-    from failure (AUC), also among states of the same task, which is what search gets from them. "Refitted" is the Brier score after a
-    curve that was fitted to other tasks.
+    The tables show the reliability, the Brier score, the expected calibration error (ECE), and how well the estimates separate success from
+    failure (AUC), also among states of the same task, which is their use in search. "Refitted" is the Brier score after a curve that was
+    fitted to other tasks.
 
     States on committed paths take the outcome of their attempt, but they are a biased sample, because search chose them. With --label N,
     states drawn at random are restored in fresh environments, the policy finishes the task, and the benchmark evaluates it. These labels
@@ -113,7 +113,7 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
 
 
 def _refuse_calibrated(sources: Sequence[Source]) -> None:
-    """Raise UsageError where a run used a calibration: a curve fitted to calibrated values would undo it."""
+    """Raise UsageError if a run used a calibration: a curve fitted to calibrated values would undo it."""
     from exact.errors import UsageError
 
     for source in sources:
@@ -124,9 +124,9 @@ def _refuse_calibrated(sources: Sequence[Source]) -> None:
 
 
 def _write(path: Path, groups: dict[tuple[str, str], list[Prediction]]) -> None:
-    """Write the curve of the drawn states, or of the committed ones where none were drawn.
+    """Write the curve of the drawn states, or of the committed ones if none were drawn.
 
-    Raises UsageError where the runs have several value functions.
+    Raises UsageError if the runs have several value functions.
     """
     import msgspec
 

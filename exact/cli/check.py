@@ -52,15 +52,15 @@ def check(
     environment: str, task_id: str | None, goal: str, quick: bool, limit: float | None, python: str | None, sandbox: bool | None,
     actions_file: Path | None, cdp_url: str, as_json: bool,
 ) -> int:  # fmt: skip
-    """Check the guarantees of the environment contract on ENV. The exit code is 1 where one does not hold.
+    """Check the guarantees of the environment contract on ENV. The exit code is 1 if one does not hold.
 
-    ENV is a task id (miniwob/click-button?seed=1), a suite (desktop), of which the first task is used, a task of your own
-    (tasks.yaml#name), or an environment of your own: module:factory, file.py:factory, or a name in the entry points exact.environments.
-    Modules of the current folder are found. The factory is a class or function without arguments that gives an Environment, an
-    EnvironmentFactory, an async context manager of one, or an object with reset, step and actions. With --python or --sandbox it is a
-    guest as exact/environments/process/guest.py describes.
+    ENV is a task id (miniwob/click-button?seed=1), a suite (desktop), of which the first task is used, your own task (tasks.yaml#name), or
+    your own environment: module:factory, file.py:factory, or a name in the entry points exact.environments. Modules of the current folder
+    are found. The factory is a class or function without arguments that gives an Environment, an EnvironmentFactory, an async context
+    manager of one, or an object with reset, step and actions. With --python or --sandbox it is a guest as
+    exact/environments/process/guest.py describes.
     """
-    if plugin_in(environment) not in ("", environment):  # a task of a suite of the user's own
+    if plugin_in(environment) not in ("", environment):  # a task of a user-defined suite
         from exact.benchmarks import registry
 
         [environment] = registry.own_suites([environment])
@@ -107,7 +107,7 @@ async def _check(
 
 
 def _read_actions(path: Path) -> tuple[str, ...]:
-    """Return the lines of a file of actions, without empty ones and comments. Raises UsageError where it has none."""
+    """Return the lines of a file of actions, without empty ones and comments. Raises UsageError if none is left."""
     try:
         lines = [line.strip() for line in read_bounded(path).decode("utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:

@@ -24,7 +24,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON obj
 def cluster() -> None:
     """Start and end Ray on machines that you reach by ssh, for `exact bench --engine ray`.
 
-    MACHINES.yaml names the head and what each node holds: `head: host0`, `nodes: {host1: {browser: 8}, host2: {desktop: 2, gpu: 1}}`.
+    MACHINES.yaml names the head and the resources of each node: `head: host0`, `nodes: {host1: {browser: 8}, host2: {desktop: 2, gpu: 1}}`.
     """
 
 
@@ -93,7 +93,7 @@ def jobs(jobs: Path, files: Path | None, providers: Path | None, head: str, out:
     """Translate a machine list of ExACT's manager: {machine: {num_parallel, main_api_providers, run_tfiles}}.
 
     It writes machines.yaml, providers.yaml and bench.args, the arguments of `exact bench`, one a line; and it prints the commands that do
-    what the list did. No key is copied.
+    the same as the list. No key is copied.
     """
     import yaml
 

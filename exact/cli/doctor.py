@@ -1,4 +1,4 @@
-"""`exact doctor`: show what is installed, what is missing, and how to install it.
+"""`exact doctor`: show the installed and the missing parts, and how to install them.
 
 The repairs of `exact doctor --fix`: the commands that install a missing part, run one after the other.
 """
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 @click.option("--fix", is_flag=True, help="Install the missing parts that need no decision of yours, then check again.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def doctor(model: str | None, provider: str, base_url: str | None, cdp_url: str, fix: bool, as_json: bool) -> int:
-    """Show what is installed, what is missing, and how to install it.
+    """Show the installed and the missing parts, and how to install them.
 
-    The exit code is 1 where a required part is missing or the model does not answer.
+    The exit code is 1 if a required part is missing or the model does not answer.
     """
     from exact.cli import health
     from exact.config import ModelConfig
@@ -104,7 +104,7 @@ Command = Sequence[str]
 
 
 def commands(check: HealthCheck) -> list[Command]:
-    """Return the commands that install what a check found missing, in their order; none where only the user can."""
+    """Return the commands that install the parts that a check found missing, in their order; none if only the user can install them."""
     return [] if check.ok else list(_commands(check.name))
 
 
@@ -139,7 +139,7 @@ def _commands(name: str) -> Iterator[Command]:
 
 
 def _pip(extra: str) -> Command:
-    """Return the command that installs what an extra of this package asks for, into this interpreter's environment."""
+    """Return the command that installs the requirements of an extra of this package into this interpreter's environment."""
     wanted = re.compile(rf"""extra\s*==\s*['"]{extra}['"]""")
     found = [each.partition(";")[0].strip() for each in metadata.requires("exact-agent") or () if wanted.search(each)]
     if shutil.which("uv") and not _has_pip():
@@ -161,7 +161,7 @@ def _apt(*packages: str) -> Iterator[Command]:
 
 
 def _as_root() -> list[str] | None:
-    """Return the words before a command that needs root; None where this user cannot become root without a password."""
+    """Return the words before a command that needs root; None if this user cannot become root without a password."""
     if not hasattr(os, "geteuid"):
         return None
     if os.geteuid() == 0:

@@ -22,17 +22,20 @@ if TYPE_CHECKING:
 
 
 _MOST_NAMED = 50
-"""Most rows of what tasks name outside."""
+"""Most rows of things outside that tasks name."""
 _BEGIN = "Dry run: nothing was called or written."
 
 
 def describe(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
-    """Return the plan of a run in aligned lines. The last line gives the reason where the run would be refused."""
+    """Return the plan of a run in aligned lines. The last line gives the reason if the run would be refused."""
     return f"{_BEGIN} At worst:\n{_rows(tasks, config, out)}"
 
 
 def describe_bench(plan: Plan, configs: Sequence[Config], out: Path, money: float | None) -> str:
-    """Return the plan of each agent of a benchmark, and what all attempts may cost together. `money`: cap in US dollars, or None."""
+    """Return the plan of each agent of a benchmark, and the most that all attempts may cost together.
+
+    `money`: cap in US dollars, or None.
+    """
     parts = [_rows(plan.tasks, config, out / "agents" / config.name) for config in configs]
     limits = [config.limits.money if roles(config) else 0.0 for config in configs]
     sums = [money] if money is not None else []
@@ -69,7 +72,7 @@ def _rows(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
 
 
 def _browser(config: Config) -> list[tuple[str, str]]:
-    """Return what a user should know of a browser or a profile of their own."""
+    """Return the notes on the user's own browser or profile."""
     from exact.environments.browser.launch.connect import NO_WALL
 
     if config.browser.cdp_url:

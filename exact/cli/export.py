@@ -84,7 +84,7 @@ def export(kind: str, runs: tuple[Path, ...], pattern: str | None, out: Path | N
     """Export each attempt of a RUN as KIND and print the paths, or all RUNs as training data.
 
     A RUN may be the folder of a benchmark for training data. Its file appears when it is whole, with FILE.manifest.json beside it, which
-    says what is in it, where it comes from, and what was left out and why.
+    lists its contents, their source, and the left-out attempts with the reasons.
     """
     if kind in LEARNING:
         _training_data(kind, runs, pattern, out, as_json=as_json, **settings)

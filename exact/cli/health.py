@@ -28,7 +28,7 @@ class HealthCheck(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     ok: bool
     found: str
-    """Version, path or amount that was found, or the reason why the part is missing."""
+    """Version, path or amount that was found, or the reason that the part is missing."""
     fix: str = ""
     """Instruction to install the part."""
     required: bool = True
@@ -61,7 +61,7 @@ def _python() -> HealthCheck:
 
 
 def _system() -> HealthCheck:
-    """Say what a system other than Linux lacks."""
+    """Report the features that a system other than Linux lacks."""
     found = f"{platform.system()} {platform.release()}"
     if sys.platform == "linux":
         return HealthCheck(name="system", ok=True, found=found, required=False)
@@ -165,7 +165,7 @@ def _browsergym() -> HealthCheck:
 
 
 def _resources() -> Iterator[HealthCheck]:
-    """Check the free memory, disk and shared memory against what a search uses."""
+    """Check the free memory, disk and shared memory against the needs of a search."""
     yield _amount("memory", _free_memory(), "close other programs, or use a machine with more memory", required=True)
     yield _amount("disk", shutil.disk_usage(".").free, "free some space, or choose another --out", required=True)
     yield _temporary_folder(Path(tempfile.gettempdir()))
@@ -198,7 +198,7 @@ def _size(bytes: int) -> str:
 
 
 def _free_memory(proc: Path = Path("/proc/meminfo"), group: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Return the bytes of memory available in this machine and container; None where the system does not report it."""
+    """Return the bytes of memory available in this machine and container; None if the system does not report it."""
     amounts = []
     if proc.is_file():
         lines = dict(line.split(":", 1) for line in proc.read_text().splitlines() if ":" in line)

@@ -68,8 +68,8 @@ _QUESTION = """Where does the application run, and what undoes its side effects?
 def init(folder: Path, checked: bool, as_json: bool, **answers: Any) -> int:
     """Write site.yaml, tasks.yaml and agent.yaml for your own application and check them.
 
-    The command asks four questions, for what no option gives: the address, where the application runs, the model and a first task. The last
-    line says how far the application can be searched. The exit code is 1 where a guarantee does not hold.
+    The command asks four questions, unless options answer them: the address, the place in which the application runs, the model and a first
+    task. The last line says how far the application can be searched. The exit code is 1 if a guarantee does not hold.
     """
     files = file_texts(answers)
     if there := [name for name in FILES if (folder / name).exists()]:
@@ -100,7 +100,7 @@ def file_texts(answers: dict[str, Any]) -> dict[str, str]:
 
 
 def _placed(answers: dict[str, Any], base: str) -> dict[str, Any]:
-    """Return the part of the site file that says where the application runs."""
+    """Return the part of the site file for the place in which the application runs."""
     if answers["where"] == "here":
         command = answers["command"] or _ask("Command that starts it, run in the folder", "--command")
         service: dict[str, Any] = {"command": _words(command, "--command"), "ready_url": answers["ready_url"] or answers["url"]}
@@ -122,7 +122,7 @@ def _hook(text: str, option: str) -> dict[str, Any]:
 
 
 def _words(text: str, option: str) -> list[str]:
-    """Split a command as a shell does. Raises UsageError where it is empty or cannot be split."""
+    """Split a command as a shell does. Raises UsageError if it is empty or cannot be split."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -210,7 +210,7 @@ async def _findings(task: Task, config: Config) -> tuple[list[Finding], str, boo
 
 
 def search_summary(fidelity: str, isolated: bool) -> str:
-    """Return one line on what a restore recovers and how writes are explored."""
+    """Return one line on the state that a restore recovers and the handling of writes."""
     recovered = {
         "full": "a restore recovers the browser and the application",
         "client": "a restore recovers the browser, but not the application",
@@ -230,7 +230,7 @@ class NewFile(click.Path):
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """Return the path. Fails where its folder does not exist."""
+        """Return the path. Fails if its folder does not exist."""
         folder = Path(value).parent
         if not folder.is_dir():
             self.fail(f"there is no folder {folder}: make it, or name another", param, ctx)

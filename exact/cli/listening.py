@@ -22,7 +22,7 @@ _FULL = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: c
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens. Raises UsageError where the address is taken, or none of this machine."""
+    """Return a socket that listens. Raises UsageError if the address is taken, or not one of this machine."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, UnicodeError, TypeError) as error:  # the last two: a name that no host can have
@@ -49,7 +49,7 @@ def server(app: Any, *, sessions: int = 0, **settings: Any) -> Server:
 
 
 class BoundedConnection(H11Protocol):
-    """Connection that is closed where its request does not arrive in time, and at once where there are too many."""
+    """Connection that is closed if its request does not arrive in time, and at once if there are too many."""
 
     _deadline: asyncio.TimerHandle | None = None
 

@@ -71,7 +71,7 @@ def login(
 
 
 class LoginSign(NamedTuple):
-    """What shows that the log-in is done."""
+    """Signs of a finished log-in."""
 
     proof: str
     """Text or element that a logged-in page shows; empty if there is none."""
@@ -89,7 +89,7 @@ class LoginSign(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Describe what is waited for."""
+        """Describe the awaited sign."""
         return f"no page showed {self.proof!r}" if self.proof else f"no address matched {self.until.pattern if self.until else ''!r}"
 
     async def is_seen(self, page: Page) -> bool:
@@ -129,7 +129,7 @@ def _default(url: str) -> Path:
 
 
 def _refuse_run(path: Path) -> None:
-    """Raise UsageError where a path is in a run folder, because run folders are shared."""
+    """Raise UsageError if a path is in a run folder, because run folders are shared."""
     for folder in path.parents:
         if (folder / "run.json").exists():
             raise UsageError(f"{path} is in the run {folder}: save log-ins elsewhere")
@@ -165,7 +165,7 @@ async def _login(url: str, path: Path, sign: LoginSign, *, hosts: dict[str, str]
 
 
 async def _state_after(browser: Browser, context: BrowserContext, sign: LoginSign, quiet: bool) -> StorageState:
-    """Return cookies and storage once the log-in is done. Raises EnvironmentFailure where it is not."""
+    """Return cookies and storage once the log-in is done. Raises EnvironmentFailure if it is not."""
     if sign.waits:
         return await _wait_for(sign, browser, context, quiet)
     echo("Log in in the window, then press Enter here.", err=quiet)

@@ -54,10 +54,10 @@ COMMANDS = {
 INTERRUPTED, ENDED = 130, 128
 """Exit code after Ctrl-C, and that after another signal less its number."""
 CLOSED_PIPE = 141
-"""Exit code where the reader of a pipe has closed it, as shells report SIGPIPE."""
+"""Exit code if the reader of a pipe has closed it, as shells report SIGPIPE."""
 
 LONGEST_ERROR, _END = 1_200, 400
-"""Most characters of an error, and those of its end that are kept where its middle is left out."""
+"""Most characters of an error, and those of its end that are kept if its middle is left out."""
 
 _FIXES = {
     errno.ENOSPC: "free some space, then run `exact resume`",

@@ -160,7 +160,7 @@ def export(where: str, out: Path | None) -> None:
 def import_(where: str, files: tuple[Path, ...], config: Path | None, as_json: bool) -> None:
     """Add reflections from JSON lines to MEMORY.
 
-    MEMORY is created where it does not exist. Each reflection is checked again: one that tries to give instructions is quarantined.
+    MEMORY is created if it does not exist. Each reflection is checked again: one that tries to give instructions is quarantined.
     """
     found = [reflection for file in files for reflection in _read(file)]
 
@@ -218,7 +218,7 @@ def stats(where: str, as_json: bool) -> None:
 
 
 def _opened(where: str, *, new: bool = False) -> StoredMemory:
-    """Open an existing memory, or a `new` one. Raises UsageError where none exists."""
+    """Open an existing memory, or a `new` one. Raises UsageError if none exists."""
     from exact.reflection.memory import open_memory
 
     location = _location(where)

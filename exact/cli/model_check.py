@@ -22,7 +22,7 @@ from exact.models.wire import NO_PICTURES
 SAMPLES, TOP = 8, 20
 """Answers that are asked for in one request, and likeliest tokens at each position."""
 SECRET = "qx7"
-"""Word that a model writes only where the server constrains its answer."""
+"""Word that a model writes only if the server constrains its answer."""
 
 Followed = Literal["yes", "refused", "ignored", "not known: the answer was cut off"]
 
@@ -40,11 +40,11 @@ _HOSTED = ("openai", "azure", "azure_token")
 
 
 class ModelReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Features of a model, or the reason why it did not answer."""
+    """Features of a model, or the reason that it did not answer."""
 
     model: str
     error: str = ""
-    """Reason why the model did not answer the plainest question; the fields below `server` are then meaningless."""
+    """Reason that the model did not answer the plainest question; the fields below `server` are then meaningless."""
     server: ServerFacts = ServerFacts()
     n: int = 0
     """Answers to one request for `SAMPLES`. 1: the server refuses several, or gives one."""
@@ -63,10 +63,10 @@ class ModelReport(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     """Seconds from the plain request to its answer."""
     input_price: float | None = None
-    """US dollars for a million tokens; None where the price list lacks the model."""
+    """US dollars for a million tokens; None if the price list lacks the model."""
     output_price: float | None = None
     cost: float | None = None
-    """US dollars for the answered calls; None where the price is unknown."""
+    """US dollars for the answered calls; None if the price is unknown."""
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """Yield the name and the finding of each row of the text output."""
@@ -108,10 +108,9 @@ class ModelReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def check_model(config: ModelConfig) -> ModelReport:
-    """Ask for each feature in a request of its own, also for those that the provider's entry rules out.
+    """Ask for each feature in a separate request, also for those that the provider's entry rules out.
 
-    The report has an error where the model does not answer the plainest request: then that is the cause. Raises UsageError for a missing
-    key.
+    The report has an error if the model does not answer the plainest request: then that is the cause. Raises UsageError for a missing key.
     """
     provider = serving(config)
     asking = _Asking(config, msgspec.structs.replace(provider, capabilities=_to_find_out(provider.takes(config.model)), models={}))
@@ -154,11 +153,11 @@ async def _forms(config: ModelConfig) -> FormReport | None:
 
 
 class _Probe(NamedTuple):
-    """What one request showed."""
+    """Findings of one request."""
 
     answer: ChatAnswer
     takes: ModelCapabilities
-    """What the server is known to take after it."""
+    """Features that the server is known to take after it."""
     seconds: float
 
     @property
@@ -176,7 +175,7 @@ class _Asking:
         self.cost: float | None = 0.0
 
     async def facts(self) -> ServerFacts:
-        """Return what the server tells about itself."""
+        """Return the server's facts about itself."""
         model = self._model()
         try:
             return await server_facts(model.endpoints[0], own=not self._provider.prices and self._provider.name not in _HOSTED)
@@ -184,7 +183,7 @@ class _Asking:
             await model.close()
 
     async def answer(self, request: ChatRequest) -> _Probe:
-        """Return what a request shows. Raises ModelError."""
+        """Return the findings of a request. Raises ModelError."""
         model, began = self._model(), time.perf_counter()
         try:
             answer = await model.complete(request)
@@ -195,7 +194,7 @@ class _Asking:
         return _Probe(answer, model.endpoints[0].takes, time.perf_counter() - began)
 
     async def probe(self, request: ChatRequest) -> _Probe | None:
-        """Return what a request shows; None where the server refuses it, though it answers plain ones."""
+        """Return the findings of a request; None if the server refuses it, though it answers plain ones."""
         try:
             return await self.answer(request)
         except ModelError:
@@ -206,7 +205,7 @@ class _Asking:
 
 
 def _to_find_out(takes: ModelCapabilities) -> ModelCapabilities:
-    """Return capabilities in which what is tested is unknown."""
+    """Return capabilities in which the tested ones are unknown."""
     grammar = takes.grammar or None
     return msgspec.structs.replace(
         takes, n=None, logprobs=None, top_logprobs=None, json_schema=None, images=None, grammar=grammar

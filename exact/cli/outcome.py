@@ -19,7 +19,7 @@ from exact.text import counted, inert
 ANSWER_LINES, REASON_LINES = 4, 2
 """Lines of an answer and of an evaluator's reason that are printed."""
 SURE = 0.5
-"""Lowest value from the agent itself that counts as solved where a task has no evaluator. In tables of success it never counts."""
+"""Lowest value from the agent itself that counts as solved if a task has no evaluator. In tables of success it never counts."""
 _LINE = 160
 """Characters of a printed line."""
 _REASON = 2_000
@@ -58,14 +58,14 @@ def outcome(line: ResultLine) -> str:
 
 
 def figures(line: ResultLine) -> str:
-    """Return what an attempt took: actions, steps, seconds and money."""
+    """Return the resources that an attempt took: actions, steps, seconds and money."""
     cost = f"  ${line.cost:.4f}" if line.cost else "" if line.cost == 0 else "  cost unknown"
     actions, steps = f"{counted(line.actions, 'action'):>10}", f"{counted(line.transitions, 'step'):>10}"
     return f"{actions}  {steps}  {line.seconds:6.1f} s{cost}"
 
 
 def details(line: ResultLine, *, report: str = "") -> Iterator[str]:
-    """Yield the answer, the evaluator's reason, and the reason of an end that is no score.
+    """Yield the answer, the evaluator's reason, and the reason of an end without a score.
 
     Text of pages and models is made inert and cut. An empty answer that solved the task is left out. `report`: the place that holds all
     of it.
@@ -114,7 +114,7 @@ def junit_xml(lines: Sequence[ResultLine], name: str) -> bytes:
 
 
 def write_junit(lines: Sequence[ResultLine], name: str, path: Path) -> None:
-    """Write the file atomically. Raises UsageError where it cannot be written."""
+    """Write the file atomically. Raises UsageError if it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, junit_xml(lines, name))

@@ -1,4 +1,4 @@
-"""Questions to the person at the terminal: may this write be sent, and what the agent asks."""
+"""Questions to the person at the terminal: may this write be sent, and the agent's question."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST = 400
 def terminal_person(
     config: BrowserConfig, quiet: Callable[[], AbstractContextManager[None]] = nullcontext
 ) -> Callable[[PersonQuestion], Awaitable[str | bool | None]] | None:
-    """Return a function that asks at the terminal; None where nobody is asked, standard input is no terminal, or on Windows.
+    """Return a function that asks at the terminal; None if no person is asked, standard input is not a terminal, or on Windows.
 
     `quiet`: a context in which nothing else is drawn on the terminal.
     """
@@ -36,9 +36,9 @@ def terminal_person(
 
 
 async def ask_at_terminal(question: PersonQuestion, seconds: float) -> str | None:
-    """Print a question and return the line that is typed. What was typed before the question is no answer to it.
+    """Print a question and return the line that is typed. Text typed before the question does not count as an answer.
 
-    `seconds`: time for an answer, which is printed; whoever calls this cancels it then.
+    `seconds`: time for an answer, which is printed; the caller cancels it then.
     """
     _discard(sys.stdin.fileno())
     for line in shown(question, seconds):

@@ -38,7 +38,7 @@ def prompts() -> None:
 def list_(folder: str, as_json: bool) -> None:
     """Print the names and inputs of the prompts.
 
-    Each name is followed by its version and hash, and by the file of a prompt of your own.
+    Each name is followed by its version and hash, and by the file of your own prompt.
     """
     import json
 

@@ -71,7 +71,7 @@ def report(
 
 
 def started_tasks(run: RunFolder, pattern: str | None) -> Sequence[Task]:
-    """Return the started tasks that match a pattern. Raises UsageError where there are none."""
+    """Return the started tasks that match a pattern. Raises UsageError if none match."""
     from exact.errors import UsageError, unknown
 
     tasks = run.manifest.tasks

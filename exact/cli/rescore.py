@@ -30,7 +30,7 @@ class _Rescored(NamedTuple):
     before: float | None
     replay: Replay | None
     error: str = ""
-    """Reason why the attempt could not be replayed."""
+    """Reason that the attempt could not be replayed."""
 
 
 @click.command()

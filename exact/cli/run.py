@@ -155,14 +155,14 @@ def _own_site(url: str | None, goal: str | None, services: Path | None, tasks: t
 
 
 def _with_services(task: Task, path: Path) -> Task:
-    """Return the task with the services that a file declares. Raises UsageError where the file is no list of services."""
+    """Return the task with the services that a file declares. Raises UsageError if the file is not a list of services."""
     from exact.environments.sandbox.service import declared_services, located
 
     try:
         text = msgspec.json.encode(read_yaml(path)).decode()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}: name a YAML file") from error
-    except (TypeError, ValueError) as error:  # a set, or a key that is no text
+    except (TypeError, ValueError) as error:  # a set, or a key that is not a text
         raise UsageError(f"{path} holds no list of services: {error}: write `- command: [...]` and `ready_url: ...`") from error
     services = declared_services(msgspec.structs.replace(task, metadata={"services": text}))
     placed = msgspec.json.encode([located(each, path.parent) for each in services]).decode()
@@ -185,7 +185,7 @@ def _with_services(task: Task, path: Path) -> Task:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each task.")
 @on_storage("run", write=True)
 def resume(run: Path, repeat_uncertain: bool, secrets: Path | None, as_json: bool, fail_unsolved: bool, junit: Path | None) -> int:
-    """Resume RUN where its journals end.
+    """Resume RUN at the end of its journals.
 
     Recorded model calls and environment steps are not repeated. A paused search continues. Secrets that stood in the site file are not
     stored: they are read from the environment variables that the error names, or from --secrets.

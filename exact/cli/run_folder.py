@@ -31,7 +31,7 @@ class RunFolderPath(click.Path):
 def on_storage(name: str, *, write: bool = False) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Return a decorator that calls a command with local copies in place of the addresses in its argument `name`.
 
-    With `write`, what the command changes is copied back. Messages name the address, not the copy.
+    With `write`, the changes of the command are copied back. Messages name the address, not the copy.
     """
 
     def decorate(command: Callable[..., R]) -> Callable[..., R]:

@@ -59,7 +59,7 @@ def serve(
 ) -> None:
     """Serve the tasks of ENV as an OpenEnv server, for TRL, verifiers and others. Stop it with Ctrl-C.
 
-    ENV is a task (miniwob/click-test), a pattern, a suite (miniwob), tasks of your own site (tasks.yaml), a toy (toy/maze) or
+    ENV is a task (miniwob/click-test), a pattern, a suite (miniwob), tasks on your own site (tasks.yaml), a toy (toy/maze) or
     module:factory. Clients choose among its tasks with reset(task_name=..., seed=...).
 
     `exact serve model MODEL` serves a model or an adapter that `exact train` wrote behind the Chat Completions API, one request at a time.
@@ -114,7 +114,7 @@ def _chat(folder: str | None, host: str) -> ASGI:
 
 
 def _listen(app: ASGI, host: str, port: int, what: str, *, sessions: int = 0, until_eof: bool, as_json: bool) -> None:
-    """Serve an application until Ctrl-C, or until standard input ends. Raises UsageError where the address is taken."""
+    """Serve an application until Ctrl-C, or until standard input ends. Raises UsageError if the address is taken."""
     from exact.cli.listening import listen, server, url_of
 
     with listen(host, port) as listening:

@@ -80,7 +80,7 @@ def _draw(reading: Reading, node: Node, depth: int) -> None:
 
 
 def _node(reading: Reading, id: int | None) -> Node:
-    """Return the state of an id, by default the first. Raises UsageError where the tree has no such state."""
+    """Return the state of an id, by default the first. Raises UsageError if the tree has no such state."""
     from exact.errors import UsageError
 
     nodes = reading.state.tree.nodes

@@ -16,16 +16,19 @@ _NAMES = "SIGTERM", "SIGHUP"
 
 
 class EndingSignals:
-    """The first signal that told this process to end, and what it ends."""
+    """The first signal that told this process to end, and the work that it ends."""
 
     def __init__(self) -> None:
         self.came: int | None = None
         """Number of the signal; None while none came."""
         self.cancel: Callable[[], object] | None = None
-        """Cancels what the event loop does; None where none runs."""
+        """Cancels the work of the event loop; None if no loop runs."""
 
     def handle(self, number: int, frame: object) -> None:
-        """Cancel what the event loop does, or raise KeyboardInterrupt. Later signals have no effect: they would break off the clean-up."""
+        """Cancel the work of the event loop, or raise KeyboardInterrupt.
+
+        Later signals have no effect: they would break off the clean-up.
+        """
         if self.came is not None:
             return
         self.came = number
@@ -40,7 +43,7 @@ _signals = EndingSignals()
 
 @contextmanager
 def ending_signals() -> Iterator[EndingSignals]:
-    """Let signals end what runs in the block. Those that this process ignores or handles by other means are left alone."""
+    """Let signals end the work in the block. Those that this process ignores or handles by other means are left alone."""
     global _signals
     outer, _signals = _signals, EndingSignals()
     free = [number for name in _NAMES if (number := getattr(signal, name, None)) is not None and _is_free(number)]
@@ -55,7 +58,7 @@ def ending_signals() -> Iterator[EndingSignals]:
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine. Raises KeyboardInterrupt where a signal came, after the coroutine has ended."""
+    """Return the result of a coroutine. Raises KeyboardInterrupt if a signal came, after the coroutine has ended."""
     import asyncio
 
     signals = _signals

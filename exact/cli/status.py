@@ -1,4 +1,4 @@
-"""`exact status`: what a run or a benchmark has done so far, and what is left."""
+"""`exact status`: the progress of a run or a benchmark, and the work left."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _HEAD = ("agent", "tasks", "done", "solved", "running", "failed", "left", "dolla
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @on_storage("run")
 def status(run: Path, as_json: bool) -> None:
-    """Print how many attempts of RUN are done, running, failed and left, what they cost, and the time left.
+    """Print how many attempts of RUN are done, running, failed and left, their cost, and the time left.
 
-    RUN is a folder of `exact run` or of `exact bench`, which may be at work. The time left and the dollars an hour assume that attempts go
-    on as they did so far.
+    RUN is a folder of `exact run` or of `exact bench`, which may be at work. The time left and the dollars an hour assume that attempts
+    continue as before.
     """
     import msgspec
 
@@ -62,7 +62,7 @@ def _row(each: AgentStatus) -> tuple[str, ...]:
 
 
 def _outlook(agents: list[AgentStatus], left: float | None, an_hour: float, run: Path) -> str:
-    """Return the last line: the time left, or how to go on."""
+    """Return the last line: the time left, or how to continue."""
     if any(each.running for each in agents):
         time = "unknown before the first attempt has ended" if left is None else f"about {duration(left)}"
         return f"time left: {time}; {an_hour:.2f} dollars an hour"

@@ -18,7 +18,7 @@ def is_task_file(pattern: str) -> bool:
 
 
 def are_task_files(patterns: Sequence[str]) -> bool:
-    """Return whether the patterns name task files and no benchmark. Raises UsageError where they name both."""
+    """Return whether the patterns name task files and no benchmark. Raises UsageError if they name both."""
     files = [is_task_file(each) for each in patterns]
     if any(files) and not all(files):
         raise UsageError("task files and benchmark ids do not go into one run: start two runs")
@@ -26,7 +26,7 @@ def are_task_files(patterns: Sequence[str]) -> bool:
 
 
 def read_task_files(patterns: Sequence[str]) -> tuple[Task, ...]:
-    """Return the tasks of files. Raises UsageError where a file cannot be read or a pattern matches nothing."""
+    """Return the tasks of files. Raises UsageError if a file cannot be read or a pattern matches nothing."""
     from exact.benchmarks.own import read
 
     return tuple(task for each in patterns for task in read(Path(each.partition("#")[0]), each.partition("#")[2] or "*"))

@@ -27,8 +27,8 @@ def tasks() -> None:
 def list_tasks(suite: str | None, as_json: bool) -> None:
     """Print the ids of all tasks, one on a line.
 
-    SUITE selects a suite (miniwob) or a pattern ('miniwob/click-*?seed=1..3'). It may also be a file of your own tasks: tasks.yaml for all
-    of them, 'tasks.yaml#open-*' for some.
+    SUITE selects a suite (miniwob) or a pattern ('miniwob/click-*?seed=1..3'). It may also be a file with your own tasks: tasks.yaml for
+    all of them, 'tasks.yaml#open-*' for some.
     """
     ids = _ids(suite)
     if as_json:
@@ -66,7 +66,7 @@ def _ids(suite: str | None) -> list[str]:
 
 
 def _own(pattern: str) -> Task:
-    """Return the one task of a file that a pattern names. Raises UsageError where it names several."""
+    """Return the one task of a file that a pattern names. Raises UsageError if it names several."""
     found = read_task_files([pattern])
     if len(found) != 1:
         raise UsageError(

@@ -1,6 +1,6 @@
 """Output in a terminal. Nothing that a page, a server or a task file says can move the cursor, hide text or change colours.
 
-What a shell completes: commands, task ids, the names of shipped configurations. Nothing is fetched or started for it.
+Completions for a shell: commands, task ids, the names of shipped configurations. Nothing is fetched or started for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from exact.errors import ExactError
 from exact.text import inert
 
 _NAMES: dict[str, str] = {}
-"""What stands in messages in place of the path of a local copy."""
+"""Names that messages show in place of the paths of local copies."""
 
 
 def name_as(path: Path, name: str) -> None:

@@ -1,4 +1,4 @@
-"""`exact trust`: go on with a run folder that others made, or that was changed, although it names code, files or servers."""
+"""`exact trust`: continue with a run folder that others made, or that was changed, although it names code, files or servers."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _SHOWN = 3
 @click.option("--json", "as_json", is_flag=True, help="Print the list as one JSON array; ask nothing, and trust nothing without --yes.")
 @on_storage("run", write=True)
 def trust(run: Path, yes: bool, as_json: bool) -> int:
-    """Show what RUN names beyond its folder, and trust it once you say yes.
+    """Show the things beyond its folder that RUN names, and trust it once you say yes.
 
-    RUN is a folder of `exact run` or of `exact bench` that somebody else made, that was made on another machine, or whose tasks or
+    RUN is a folder of `exact run` or of `exact bench` that another user made, that was made on another machine, or whose tasks or
     configuration were changed since. Code that it names is run, programs are started, files are read, and keys are sent: look at the list.
     Runs that you make yourself are trusted.
     """
@@ -60,7 +60,7 @@ def trust(run: Path, yes: bool, as_json: bool) -> int:
 
 
 def require_trust(*folders: Path) -> None:
-    """Raise UsageError where a run folder is not this user's and names anything outside it."""
+    """Raise UsageError if a run folder is not this user's and names anything outside it."""
     for folder in folders:
         if not is_signed(folder) and (found := _named(folder)):
             told = "; it ".join(each.told(_SHORT) for each in found[:_SHOWN])
@@ -70,7 +70,7 @@ def require_trust(*folders: Path) -> None:
 
 
 def require_trusted_bench(path: Path) -> None:
-    """Raise UsageError where a benchmark's folder is not this user's and names anything outside it, or contradicts itself."""
+    """Raise UsageError if a benchmark's folder is not this user's and names anything outside it, or contradicts itself."""
     from exact.evaluation.folder import BenchFolder
 
     bench = BenchFolder(path)

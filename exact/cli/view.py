@@ -63,7 +63,7 @@ def view(
 
 
 def _addresses(host: str) -> set[str]:
-    """Return the addresses of this machine where `host` stands for all of them."""
+    """Return the addresses of this machine if `host` stands for all of them."""
     if host not in ("0.0.0.0", "::"):
         return set()
     found = socket.getaddrinfo(socket.gethostname(), None)

@@ -28,25 +28,25 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     """The policy, which proposes actions."""
 
     kind: str = "learned"
-    """Kind of policy. learned: the built-in agent; where a page in a browser sets the task, a small model that its own searches trained,
-    elsewhere lexical. lexical: rules, without a model. llm: a language model. random: any action, as a control. `module:attribute`,
-    `file.py:attribute` or a name in the entry points `exact.policies`: a policy of your own, made with `options`."""
+    """Kind of policy. learned: the built-in agent; if a page in a browser sets the task, a small model that its own searches trained, else
+    lexical. lexical: rules, without a model. llm: a language model. random: any action, as a control. `module:attribute`,
+    `file.py:attribute` or a name in the entry points `exact.policies`: your own policy, made with `options`."""
     options: dict[str, Any] = {}
-    """Keywords for a policy of your own. learned: `weights`, a file in place of the package's."""
+    """Keywords for your own policy. learned: `weights`, a file in place of the package's."""
     samples: AtLeastOne = 8
     """llm: answers sampled for one expansion."""
     form: Literal["auto", "samples", "list", "conversation"] = "auto"
     """llm: form of the answers. samples: one action in each of many answers. list: up to k actions with confidences in one answer.
     conversation: like samples, but each of the last `history` steps is a turn with its whole observation, as in the conversations that
-    `exact export` writes. auto: samples, or a list where several samples are wanted from a provider that gives one choice a request."""
+    `exact export` writes. auto: samples, or a list if several samples are wanted from a provider that gives one choice a request."""
     actions: Literal["text", "computer"] = "text"
     """llm: form of an action. text: a line in the answer. computer: a call of the model's own computer tool, which aims at points of the
     screenshot. Needs `images`, and a model with `api: responses` or `messages`."""
     role: str = "policy"
-    """llm: role of the model: `policy`, or a part such as `policy.1` with a model of its own under `models.parts`."""
+    """llm: role of the model: `policy`, or a part such as `policy.1` with a separate model under `models.parts`."""
     weigh: Literal["frequency", "logprobs"] = "frequency"
     """llm: weight of an answer, or of an action in a list. frequency: 1, in a list the stated confidence. logprobs: the geometric mean of
-    its tokens' probabilities, which are requested then; where the server gives none, as with frequency."""
+    its tokens' probabilities, which are requested then; if the server gives none, as with frequency."""
     temperature: Amount = 1.0
     """llm: temperature of the priors: below 1 they are sharper, above 1 flatter."""
     unseen: Share = 1.0
@@ -60,8 +60,8 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     examples: str = ""
     """llm: YAML list of solved steps that every prompt shows, each with `goal`, `observation`, `thought` and `action`. Empty: none."""
     changes: bool = False
-    """llm, `form: conversation`: show a state after the first one by the lines that changed, where they are fewer characters. A model that
-    was trained on exported conversations needs those of the same setting."""
+    """llm, `form: conversation`: show a state after the first one by the lines that changed, if they are fewer characters. A model that was
+    trained on exported conversations needs those of the same setting."""
     prior_floor: Share = 0.02
     """llm: lowest prior of a proposal."""
     images: bool = False
@@ -77,10 +77,10 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     plain: bool = False
     """llm, `marks`: show the unmarked screenshot too."""
     tree: Literal["full", "view"] = "full"
-    """llm: part of the page that the text covers: all of it, or what is in view."""
+    """llm: part of the page that the text covers: all of it, or the part in view."""
     elements: Literal["id", "label"] = "id"
     """llm: how text and actions name elements. id: `[1] button "Previous"` and `click [1]`. label: `"Previous" button [1]` and `click
-    "Previous" button [1]`, where the id may be left out of a unique label. It is for small models, whose answer is then a copy."""
+    "Previous" button [1]`, in which a unique label needs no id. It is for small models, whose answer is then a copy."""
     grammar: Literal["none", "action", "answer"] = "none"
     """llm: constrain answers by a grammar of the actions, the elements in the prompt and the known keys, if the server takes grammars
     (llama.cpp, vLLM, SGLang). action: the action alone. answer: one line of thought, then the action."""
@@ -102,21 +102,21 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     comparative: siblings ranked against each other. logprob: the probability of yes against no, from one token. trained: a classifier's
     probability. cascade, ensemble: see `members`. constant: 0.5 for everything, as a control. oracle: the benchmark's own score of terminal
     states, marked everywhere. reward: the total reward of an environment that gives one for each step, refused on the tasks of a benchmark,
-    marked everywhere. `module:attribute`, `file.py:attribute` or a name in the entry points `exact.values`: a value function of your own,
-    made with `options`. Default: lexical, or a cascade where the policy is a language model."""
+    marked everywhere. `module:attribute`, `file.py:attribute` or a name in the entry points `exact.values`: your own value function, made
+    with `options`. Default: lexical, or a cascade if the policy is a language model."""
     options: dict[str, Any] = {}
-    """Keywords for a value function of your own. learned: `weights`, a file in place of the package's."""
+    """Keywords for your own value function. learned: `weights`, a file in place of the package's."""
     range: tuple[float, float] = (0.0, 1.0)
     """reward: total rewards that are worth 0 and 1. Those outside are worth as much."""
     samples: AtLeastOne = 4
-    """Samples for one state; the value is their mean. debate: samples of each judge in each order. logprob: answers that are counted where
-    the server lists no likeliest tokens; else one call is enough."""
+    """Samples for one state; the value is their mean. debate: samples of each judge in each order. logprob: answers that are counted if the
+    server lists no likeliest tokens; else one call is enough."""
     grades: Literal["even", "web", "desktop", "reinforced"] = "even"
     """Scale of the letter grades: see docs/agents.md."""
     rounds: AtLeastOne = 1
     """debate: rounds of arguments. From the second round on each side has read the other."""
     judges: AtLeastOne = 1
-    """debate: number of judges. Each may have a model of its own: `value.judge`, `value.judge.1`, ..."""
+    """debate: number of judges. Each may have a separate model: `value.judge`, `value.judge.1`, ..."""
     verdict: Literal["grade", "logprob"] = "grade"
     """debate: verdict of a judge. grade: a letter after reasons. logprob: the probability of yes against no, from one token."""
     threshold: Share = 0.15
@@ -159,13 +159,13 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
 
 
 class ReflectionConfig(Strict, frozen=True, kw_only=True):
-    """Reflections: what is learned from a run, and what is retrieved in it."""
+    """Reflections: those written after a run, and those retrieved in it."""
 
     kind: Literal["none", "builtin", "llm"] = "builtin"
-    """Author of reflections. none: there are no reflections. builtin: rules. llm: a language model."""
+    """Author of reflections. none: no reflections. builtin: rules. llm: a language model."""
     memory: str = ""
     """Path of the SQLite memory, or `postgresql://...` without a password. Empty: `memory.sqlite` in the run directory. `module:attribute`,
-    `file.py:attribute` or a name in the entry points `exact.memories`: a memory of your own, made without arguments."""
+    `file.py:attribute` or a name in the entry points `exact.memories`: your own memory, made without arguments."""
     embedding: Literal["hashed", "minilm", "model"] = "hashed"
     """Embedding that situations are compared by. hashed: words, pairs of words and letter groups, offline. minilm: a small model, offline
     (extra `minilm`). model: `models.embedding`."""

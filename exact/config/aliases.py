@@ -1,4 +1,4 @@
-"""Configuration keys and values of earlier versions, and what they are called now.
+"""Configuration keys and values of earlier versions, and their present names.
 
 This is the only table of them. It is applied to plain data before types are checked, so that recorded runs and older files still read.
 
@@ -42,15 +42,15 @@ VALUES: Mapping[str, Mapping[str, str]] = MappingProxyType(
 """Renamed values, old to new, by the old path of their key."""
 
 REMOVED: Mapping[str, str] = MappingProxyType({})
-"""Removed keys by their full path, and what to write in their place: the end of the sentence `'search.x' was removed: ...`."""
+"""Removed keys by their full path, and their replacements: the end of the sentence `'search.x' was removed: ...`."""
 
 
 def current(data: Mapping[Any, Any], section: str = "", *, announce: bool = True, recorded: bool = False) -> dict[Any, Any]:
     """Return configuration data with today's keys and values.
 
     `section` is the dotted path of the section that `data` is; empty for a whole configuration. With `announce`, each renamed key is
-    reported on stderr, once a process. `recorded`: the data is that of a run, whose removed keys are left out. Raises UsageError where a
-    user's file has a removed key, or where the old and the new name of a key are both given.
+    reported on stderr, once a process. `recorded`: the data is that of a run, whose removed keys are left out. Raises UsageError if a
+    user's file has a removed key, or if the old and the new name of a key are both given.
     """
     where = f"{section}." if section else ""
     found: dict[Any, Any] = {}

@@ -61,7 +61,7 @@ class LoginConfig(Strict, frozen=True, kw_only=True):
     state: str = ""
     """File with cookies and storage, as written by `exact login`. A later log-in by `script` does not change it."""
     url: str = ""
-    """Address where `script` and `exact login` begin. Empty: the task's start."""
+    """Address at which `script` and `exact login` begin. Empty: the task's start."""
     script: tuple[str, ...] = ()
     """Actions, with elements named by role and name: `fill [textbox "User name"] "<user>"`."""
     secrets: dict[str, str] = {}
@@ -82,7 +82,7 @@ class LoginConfig(Strict, frozen=True, kw_only=True):
     """Text or element (`[link "Log out"]`) that every page of the site shows while logged in, and none otherwise. The start page must show
     it. Once a page lacks it, and the start page too or a password is asked for or refused, the log-in has expired.
 
-    `script`, or else `state`, renews an expired log-in: at a task's start and in the middle of it. Where neither can, the environment has
+    `script`, or else `state`, renews an expired log-in: at a task's start and in the middle of it. If neither can, the environment has
     failed, which is never a score."""
 
 
@@ -106,7 +106,7 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     user_agent: str = ""
     """User agent. Empty: the browser's own."""
     contact: str = ""
-    """Address or URL of whoever is responsible. With it the user agent tells site owners that an agent visits, and whom to ask:
+    """Address or URL of the person who is responsible. With it the user agent tells site owners that an agent visits, and whom to ask:
     `Mozilla/5.0 (compatible; exact-agent/VERSION; +CONTACT)`, unless `user_agent` is set. Empty: none."""
     geolocation: GeolocationConfig | None = None
     """Position that the browser reports. None: none."""
@@ -135,62 +135,62 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     authorities: tuple[str, ...] = ()
     """PEM files of further certificate authorities that sign the task's sites."""
     settle_seconds: Amount = 3.0
-    """Most seconds to wait for a page to become quiet after an action or a reset, once its document is there. What kept it from that is not
-    waited for again."""
+    """Most seconds to wait for a page to become quiet after an action or a reset, once its document is there. A cause that kept it busy is
+    not waited for again."""
     answer_seconds: Amount = 15.0
     """Most seconds to wait for a server to answer a navigation. Then loading is stopped, and the page before stays. An evaluator waits
     as long for a whole document: one that is still loading then is a failure of the environment, and no score."""
     allow_origins: tuple[str, ...] = ()
     """Further origins, such as `https://login.example.org`, to which pages and agents may navigate beside the task's own."""
     deny: tuple[str, ...] = ()
-    """Never reached, even where allowed: origins (`https://pay.example`), hosts (`pay.example`, `*.ads.example`), addresses and networks
+    """Never reached, even if allowed: origins (`https://pay.example`), hosts (`pay.example`, `*.ads.example`), addresses and networks
     (`10.0.0.0/8`)."""
     page_snapshots: bool = False
-    """Restore pages from snapshots where that is cheaper than a replay. Fields, storage, focus and scroll are restored; the state of
-    scripts is not, and a fingerprint detects this only where it shows. Environments that fork do not use them: their snapshots are
-    complete."""
+    """Restore pages from snapshots if that is cheaper than a replay. Fields, storage, focus and scroll are restored; the state of scripts
+    is not, and a fingerprint detects this only if it shows. Environments that fork do not use them: their snapshots are complete."""
     masks: tuple[str, ...] = ()
     """Regular expressions of text in names, values and addresses that does not distinguish states, beside clocks, ages and tokens. A task
     adds its own in its metadata's `masks`, one a line."""
     learn_masks: bool = False
-    """Reset a task twice at first, and treat what differs as volatile. Not for environments with random resets, whose content would be
+    """Reset a task twice at first, and treat the differences as volatile. Not for environments with random resets, whose content would be
     masked."""
     clock: AtLeastZero = 0
     """Milliseconds that the page's clock runs after each action; otherwise it is stopped, so that animations repeat exactly. 0: the clock
     runs by itself."""
     sandbox: Literal["auto", "never", "required"] = "auto"
-    """Run browser and services as one forkable environment in gVisor. auto: where this machine supports it and a task declares services,
-    has a site outside, or is on a desktop; else states are reached by reset and replay. required: always, or the task fails."""
+    """Run browser and services as one forkable environment in gVisor. auto: if this machine supports it and a task declares services, has a
+    site outside, or is on a desktop; else states are reached by reset and replay. required: always, or the task fails."""
     snapshots: AtLeastZero = 4096
     """Most MiB of snapshots. The least recently used are deleted first."""
     cdp_url: str = ""
     """Address of the DevTools of a running browser, one's own or a hosted one: `http://127.0.0.1:9222`, `wss://...`, or `$NAME` for an
     environment variable. It is not closed, and its tabs stay as they are. No wall stands around it. Empty: exact starts a browser."""
     profile: str = ""
-    """Folder of a profile of one's own Chromium or Chrome. Environments are logged in as it is at the task's origins: cookies and storage
-    are read from a copy, which is deleted. Empty: none."""
+    """Folder of a profile of your own Chromium or Chrome. Environments have its log-ins at the task's origins: cookies and storage are read
+    from a copy, which is deleted. Empty: none."""
     device: str = ""
     """Device to emulate, by Playwright's name: iPhone 15, Pixel 7, ... It sets width, height, scale and user agent. Empty: none."""
     speculation: Literal["rollback", "observe", "free"] = "rollback"
-    """Writes in search. rollback: only where the environment rolls back. observe: never; they are blocked, and sent at a commit. free:
-    everywhere, also where nothing undoes them; then one worker acts at a time. See docs/security.md for what is presumed to write."""
+    """Writes in search. rollback: only if the environment rolls back. observe: never; they are blocked, and sent at a commit. free:
+    everywhere, even if nothing undoes them; then one worker acts at a time. See docs/security.md for the requests that are presumed to
+    write."""
     confirm: Literal["never", "writes", "always"] = "never"
-    """What a person confirms before it is committed: nothing, each request that writes, or each action and each request that writes.
-    Without a yes in `person_seconds` it is not done."""
+    """Things that a person confirms before they are committed: nothing, each request that writes, or each action and each request that
+    writes. Without a yes in `person_seconds` they are not done."""
     confirm_marked: bool = False
     """Ask a person before each action that is committed in a state whose observation the detector of injections marked."""
     requests_per_minute: AtLeastOne | None = None
     """Requests a minute to each origin outside the sandbox, of all environments together. Further ones wait. None: any number."""
     pages: AtLeastOne | None = None
-    """Pages that the simulations of one attempt open at each origin outside the sandbox. When they are used up, what would open another one
-    is not simulated; actions are still committed. None: any number."""
+    """Pages that the simulations of one attempt open at each origin outside the sandbox. When they are used up, an action that would open
+    another one is not simulated; actions are still committed. None: any number."""
     ask_user: bool = False
     """Give agents the action `ask_user`, a question to the person who watches."""
     person_seconds: Amount = 300.0
     """Seconds that a person has for an answer."""
 
     def __post_init__(self) -> None:
-        """Refuse what a browser of somebody else's does not admit."""
+        """Raise ValueError if the settings do not fit a running browser or a profile."""
         named = [name for name in ("cdp_url", "profile") if getattr(self, name)]
         if len(named) == 2:
             raise ValueError("cdp_url and profile exclude each other: a running browser has its own profile")
@@ -206,7 +206,7 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
 
     @property
     def never_writes(self) -> bool:
-        """Whether a search sends no writes whatever undoes them, as it acts with somebody's own log-in."""
+        """Whether a search never sends writes: under `observe`, or with a person's own log-in."""
         return self.speculation == "observe" or bool(self.cdp_url or self.profile)
 
 

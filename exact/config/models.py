@@ -9,7 +9,7 @@ from exact.config.aliases import Amount, AtLeastOne, AtLeastZero, Share, Strict
 
 
 class PriceConfig(Strict, frozen=True, kw_only=True):
-    """Price in US dollars for a million tokens, where the price list does not know the model."""
+    """Price in US dollars for a million tokens, if the price list does not know the model."""
 
     input: Amount
     """Price of input."""
@@ -32,8 +32,7 @@ class ModelConfig(Strict, frozen=True, kw_only=True):
     """Name of the model at the provider."""
     provider: str = ""
     """Name of a provider (`exact config providers` lists them). Empty: `openai`, or with a base_url `compatible`. `module:attribute`,
-    `file.py:attribute` or a name in the entry points `exact.models`: a ChatModel of your own, made with `model` and the fields of
-    `extra`."""
+    `file.py:attribute` or a name in the entry points `exact.models`: your own ChatModel, made with `model` and the fields of `extra`."""
     base_url: str = ""
     """Address of the server. Empty: the provider's."""
     api_key_env: str = ""
@@ -55,7 +54,7 @@ class ModelConfig(Strict, frozen=True, kw_only=True):
     Responses. messages: Anthropic's Messages. classify: a classifier for `value.kind: trained`, asked at `/classify`: see
     docs/models.md."""
     structured: Structured = "auto"
-    """When the answers of policies and value functions are asked for as JSON by a schema, where the server takes one. auto: after an answer
+    """When the answers of policies and value functions are asked for as JSON by a schema, if the server takes one. auto: after an answer
     whose lines cannot be read. always: at once, for models that do not keep to lines. never: never. See docs/models.md."""
     price: PriceConfig | None = None
     """Price of the model. None: that of the price list."""

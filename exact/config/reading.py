@@ -87,7 +87,7 @@ def parse(data: Mapping[str, Any], *, announce: bool = True, recorded: bool = Fa
 
 
 def _with_judge(config: Config, data: Mapping[str, Any]) -> Config:
-    """Use a cascade of language models as value function where a language model proposes and no value function is named."""
+    """Use a cascade of language models as value function if a language model proposes and no value function is named."""
     value = data.get("value") or {}
     if config.policy.kind != "llm" or config.search.algorithm in ("react", "explorer") or (isinstance(value, Mapping) and "kind" in value):
         return config
@@ -165,7 +165,7 @@ def _check_keys(data: object, section: type[msgspec.Struct], where: str) -> None
 
 
 def _choices(kind: Any) -> set[str]:
-    """Return the words that a key takes; empty where it takes other texts too, or none."""
+    """Return the words that a key takes; empty if it takes other texts too, or none."""
     parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     if not all(get_origin(part) is Literal or part in (NoneType, bool, int, float) for part in parts):
         return set()

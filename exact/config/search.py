@@ -60,7 +60,7 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     retries: AtLeastZero = 2
     """Retries of a failed piece of work before its node is closed."""
     workers: AtLeastOne = 1
-    """Pieces of work of one tree in progress at once. Each has an environment of its own."""
+    """Pieces of work of one tree in progress at once. Each has a separate environment."""
     order: Literal["arrival", "selection"] = "arrival"
     """Order in which the search takes the results of several workers. arrival: as they come. selection: in rounds, in the order of the
     requests, which takes longer and gives the same tree each time if environment and models are deterministic."""
@@ -76,10 +76,10 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     """mcts: weight w of disagreement. An action's exploration term is multiplied by 1 + w times the spread between the judges of its state.
     0: off."""
     reevaluations: AtLeastZero | None = None
-    """mcts, gumbel, abmcts: iterations reserved at the end to re-evaluate the root's candidates, where these lie within `z` standard errors
-    of each other, until the gap between them exceeds its error. None: a quarter of the iterations for a cascade, else 0."""
+    """mcts, gumbel, abmcts: iterations reserved at the end to re-evaluate the root's candidates, if these lie within `z` standard errors of
+    each other, until the gap between them exceeds its error. None: a quarter of the iterations for a cascade, else 0."""
     batch: bool = False
-    """beam, tot_bfs: siblings are evaluated together, in one question where the value function supports it."""
+    """beam, tot_bfs: siblings are evaluated together, in one question if the value function supports it."""
     c_last: Amount | None = None
     """Last exploration constant of a schedule. None: `c`."""
     c_schedule: Literal["constant", "linear", "exponential", "cosine"] = "constant"
@@ -141,11 +141,11 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     prediction."""
     commit_by: Literal["replay", "fork"] = "replay"
     """Way of committing a decision. replay: the action is taken in the live environment. fork: the environment that search brought to the
-    chosen state becomes the live one, where it rolls back."""
+    chosen state becomes the live one, if it rolls back."""
     prefetch: AtLeastZero = 1
-    """Spare environments, which are brought to the likely next states during model calls, where environments fork."""
+    """Spare environments, which are brought to the likely next states during model calls, if environments fork."""
     environments: AtLeastZero = 0
-    """Environments that a search has open at once, where they fork; at least one for each worker and the spare ones. Those beyond stay in
+    """Environments that a search has open at once, if they fork; at least one for each worker and the spare ones. Those beyond stay in
     their states and are resumed there, which trades memory for restores. 0: workers, spare ones, and one more for each worker but one."""
     breadth: AtLeastOne = 3
     """beam, tot_bfs, tot_dfs: states retained at each level. best_of_n: trajectories."""

@@ -35,7 +35,7 @@ class Config(Strict, frozen=True, kw_only=True):
     reflection: ReflectionConfig = ReflectionConfig()
     models: ModelsConfig = ModelsConfig()
     suites: tuple[str, ...] = ()
-    """Benchmarks of your own, each as `module:attribute` or `file.py:attribute`: what is called without arguments and gives a Suite."""
+    """Your own benchmarks, each as `module:attribute` or `file.py:attribute`: a callable without arguments that returns a Suite."""
     limits: Limits = Limits()
     browser: BrowserConfig = BrowserConfig()
     sandbox: SandboxConfig = SandboxConfig()

@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 async def apart(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of work that closes what it opened where it is cancelled.
+    """Return the result of work that cleans up when it is cancelled.
 
-    Task groups of anyio cancel a task again at each of its awaits, so the work is a task of its own, which is cancelled once.
+    Task groups of anyio cancel a task again at each of its awaits, so the work is a separate task, which is cancelled once.
     """
     task = asyncio.create_task(work)
     try:

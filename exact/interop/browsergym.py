@@ -1,7 +1,7 @@
 """exact's agents in BrowserGym's and AgentLab's own loops. Standard library and BrowserGym only: it runs in their virtual environment.
 
 Their environments cannot be restored, so the agent acts without a search: it takes the likeliest action of its policy. The policy runs in a
-process of its own with exact's Python, because AgentLab and exact want different versions of openai and Playwright.
+separate process with exact's Python, because AgentLab and exact want different versions of openai and Playwright.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ExactAgent(_Agent):  # type: ignore[misc]
         self._end = weakref.finalize(self, _end, self._peer)
 
     def obs_preprocessor(self, obs: dict[str, Any]) -> dict[str, Any]:
-        """Return an observation of BrowserGym's as plain data: what the policy may see, and the error of the last action.
+        """Return an observation of BrowserGym's as plain data: the parts that the policy may see, and the error of the last action.
 
         All is below one key: AgentLab counts the tokens of each text at the top, of a picture's too.
         """
@@ -62,9 +62,9 @@ class ExactAgent(_Agent):  # type: ignore[misc]
         return {"exact": {"observation": found, "picture": picture, "error": error, "height": float(size)}}
 
     def get_action(self, obs: dict[str, Any]) -> tuple[str, Any]:
-        """Return the next action in BrowserGym's form, and what the agent thought. `obs`: what `obs_preprocessor` returned.
+        """Return the next action in BrowserGym's form, and the agent's reasoning. `obs`: the result of `obs_preprocessor`.
 
-        Raises RuntimeError with the reason where the policy did not answer, so that the attempt counts as an error and not as a failure.
+        Raises RuntimeError with the reason if the policy did not answer, so that the attempt counts as an error and not as a failure.
         """
         assert self._peer.stdin is not None and self._peer.stdout is not None
         try:
@@ -87,7 +87,7 @@ class ExactAgent(_Agent):  # type: ignore[misc]
 
 @dataclass
 class ExactAgentArgs(_Args):  # type: ignore[misc]
-    """What AgentLab's studies and BrowserGym's experiments make agents from."""
+    """Settings from which AgentLab's studies and BrowserGym's experiments make agents."""
 
     agent_name: str = "exact"
     config: str = "rmcts_builtin"

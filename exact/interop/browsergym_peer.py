@@ -32,11 +32,11 @@ def _verb(fields: dict[str, Any]) -> Verb:
 
 
 ACTIONS = ActionSpace([_verb(each) for each in VERBS])
-"""The grammar of what an agent may do in BrowserGym."""
+"""The grammar of an agent's actions in BrowserGym."""
 
 
 class PeerEpisode:
-    """One episode: what was seen and done, and the next action."""
+    """One episode: its observations and actions, and the next action."""
 
     def __init__(self, policy: Policy, k: int) -> None:
         """Begin. `k`: most actions that the policy proposes for a state."""

@@ -27,7 +27,7 @@ from exact.runs.runner import create
 from exact.task import Task
 
 KEY = "exact"
-"""Name in a sample's store of what became of its attempt."""
+"""Name of the attempt's outcome in a sample's store."""
 
 
 @solver
@@ -43,8 +43,8 @@ def rmcts(config: str = "rmcts_builtin", settings: Sequence[str] = (), runs: str
         settings: Overrides of its keys: `["search.iterations=8", "limits.money=null"]`.
         runs: Folder for run folders, with journals and reports. Empty: nothing is kept.
 
-    Raises UsageError where the configuration or a sample cannot be used, and InfrastructureError, which is never a score, where an attempt
-    failed: inspect's `retry_on_error` and `fail_on_error` decide what follows.
+    Raises UsageError if the configuration or a sample cannot be used, and InfrastructureError, which is never a score, if an attempt
+    failed: inspect's `retry_on_error` and `fail_on_error` decide how to continue.
     """
     loaded = load(Path(config) if config.endswith((".yaml", ".yml")) else config, tuple(settings))
 
@@ -104,7 +104,7 @@ def _task(state: TaskState) -> tuple[Task, bool]:
 
 
 async def _attempt(task: Task, config: Config, runs: Path | None, *, benchmark: bool) -> tuple[ResultLine, list[str], str]:
-    """Attempt a task. Return its result, the committed actions, and the run folder; empty where none is kept."""
+    """Attempt a task. Return its result, the committed actions, and the run folder; empty if none is kept."""
     from exact.benchmarks.open import open_environments
 
     with _folder(runs, task) as path:

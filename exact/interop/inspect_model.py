@@ -47,11 +47,11 @@ class InspectModel:
 
     @property
     def price(self) -> Price | None:
-        """Price by the configuration or the price list; None where it is unknown."""
+        """Price by the configuration or the price list; None if it is unknown."""
         return self._price.price
 
     async def complete(self, request: ChatRequest) -> ChatAnswer:
-        """Return an answer with `sampling.n` choices, by further calls where a provider gives one at a time.
+        """Return an answer with `sampling.n` choices, by further calls if a provider gives one at a time.
 
         Raises ModelError; a limit of inspect's is raised as it is.
         """
@@ -95,9 +95,9 @@ class InspectModels(Models):
 
 
 def with_models(config: Config, name: str) -> Config:
-    """Return a configuration that names a model, by default that which inspect evaluates. Sampling settings and prices stay.
+    """Return a configuration that names a model, by default the one that inspect evaluates. Sampling settings and prices stay.
 
-    Raises UsageError where the agent needs what inspect's models do not give.
+    Raises UsageError if the agent needs a feature that inspect's models lack.
     """
     if any(each.actions == "computer" for each in (config.policy, *config.arms)):
         raise UsageError("policy.actions: computer needs a provider's own tool, which cannot be asked through inspect_ai: use elements")

@@ -40,7 +40,7 @@ class TaskEnvironment:
     async def step(self, action: Action | str) -> Transition:
         """Carry out an action, which may be a text such as `click [3]`.
 
-        Raises ActionError, StateChanged where the state had changed by itself, which has the present one, and EnvironmentFailure.
+        Raises ActionError, EnvironmentFailure, and StateChanged with the present state if the state had changed by itself.
         """
         chosen = self.actions.parse(action) if isinstance(action, str) else action
         transition = await self._environment.step(chosen)
@@ -50,7 +50,7 @@ class TaskEnvironment:
         return transition
 
     async def snapshot(self) -> Snapshot:
-        """Take a snapshot of the present state, where the capabilities say that there are some."""
+        """Take a snapshot of the present state, if the capabilities include snapshots."""
         return await self._environment.snapshot()
 
     async def restore(self, snapshot: Snapshot) -> Observation:
@@ -68,7 +68,7 @@ class TaskEnvironment:
 
 @asynccontextmanager
 async def make(task: AnyTask, *, config: Config | None = None, simulation: bool = False) -> AsyncIterator[TaskEnvironment]:
-    """Open the environment of a task, with its servers and browser, for the time of an `async with` block.
+    """Open the environment of a task, with its servers and browser, for an `async with` block.
 
         async with exact.make("miniwob/click-test") as environment:
             observation = await environment.reset()
@@ -80,7 +80,7 @@ async def make(task: AnyTask, *, config: Config | None = None, simulation: bool 
         config: Configuration of the browser and the sandbox.
         simulation: Whether writes are blocked, as in a search, unless the environment is isolated.
 
-    Raises UsageError where the task cannot be used here, EnvironmentFailure where the environment does not start.
+    Raises UsageError if the task cannot be used here, EnvironmentFailure if the environment does not start.
     """
     chosen = task_of(task)
     async with (

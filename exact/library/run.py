@@ -36,7 +36,7 @@ class Run:
     """
 
     def __init__(self, path: Path | str) -> None:
-        """Open a run folder. Raises UsageError where there is none."""
+        """Open a run folder. Raises UsageError if the path holds none."""
         self._folder = RunFolder.open(Path(path))
 
     @property
@@ -51,7 +51,7 @@ class Run:
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """The tasks, in order. Raises JournalError where run.json cannot be read."""
+        """The tasks, in order. Raises JournalError if run.json cannot be read."""
         return self._folder.manifest.tasks
 
     def results(self) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ class Run:
         return [msgspec.to_builtins(line) for line in self._folder.results()]
 
     def frame(self) -> pandas.DataFrame:
-        """Return the results as a data frame. Raises UsageError where pandas is not installed."""
+        """Return the results as a data frame. Raises UsageError if pandas is not installed."""
         try:
             import pandas
         except ImportError:
@@ -79,7 +79,7 @@ class Run:
         return self.state(task).tree
 
     def graph(self, task: str | None = None) -> networkx.DiGraph[int]:
-        """Return the tree as a networkx graph, as `exact export` writes it. Raises UsageError where networkx is not installed."""
+        """Return the tree as a networkx graph, as `exact export` writes it. Raises UsageError if networkx is not installed."""
         from exact.search.inspect.export import to_networkx
 
         try:
@@ -109,7 +109,7 @@ class Run:
 
 
 def open_run(path: Path | str) -> Run:
-    """Open a run folder, of a run that has ended or is under way. Raises UsageError where the path holds none."""
+    """Open a run folder, of a run that has ended or is under way. Raises UsageError if the path holds none."""
     return Run(path)
 
 

@@ -46,14 +46,14 @@ async def search(
             environment, which is reset and replayed and is not closed.
         policy: Proposes actions.
         value: Estimates, in [0, 1], how likely a state leads to success.
-        task: What to search for. The environment's `reset` gets it.
+        task: Task of the search. The environment's `reset` gets it.
         algorithm: Name of the search algorithm, as in `search.algorithm` of a configuration.
         iterations: Number of iterations, at least 1.
         seed: Seed of all random draws.
         settings: Further keys of the section `search` of a configuration, such as `{"k": 3, "depth": 10}`.
 
-    Raises UsageError where an argument cannot be used, EnvironmentFailure and ModelError where no environment or model answers, and
-    PartError where the policy or the value function raises or gives what its contract does not admit.
+    Raises UsageError if an argument cannot be used, EnvironmentFailure and ModelError if no environment or model answers, and PartError if
+    the policy or the value function raises or violates its contract.
     """
     search_keys = {"iterations": iterations, **(settings or {}), "algorithm": algorithm}
     if is_environment(environment):

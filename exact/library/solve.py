@@ -32,23 +32,23 @@ from exact.search.tree import Tree
 
 @dataclass(frozen=True)
 class Solution:
-    """What became of one task."""
+    """Outcome of one task."""
 
     result: ResultLine
     """Score, answer, costs and reason of the end."""
     tree: Tree
     """The search, all committed actions included."""
     run: Run | None
-    """The run folder; None where none was asked for."""
+    """The run folder; None if none was asked for."""
 
     @property
     def score(self) -> float | None:
-        """Score in [0, 1]; None where the task has no evaluator."""
+        """Score in [0, 1]; None if the task has no evaluator."""
         return self.result.score
 
     @property
     def answer(self) -> str | None:
-        """Text of the final answer; None where the agent gave none."""
+        """Text of the final answer; None if the agent gave none."""
         return self.result.answer
 
     @property
@@ -77,7 +77,7 @@ async def solve(
     out: Path | str | None = None,
     seed: int | None = None,
 ) -> Solution:
-    """Attempt one task and return what became of it.
+    """Attempt one task and return its outcome.
 
         solution = await exact.solve("miniwob/click-test")
         print(solution.score, solution.actions)
@@ -87,15 +87,14 @@ async def solve(
         agent: An Agent with your own policy and value function, a Config, the path of its file, or the name of a shipped configuration,
             such as `rmcts_gpt-4o`. None: the built-in agent, which needs no model.
         config: Configuration of the search and the browser around an Agent object.
-        environments: Where the task is attempted: an EnvironmentFactory, a context manager that opens one, or a function or class
-            that makes an environment. None: what the
-            task's suite, or its start page, opens.
+        environments: Environments of the attempt: an EnvironmentFactory, a context manager that opens one, or a function or class that
+            makes an environment. None: those of the task's suite, or of its start page.
         out: Run folder to write, with journal and report. None: nothing is kept.
         seed: Seed in place of that of the configuration.
 
-    A failure of the infrastructure is a result of status `failed`, without a score. Raises UsageError where an argument cannot be used or
-    `out` holds a run, JournalError where it cannot be written, PartError where a part of the agent or the evaluator raises or gives what
-    its contract does not admit, and UncertainCommit where an environment broke during a commit that cannot be undone.
+    A failure of the infrastructure is a result of status `failed`, without a score. Raises UsageError if an argument cannot be used or
+    `out` holds a run, JournalError if it cannot be written, PartError if a part of the agent or the evaluator raises or violates its
+    contract, and UncertainCommit if an environment broke during a commit that cannot be undone.
     """
     chosen, build = configured(agent, config)
     chosen, attempted = with_seed(chosen, seed), task_of(task)
@@ -138,13 +137,13 @@ def _given(environments: EnvironmentFactory, task: object) -> AbstractAsyncConte
 
 
 AnyAgent = Agent | Config | Path | str | None
-"""An Agent with one's own parts, a configuration, the path of its file, or the name of a shipped one. None: the built-in agent."""
+"""An Agent with your own parts, a configuration, the path of its file, or the name of a shipped one. None: the built-in agent."""
 
 Build = Callable[[Config, Callable[[str], ChatModel]], Agent]
 
 
 def configured(agent: AnyAgent, config: Config | None = None) -> tuple[Config, Build | None]:
-    """Return the configuration of an agent, and the function that builds it; None where the configuration says it all.
+    """Return the configuration of an agent, and the function that builds it; None if the configuration says everything.
 
     `config` configures the search around an Agent. Raises UsageError.
     """

@@ -17,7 +17,7 @@ _LONGEST_URL, _LONGEST_INSTRUCTION = 2**16, 100_000
 def task_of(given: AnyTask, *, own: bool = True) -> Task:
     """Return the task that an argument stands for.
 
-    `own`: whether an id may name a suite of the user's own, which is code.
+    `own`: whether an id may name the user's own suite, which is code.
 
     Raises UsageError for an id that no suite has, or that stands for several tasks.
     """
@@ -36,7 +36,7 @@ def task_of(given: AnyTask, *, own: bool = True) -> Task:
 
 
 def page_task(url: str, instruction: str) -> Task:
-    """Return the task of following an instruction from a page on. Raises UsageError where one of them is none, or too long."""
+    """Return the task of following an instruction from a page on. Raises UsageError if one of them is invalid or too long."""
     for name, given, longest in (("url", url, _LONGEST_URL), ("instruction", instruction, _LONGEST_INSTRUCTION)):
         if len(given) > longest:
             raise UsageError(f"the {name} has {len(given)} characters: write at most {longest}")
@@ -49,7 +49,7 @@ def page_task(url: str, instruction: str) -> Task:
 
 
 def is_of_suite(task: Task) -> bool:
-    """Return whether a suite has the task: a registered one, or one of the user's own."""
+    """Return whether a suite has the task: a registered one, or the user's own."""
     from exact.benchmarks import registry
 
     return registry.OWN in task.private or task.id.partition("?")[0].partition("/")[0] in registry.suites()

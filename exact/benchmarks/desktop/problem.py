@@ -1,6 +1,6 @@
 """A task for one seed, and the words that seeds draw.
 
-Tasks that cannot be done with what is there: only the action `fail` solves them.
+Tasks that the desktop's programs cannot do: only the action `fail` solves them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def keys(text: str) -> tuple[str, ...]:
 
 
 def resolved(written: str, seen: Observation) -> str:
-    """Return an action of a reference with the ids of what is seen. Raises ActionError where there is no such element."""
+    """Return an action of a reference with the ids of the observed elements. Raises ActionError if there is no such element."""
 
     def found(match: re.Match[str]) -> str:
         role, _, name = match[2].partition(" ")

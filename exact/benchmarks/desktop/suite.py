@@ -60,7 +60,7 @@ class DesktopSuite:
         return TASKS[name.removeprefix("desktop/")](random.Random(f"{name} {seed}"))
 
     def check(self, task: Task) -> None:
-        """Raise UsageError where packages or programs of a desktop are missing, or the task's applications."""
+        """Raise UsageError if packages or programs of a desktop are missing, or the task's applications."""
         if lacking := absent():
             raise UsageError(f"no desktop here: {lacking}")
         if missing := [each for each in programs(task) if not _installed(each)]:
@@ -70,8 +70,8 @@ class DesktopSuite:
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
         """Open the desktops.
 
-        `config.sandbox`: `auto` forks where this machine can, because a desktop does not replay exactly; `never` is reset and replay.
-        Raises UsageError where no desktop can be started here, with what is missing.
+        `config.sandbox`: `auto` forks if this machine can, because a desktop does not replay exactly; `never` is reset and replay. Raises
+        UsageError if no desktop can be started here, and names what is missing.
         """
         sandbox = config.sandbox == "required" or (config.sandbox == "auto" and _forks())
         async with desktop_factory(sandbox=sandbox, screenshots=config.screenshots, limit=config.snapshots << 20) as environments:
@@ -140,7 +140,7 @@ def _evaluator(checks: tuple[Check, ...]) -> Json:
 
 
 def _metric(check: Check) -> Json:
-    """Return a condition as a metric with what it looks at and what it expects."""
+    """Return a condition as a metric with its getter and its expected result."""
     if check.element:
         role, _, name = check.element.partition(" ")
         selector = _TAGS.get(role, role) + (f'[name="{name}"]' if name else "")

@@ -21,17 +21,17 @@ from exact.task import Task
 
 _START = "core.startEpisodeReal();"
 _AGAIN = "document.activeElement?.blur(); (window.beginAgain ??= core.startEpisodeReal).call(core);"
-"""Begins an episode also where `BEGIN` has replaced the function that begins one. Nothing of the episode before has the focus."""
+"""Begins an episode even if `BEGIN` has replaced the function that begins one. Nothing of the episode before has the focus."""
 
 
 class PracticeEnvironment(PageEnvironment):
     """An environment whose `reset` to the same task begins the episode again in the loaded page.
 
-    The start is compared with that of the loaded page: where it looks different, the page is loaded. `loaded` and `begun` count both ways.
+    The start is compared with that of the loaded page: if it looks different, the page is loaded. `loaded` and `begun` count both ways.
     """
 
     begins_again = True
-    """Whether the loaded page is used again. False for pages that keep something of an episode where it is not seen."""
+    """Whether the loaded page is used again. False for pages that keep state of an episode that an observation does not show."""
     loaded = begun = 0
     _start: tuple[str, Observation] | None = None
     """Id of the task whose page is loaded, and its first observation."""
@@ -53,7 +53,7 @@ class PracticeEnvironment(PageEnvironment):
         return found
 
     async def _again(self, task: Task, start: Observation) -> Observation | None:
-        """Return the start of the task in the loaded page. None where it looks different, or the page was left."""
+        """Return the start of the task in the loaded page. None if it looks different, or the page was left."""
         tabs = self.tabs
         if len(tabs.window.tabs) != 1 or tabs.dialogs.is_asked or not tabs.present.page.url.startswith(task.start):
             return None
@@ -95,7 +95,7 @@ class PracticeFactory:
 
 @asynccontextmanager
 async def practice(config: BrowserConfig) -> AsyncIterator[PracticeFactory]:
-    """Open practice environments of MiniWoB++. Raises UsageError where the pages are not installed."""
+    """Open practice environments of MiniWoB++. Raises UsageError if the pages are not installed."""
     config = msgspec.structs.replace(config, width=WIDTH, height=HEIGHT)
     async with serve(miniwob_pages()) as address:
         setup = msgspec.structs.replace(page_setup(address), begin=BEGIN.replace(_START, _AGAIN))

@@ -111,7 +111,7 @@ class MiniWob:
         return Task(id=join(name, seed), instruction="", start=start, seed=seed)
 
     def check(self, task: Task) -> None:
-        """Raise UsageError where the pages are not installed."""
+        """Raise UsageError if the pages are not installed."""
         if self._pages is None:
             miniwob_pages()
 
@@ -119,9 +119,8 @@ class MiniWob:
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
         """Open the environments.
 
-        The viewport is the benchmark's, whatever `config` says. No page writes outside, and a page replays faster than a whole
-        environment restores: environments fork only where `config.sandbox` requires it. Raises UsageError where the pages are not
-        installed.
+        The viewport is the benchmark's, whatever `config` says. No page writes outside, and a page replays faster than a whole environment
+        restores: environments fork only if `config.sandbox` requires it. Raises UsageError if the pages are not installed.
         """
         if config.sandbox == "required":
             async with self.forking_factory(config) as environments:
@@ -137,7 +136,7 @@ class MiniWob:
 
     @asynccontextmanager
     async def forking_factory(self, config: BrowserConfig) -> AsyncIterator[ForkingFactory]:
-        """Open environments that fork: the pages are served inside the sandbox. Raises EnvironmentFailure where gVisor does not run."""
+        """Open environments that fork: the pages are served inside the sandbox. Raises EnvironmentFailure if gVisor does not run."""
         from exact.environments.browser.fork.factory import forking
 
         config = msgspec.structs.replace(config, width=WIDTH, height=HEIGHT)
@@ -148,7 +147,7 @@ class MiniWob:
 
 
 def page_setup(address: str) -> PageSetup:
-    """Return what the pages need around them, where a server at `address` (`host:port`) has them."""
+    """Return the set-up of the pages, which a server at `address` (`host:port`) serves."""
     from exact.environments.browser import PageSetup
 
     return PageSetup(
@@ -249,7 +248,7 @@ BROWSERGYM = tuple(name for name in TASKS if name not in NOT_IN_BROWSERGYM)
 """The 125 tasks of BrowserGym 0.14.3, on which results are published."""
 
 FLIGHTS = ("flight.AA", "flight.Alaska", "flight.Alaska-auto")
-"""Copies of three airlines' search forms, each in a frame (FlightWoB), with pages of their own below `flight/`."""
+"""Copies of three airlines' search forms, each in a frame (FlightWoB), with further pages below `flight/`."""
 
 REGISTERED = (*BROWSERGYM, *FLIGHTS)
 """The 128 tasks that the wheel registers as environments."""

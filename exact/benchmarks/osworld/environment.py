@@ -27,8 +27,7 @@ _WORDS = {"set_up": "set-up", "evaluate": "evaluation"}
 _STARTS = ("launch", "open")
 """Steps of a set-up after which an application opens."""
 _SECONDS, _TIMES = 60.0, 5
-"""Most seconds until an application is there and nothing changes, and how often they may pass: GIMP asks each of its plug-ins at its first
-start what it does."""
+"""Most seconds until an application is there and nothing changes, and how often they may pass: GIMP queries plug-ins at its first start."""
 _CALL_SECONDS = _SECONDS * _TIMES
 """Seconds after which a call counts as hung."""
 
@@ -52,12 +51,12 @@ class OSWorldEnvironment:
 
     @property
     def observation(self) -> Observation:
-        """Last observation. Raises EnvironmentFailure where there is none."""
+        """Last observation. Raises EnvironmentFailure if nothing was observed."""
         return self._desktop.observation
 
     @property
     def obstacle(self) -> str:
-        """Reason why no snapshot can be taken now. Empty if there is none."""
+        """Reason that no snapshot can be taken now. Empty if there is none."""
         return self._desktop.obstacle
 
     @property
@@ -66,10 +65,10 @@ class OSWorldEnvironment:
         return self._desktop.processor
 
     async def reset(self, task: Task) -> Observation:
-        """Bring the desktop to a task's start: a fork of what the set-up led to, where that is retained. Raises as `_set_up` does."""
+        """Bring the desktop to a task's start: a fork of the state after set-up, if its snapshot is retained. Raises as `_set_up` does."""
         self._task, key = task, json.dumps(of(task).handed(), sort_keys=True)
         if (ready := self._factory.ready.get(key)) and self._factory.has(ready):
-            with suppress(EnvironmentFailure):  # what is damaged is set up anew
+            with suppress(EnvironmentFailure):  # a damaged snapshot: set up anew
                 return await self._desktop.restore(ready)
         seen = await self._set_up(task)
         self._factory.ready[key] = await self._desktop.snapshot()
@@ -115,7 +114,7 @@ class OSWorldEnvironment:
         await self._around.aclose()
 
     async def _ask(self, desktop: SandboxedWorker, command: str, **arguments: object) -> dict[str, object]:
-        """Let the judge do something with a desktop. Raises EnvironmentFailure, also where the desktop failed one of its steps."""
+        """Let the judge do something with a desktop. Raises EnvironmentFailure, also if the desktop failed one of its steps."""
         judge = await self._opened_judge()
         async with open_tunnel(desktop, PORTS) as tunnel:
             server, chromium, vlc = tunnel.ports
@@ -141,7 +140,7 @@ class OSWorldFactory:
         self.tasks: dict[str, Task | None] = {}
         """Tasks by the ids of snapshots."""
         self.ready: dict[str, Snapshot] = {}
-        """Snapshots of what set-ups led to, by their task files: setting up takes half a minute and more, forking a second or two."""
+        """Snapshots of the states after set-up, by their task files: setting up takes half a minute and more, forking a second or two."""
 
     @asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[OSWorldEnvironment]:
@@ -155,7 +154,7 @@ class OSWorldFactory:
 
     @asynccontextmanager
     async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[OSWorldEnvironment]:
-        """Open another desktop at the state of a snapshot. Raises EnvironmentFailure where the snapshot is gone."""
+        """Open another desktop at the state of a snapshot. Raises EnvironmentFailure if the snapshot is gone."""
         async with self._desktops.fork(snapshot, simulation=simulation) as desktop:
             environment = OSWorldEnvironment(self, desktop)
             environment._task = self.tasks.get(snapshot.id)

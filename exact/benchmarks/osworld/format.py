@@ -1,7 +1,7 @@
 """OSWorld's task files: read strictly, and passed whole to its `desktop_env`, which executes `config` and the evaluator.
 
 `DesktopEnv.reset(task_config=task.handed())` runs the steps of `config`; after the committed actions `evaluate()` runs `postconfig`, the
-getters and the metrics. This module checks what would otherwise fail only after an attempt was paid for.
+getters and the metrics. This module reports errors that would otherwise appear only after an attempt was paid for.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class OSWorldTask(_TaskPart, frozen=True, kw_only=True):
         return self.evaluator.func != INFEASIBLE
 
     def handed(self) -> dict[str, Any]:
-        """Return what `DesktopEnv.reset` takes as its `task_config`: the file, where a `config` of null is an empty one."""
+        """Return the `task_config` for `DesktopEnv.reset`: the file, with an empty `config` in place of null."""
         return {**self.raw, "config": self.raw.get("config") or []}
 
     def task(self, domain: str = "", seed: int = 0) -> Task:
@@ -82,7 +82,7 @@ class OSWorldTask(_TaskPart, frozen=True, kw_only=True):
 
 
 def of(task: Task) -> OSWorldTask:
-    """Return the task file that a task carries. Raises UsageError where there is none."""
+    """Return the task file that a task carries. Raises UsageError if it carries none."""
     said = task.private.get("osworld")
     if not said:
         raise UsageError(f"task {task.id} is none of OSWorld's: its private part has no `osworld`")
@@ -102,7 +102,7 @@ def parse(item: object, where: str) -> OSWorldTask:
 
 
 def _without_empty(item: object) -> object:
-    """Return a file whose evaluator has None for `{}`, as desktop_env expects."""
+    """Return a file whose evaluator holds None for `{}`, as desktop_env expects."""
     if not isinstance(item, dict) or not isinstance(evaluator := item.get("evaluator"), dict):
         return item
     looks = {name: _absent(evaluator[name]) for name in ("result", "expected") if name in evaluator}
@@ -114,7 +114,7 @@ def _absent(said: object) -> object:
 
 
 def _check(evaluator: EvaluatorSpec, where: str) -> None:
-    """Raise UsageError where metrics and getters do not fit together."""
+    """Raise UsageError if metrics and getters do not fit together."""
     if evaluator.func == INFEASIBLE:
         return
     if evaluator.result is None:

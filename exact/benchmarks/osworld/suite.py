@@ -1,4 +1,4 @@
-"""The suite `osworld`: a checkout's tasks, set up and judged by desktop_env in a virtual environment of its own.
+"""The suite `osworld`: a checkout's tasks, set up and judged by desktop_env in a separate virtual environment.
 
 They run on desktops of exact in gVisor, which fork, or on virtual machines of another provider of desktop_env.
 """
@@ -38,7 +38,7 @@ _TIMEOUTS = GuestTimeouts(open=900.0, reset=900.0, step=300.0, evaluate=900.0, c
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """Where and how the tasks run. Further keys are options of DesktopEnv for the other providers."""
+    """Places and settings of the tasks' runs. Further keys are options of DesktopEnv for the other providers."""
 
     provider_name: str = "exact"
     """`exact`: desktops in gVisor, whose states are returned to by snapshots. Others (docker, vmware, aws, ...): virtual machines of
@@ -52,7 +52,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OSWorld:
-    """Suite with ids `osworld/<domain>/<id>`; empty where no checkout is named."""
+    """Suite with ids `osworld/<domain>/<id>`; empty if no checkout is named."""
 
     name = "osworld"
 
@@ -87,7 +87,7 @@ class OSWorld:
         return read(self._found[name]).task(name.split("/")[1], seed)
 
     def check(self, task: Task) -> None:
-        """Raise UsageError where desktop_env's interpreter, or what a desktop of exact needs, is missing."""
+        """Raise UsageError if desktop_env's interpreter, or a requirement of exact's desktops, is missing."""
         _python()
         if _options().provider_name == "exact":
             if lacking := absent():
@@ -99,7 +99,7 @@ class OSWorld:
 
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
-        """Open the desktops. Raises UsageError where something that they need is missing."""
+        """Open the desktops. Raises UsageError if something that they need is missing."""
         self.check(Task(id="osworld", instruction=""))
         options, python = _options(), _python()
         if options.provider_name != "exact":

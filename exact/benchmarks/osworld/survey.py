@@ -1,7 +1,9 @@
-"""What of a checkout of OSWorld can run here: `python -m exact.benchmarks.osworld.survey` reads all task files and counts the reasons.
+"""Survey of the tasks of an OSWorld checkout that can run here.
 
-With desktop_env (`shells/setup.sh --osworld`) it also looks up each step, getter and metric that they name. The exit status is 1
-where a file cannot be read, or names what desktop_env lacks.
+`python -m exact.benchmarks.osworld.survey` reads all task files and counts the reasons.
+
+With desktop_env (`shells/setup.sh --osworld`) it also looks up each step, getter and metric that they name. The exit status is 1 if a file
+cannot be read, or names a function that desktop_env lacks.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ REASONS = (
     }),
     ("files of the internet", {"download", "cloud_file", "update_browse_history"}),
 )  # fmt: skip
-"""What a task needs, by the types of steps and getters that need it. The first that fits counts."""
+"""Requirements of tasks, by the types of steps and getters that need it. The first that fits counts."""
 _SETTINGS = "chrome://"
 _CODE = {"vscode", "vs_code"}
 _PACKAGES = {"compare_audios": "librosa", "compare_image_text": "easyocr"}
@@ -38,14 +40,14 @@ class Survey(NamedTuple):
     """Result for a collection."""
 
     reasons: dict[str, str]
-    """What each task needs that is not here, by its id; HERE where everything is."""
+    """The requirement of each task that is missing here, by task id; HERE if nothing is missing."""
     unreadable: dict[str, str]
     lacking: dict[str, list[str]]
-    """What desktop_env lacks, by the id of the task that names it."""
+    """Functions that desktop_env lacks, by the id of the task that names it."""
 
 
 def reason(task: OSWorldTask) -> str:
-    """Return what a task needs that a desktop without a network has not; HERE where it needs nothing."""
+    """Return the feature that a task needs and a desktop without a network lacks; HERE if there is none."""
     evaluator = task.evaluator
     if not task.possible and not task.config:
         return HERE
@@ -69,7 +71,7 @@ def _each(part: Getter | Sequence[Getter | None] | None) -> list[Getter]:
 
 
 async def survey(suite: OSWorld, *, resolve: bool) -> Survey:
-    """Read all task files. `resolve`: look up what they name in desktop_env. Raises UsageError where that is not installed."""
+    """Read all task files. `resolve`: look up the functions that they name in desktop_env. Raises UsageError if it is not installed."""
     reasons, unreadable, raw = dict[str, str](), dict[str, str](), dict[str, Mapping[str, object]]()
     for id in suite.ids():
         try:

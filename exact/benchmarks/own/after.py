@@ -28,7 +28,7 @@ class NamedEntry(Protocol):
 def in_order(path: Path, entries: Sequence[NamedEntry], tasks: Sequence[Task]) -> list[tuple[str, Task]]:
     """Return the tasks of entries with their names, each after those that it names, else in the order of the file.
 
-    Raises UsageError where an entry names one that is not there, or where entries wait for each other.
+    Raises UsageError if an entry names an unknown one, or entries wait for each other.
     """
     names = {entry.id: task.id.partition("?")[0] for entry, task in zip(entries, tasks, strict=True)}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Tasks of the user's own, from a YAML or JSON file: `exact run --tasks shop.yaml`.
+"""The user's own tasks, from a YAML or JSON file: `exact run --tasks shop.yaml`.
 
     - id: sign
       goal: Sign the guest book as Ann.
@@ -6,8 +6,8 @@
       evaluate: checks.py:signed        # a function; or WebArena's `eval` as a mapping; without it the agent judges itself
 
 A function gets the page (Playwright's, async) and the Outcome, and returns a Score, a number in [0, 1], or whether it is solved; it may be
-async, and is called in a thread of its own where it is not. An AssertionError in it is an attempt that is not solved, with what it says as
-the reason; so is an element that the page does not show within Playwright's time. Any other error is an EvaluatorError, and no score.
+async, and is called in a separate thread if it is not. An AssertionError in it means that the attempt is not solved, with its message
+as the reason; so does an element that the page does not show within Playwright's time. Any other error is an EvaluatorError, and no score.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ class OwnTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     goal: str
     url: str = ""
     environment: str | dict[str, Any] = ""
-    """Environment of the user's own in place of `url`: see exact/environments/own.py."""
+    """The user's own environment in place of `url`: see exact/environments/own.py."""
     seed: int = 0
     origins: tuple[str, ...] = ()
     """Origins that may be navigated to, besides that of `url`."""
     images: tuple[str, ...] = ()
     services: tuple[Service, ...] = ()
-    """Services of the site, where it comes with the task: see docs/own_application.md."""
+    """Services of the site, if it comes with the task: see docs/own_application.md."""
     tabs: tuple[str, ...] = ()
     geolocation: str = ""
     """Geolocation: `latitude longitude`, in degrees."""
@@ -94,7 +94,7 @@ def read_list(path: Path) -> tuple[Task, ...]:
 
 
 def distinct(path: Path, tasks: Sequence[Task]) -> tuple[Task, ...]:
-    """Return the tasks of a file. Raises UsageError where two have one id."""
+    """Return the tasks of a file. Raises UsageError if two have one id."""
     twice = [id for id, count in Counter(task.id for task in tasks).items() if count > 1]
     if twice:
         raise UsageError(f"{path}: two tasks are named {min(twice)}: each needs an id of its own")
@@ -107,7 +107,7 @@ def by_rules(task: Task) -> bool:
 
 
 def evaluator(task: Task, models: ModelsConfig | None = None, chat: Callable[[str], ChatModel] | None = None) -> Evaluator | None:
-    """Return the evaluator of a task; None where only the agent judges.
+    """Return the evaluator of a task; None if only the agent judges.
 
     `chat` opens models of `models` for fuzzy matches. Raises UsageError.
     """
@@ -152,7 +152,7 @@ def _task(path: Path, number: int, item: object) -> Task:
 
 
 def in_environment(path: Path, own: OwnTask) -> Task:
-    """Return a task in an environment of the user's own, which evaluates it. Raises UsageError that names file, task and field."""
+    """Return a task in the user's own environment, which evaluates it. Raises UsageError that names file, task and field."""
     extra = [name for name in ("url", "origins", "services", "tabs", "geolocation", "evaluate") if getattr(own, name)]
     try:
         if extra:
@@ -165,7 +165,7 @@ def in_environment(path: Path, own: OwnTask) -> Task:
 
 
 def _webarena_task(path: Path, item: dict[str, Any]) -> Task:
-    """Return the task of an entry in WebArena's form, at sites of the user's own. Raises UsageError that names file, task and field."""
+    """Return the task of an entry in WebArena's form, at the user's own sites. Raises UsageError that names file, task and field."""
     file, addresses = parse(item, str(path)), Addresses("", os.environ)
     resets, browser = Resets(addresses, os.environ), dict[str, Any]()
     with at(f"{path}: task {file.task_id}"):
@@ -278,7 +278,7 @@ def _first_line(error: Exception) -> str:
 async def _answers(page: Page) -> bool:
     """Return whether a page is responsive.
 
-    A page that is busy forever is broken, and an element that is missing on it is no failure of the page.
+    A page that is busy forever is broken, and an element that is missing on it is not a failure of the page.
     """
     with suppress(TimeoutError):
         async with asyncio.timeout(_ALIVE):

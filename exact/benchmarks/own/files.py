@@ -1,4 +1,4 @@
-"""Site files and task files, in YAML: what `exact run tasks.yaml` reads. docs/own_application.md shows both."""
+"""Site files and task files, in YAML: the files that `exact run tasks.yaml` reads. docs/own_application.md shows both."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ class SiteFile(Strict, frozen=True, kw_only=True):
     origins: tuple[str, ...] = ()
     """Further origins that belong to it."""
     services: tuple[Service, ...] = ()
-    """Services started with the browser, in one sandbox where there is one. Their working folder is the site's."""
+    """Services started with the browser, in one sandbox if there is one. Their working folder is the site's."""
     hosts: dict[str, str] = {}
-    """Names for servers that have none: `{shop.test: "127.0.0.1:8000"}`."""
+    """Names for servers without one: `{shop.test: "127.0.0.1:8000"}`."""
     outside: Outside | None = None
     """Hooks and accounts of a site that runs elsewhere: see docs/design/environments.md."""
     harmless: tuple[str, ...] = ()
-    """Requests that are no writes of the agent: drafts, preferences, telemetry. Regular expressions of `METHOD URL`. As in `outside`."""
+    """Requests that do not count as the agent's writes: drafts, preferences, telemetry. Regular expressions of `METHOD URL`. As in
+    `outside`."""
     reads: tuple[str, ...] = ()
     """Requests that only read although their method is POST, in the same form. As in `outside`."""
     writes: tuple[str, ...] = ()
@@ -70,7 +71,7 @@ class TaskEntry(Strict, frozen=True, kw_only=True):
 
 
 class _EnvironmentFile(Strict, frozen=True, kw_only=True):
-    """Tasks in an environment of the user's own."""
+    """Tasks in the user's own environment."""
 
     environment: str | dict[str, Any]
     tasks: tuple[TaskEntry, ...]
@@ -165,12 +166,12 @@ def own_task(site: SiteFile, task: TaskEntry, where: Path, folder: Path | None =
         origins=(site.url, *site.origins), files=tuple(str(folder / each) for each in task.files), metadata=metadata,
         private=judged,
     )  # fmt: skip
-    browser_config_of(BrowserConfig(), made)  # a key that is wrong is said here
+    browser_config_of(BrowserConfig(), made)  # report wrong keys here
     return made
 
 
 def _check_variables(metadata: Mapping[str, Scalar]) -> None:
-    """Raise UsageError where a site is to be given the key of a model: a log-in's value `$NAME` names its variable."""
+    """Raise UsageError if a site would receive the key of a model: a log-in's value `$NAME` names its variable."""
     known = providers().values()
     keys = {each.api_key_env for each in known} | {each.api_key_env for provider in known for each in provider.endpoints}
     for place, text in metadata.items():
@@ -182,7 +183,7 @@ def _check_variables(metadata: Mapping[str, Scalar]) -> None:
 
 
 def _outside(site: SiteFile) -> Outside | None:
-    """Return what a site declares of the outside, its own patterns of requests included."""
+    """Return the outside that a site declares, its own patterns of requests included."""
     if not (site.harmless or site.reads or site.writes):
         return site.outside
     outside = site.outside or Outside()

@@ -28,7 +28,7 @@ _OURS = Path(__file__).parents[3] / ".bench" / "venvs" / "sites"
 def interpreter() -> Path:
     """Return EXACT_SITES (a virtual environment or its Python), else the source tree's, else our own.
 
-    Raises UsageError where none has them.
+    Raises UsageError if none has them.
     """
     if said := os.environ.get("EXACT_SITES"):
         place = Path(said).expanduser()
@@ -50,7 +50,7 @@ def interpreter() -> Path:
 
 
 async def seed(site: str, python: Path) -> Path:
-    """Return the folder of a site's data; make it in the user's cache where it is missing. Raises EnvironmentFailure."""
+    """Return the folder of a site's data; make it in the user's cache if it is missing. Raises EnvironmentFailure."""
     parent = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "exact" / "sites"
     target = parent / f"{site}-{_digest(site, python)}"
     if target.is_dir():

@@ -54,7 +54,7 @@ class Application(NamedTuple):
     """Password of every user."""
     users: tuple[str, ...]
     clock: str = ""
-    """Regular expression for the present time as its pages write it, besides what is masked everywhere."""
+    """Regular expression for the present time as its pages write it, besides the masks that apply everywhere."""
 
 
 TRAC = Application(
@@ -123,7 +123,7 @@ class SiteSuite:
         return Task(id=join(name, number_seed), instruction=file.goal, start=start, seed=number_seed, metadata=metadata)
 
     def check(self, task: Task) -> None:
-        """Raise UsageError where Trac and Wagtail are not installed."""
+        """Raise UsageError if Trac and Wagtail are not installed."""
         interpreter()
 
     @asynccontextmanager
@@ -150,9 +150,9 @@ class SiteSuite:
         return Service(command=command, ready_url=f"http://127.0.0.1:{port}/", seconds=_READY, reads=reads)
 
     def _prepare(self, port: int, token: str, shared: list[bool]) -> Prepare:
-        """Return what resets the shared instance and logs in.
+        """Return the function that resets the shared instance and logs in.
 
-        `shared`: not empty where all environments share one instance, in which log-ins last.
+        `shared`: not empty if all environments share one instance, in which log-ins last.
         """
         forms = {
             f"{self.name}_{user}": self._application.form._replace(account=(user, self._application.word))

@@ -1,7 +1,7 @@
 """The evaluation of an attempt: each kind of evaluation in a task file becomes a function beforehand.
 
-Three outcomes are distinct. What the agent did or did not do, a missing answer included, is a Score. A page that cannot be opened is an
-EnvironmentFailure, a judge that does not answer a ModelError: neither is a score.
+Three outcomes are distinct. Anything that the agent did or did not do, a missing answer included, gives a Score. A page that cannot be
+opened is an EnvironmentFailure, a judge that does not answer a ModelError: neither is a score.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class EvaluatorContext(NamedTuple):
 
 NO_ANSWER = "no final answer was given"
 Check = Callable[["Page", Outcome], Awaitable[str]]
-"""Function that returns why an attempt falls short; empty where it does not."""
+"""Function that returns the reason that an attempt falls short; empty if it does not."""
 
 
 def evaluators(task: TaskFile, setting: EvaluatorContext, where: str = "task file") -> tuple[Check, ...]:
@@ -58,7 +58,7 @@ def roles(task: TaskFile) -> tuple[str, ...]:
 
 
 async def evaluate(checks: tuple[Check, ...], page: Page, outcome: Outcome) -> Score:
-    """Return 1 where all checks hold, else 0 with the first reason. Raises EnvironmentFailure, ModelError."""
+    """Return 1 if all checks hold, else 0 with the first reason. Raises EnvironmentFailure, ModelError."""
     for each in checks:
         if reason := await each(page, outcome):
             return Score(value=0.0, success=False, reason=reason, unanswered=reason == NO_ANSWER)
@@ -81,7 +81,7 @@ def _string_match(task: TaskFile, setting: EvaluatorContext) -> Check:
 
 
 def _literal(wanted: Answers, answer: str, dialect: Dialect, split: text.Split = text.tokens) -> str:
-    """Return what an answer misses of the references that need no judge. `split` gives the tokens of a text.
+    """Return the references without a judge that an answer misses. `split` gives the tokens of a text.
 
     The answer is cleaned before all comparisons, and each comparison cleans it again, as the published evaluators do.
     """
@@ -101,9 +101,9 @@ def _literal(wanted: Answers, answer: str, dialect: Dialect, split: text.Split =
 
 
 async def _by_meaning(task: TaskFile, wanted: Answers, outcome: Outcome, setting: EvaluatorContext) -> str:
-    """Return what a judge finds missing in an answer, which is cleaned as for `_literal`.
+    """Return the references that a judge finds missing in an answer, which is cleaned as for `_literal`.
 
-    Raises InfrastructureError where a secret stands in the answer: no model reads it, and without it the answer is another one.
+    Raises InfrastructureError if a secret stands in the answer: no model reads it, and without it the answer is another one.
     """
     references, answer = wanted.fuzzy_match, outcome.answer or ""
     if references is None:
@@ -204,7 +204,7 @@ def _locator(target: Target, setting: EvaluatorContext, field: str) -> Callable[
 
 
 def _call(said: str, setting: EvaluatorContext, field: str) -> HelperCall:
-    """Return a call. Raises UsageError where it is none, or the helper takes other arguments."""
+    """Return a call. Raises UsageError if it is not a call, or the helper takes other arguments."""
     with at(f"`{field}`"):
         call = parse(said, setting.helpers)
         try:
@@ -232,7 +232,7 @@ async def _called(call: HelperCall, page: Page, setting: EvaluatorContext) -> Re
 
 
 async def _contents(wanted: Contents, seen: Result, task: TaskFile, setting: EvaluatorContext) -> str:
-    """Return what a part of a page lacks."""
+    """Return the required texts that a part of a page lacks."""
     import html
 
     dialect = setting.dialect

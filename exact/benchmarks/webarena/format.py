@@ -37,7 +37,7 @@ class Answers(TaskPart, frozen=True, kw_only=True, forbid_unknown_fields=True):
     required_values: tuple[str, ...] | None = None
     """Comparisons with a number: `>= 12`, alternatives between ` |OR| `."""
     fuzzy_match: str | tuple[str, ...] | None = None
-    """References that a model compares by meaning. `N/A`: the answer gives the reason why the task is infeasible."""
+    """References that a model compares by meaning. `N/A`: the answer gives the reason that the task is infeasible."""
 
 
 class Contents(TaskPart, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,7 +89,7 @@ class Eval(TaskPart, frozen=True, kw_only=True):
     reference_url: str | None = None
     program_html: tuple[Target, ...] | None = None
     string_note: str = ""
-    """Reason why the task is infeasible, if it is."""
+    """Reason that the task is infeasible, if it is."""
     url_note: Literal["EXACT", "GOLD in PRED"] | None = None
     page_image_query: tuple[ImageQuery, ...] | None = None
 
@@ -116,7 +116,7 @@ class TaskFile(TaskPart, frozen=True, kw_only=True):
     eval: Eval
     intent: str = ""
     intent_template: str = ""
-    """Template with `{{name}}` for values of `instantiation_dict`; the goal where `intent` is empty."""
+    """Template with `{{name}}` for values of `instantiation_dict`; the goal if `intent` is empty."""
     intent_template_id: int | str | None = None
     instantiation_dict: dict[str, Any] = {}
     image: str | tuple[str, ...] | None = None

@@ -1,4 +1,4 @@
-"""The named functions of task files that read a page. What a page lacks is an empty text or 0, as the task files expect."""
+"""The named functions of task files that read a page. A thing that a page lacks is an empty text or 0, as the task files expect."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def reddit_get_post_url(url: str) -> str:
 
 
 async def _latest(page: Page, username: str) -> dict[str, Any]:
-    """Return the newest comment of a user on a post's page; empty where there is none."""
+    """Return the newest comment of a user on a post's page; empty if there is none."""
     found = await in_page(page, _COMMENTS) or []
     return max((each for each in found if each["author"] == username), key=lambda each: each["time"], default={})
 
@@ -113,7 +113,7 @@ async def shopping_get_order_product_quantity(page: Page, sku: str) -> float:
     wanted = sku.split(OR)
     for each in await _ordered(page):
         if each.get("sku", "").strip() in wanted:
-            ordered = _NUMBER.search(each.get("qty", ""))  # what follows it is how many were shipped
+            ordered = _NUMBER.search(each.get("qty", ""))  # the number after it counts the shipped ones
             return float(ordered[0]) if ordered else 0.0
     return 0.0
 

@@ -1,4 +1,4 @@
-"""Models that judge: whether an answer means the same as a reference, whether a reason is right, what a picture shows.
+"""Models that judge whether an answer means the same as a reference, whether a reason is right, and the content of a picture.
 
 They are `models.parts.evaluator` and `models.parts.evaluator.vision` (else the first) of the configuration. The agent's own models never
 judge, and a judge's cost is not the agent's.
@@ -44,24 +44,24 @@ class JudgeAnswer(NamedTuple):
 
 
 class Judges:
-    """Judges of fuzzy matches. Raises UsageError where no model is named, AnswerError and ModelError where there is no usable answer."""
+    """Judges of fuzzy matches. Raises UsageError if no model is named, AnswerError and ModelError if an answer is not usable."""
 
     def __init__(self, open: Open) -> None:
         self._open = open
 
     def need(self, roles: Iterable[str]) -> None:
-        """Raise UsageError now where a model of one of these roles could not be asked later."""
+        """Raise UsageError now if a model of one of these roles could not be asked later."""
         for role in roles:
             self._open(role)
 
     async def means(self, answer: str, reference: str, question: str) -> JudgeAnswer:
-        """Return whether an answer means what the reference says; partly is not enough."""
+        """Return whether an answer means the same as the reference; partly is not enough."""
         parts = ((question, "question"), (reference, "reference"), (answer, "answer"))
         said = await self._ask(_MEANING, parts, ("correct", "partially correct", "incorrect"))
         return JudgeAnswer(said == "correct", said)
 
     async def explains(self, reported: str, actual: str, task: str) -> JudgeAnswer:
-        """Return whether the reported reason why a task is infeasible is the actual one."""
+        """Return whether the reported reason that a task is infeasible is the actual one."""
         parts = ((task, "task"), (actual, "actual reason"), (reported, "reported reason"))
         said = await self._ask(_REASON, parts, ("same", "different"))
         return JudgeAnswer(said == "same", said)
@@ -81,7 +81,7 @@ class Judges:
 
 
 def opener(config: ModelsConfig | None, chat: Open) -> Open:
-    """Return a function that opens a configuration's judges by `chat`, and raises UsageError where none is named."""
+    """Return a function that opens a configuration's judges by `chat`, and raises UsageError if none is named."""
 
     def opened(role: str) -> ChatModel:
         if config is None or not {role, ROLE} & set(config.parts):

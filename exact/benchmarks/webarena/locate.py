@@ -50,8 +50,8 @@ def check(locator: str) -> None:
 async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 3.0) -> AsyncIterator[Page]:
     """Provide the page itself for `last`, else another one at `url`, closed afterwards.
 
-    quiet: seconds for which it may continue loading once it is there. Raises EnvironmentFailure where it does not answer, or with an error
-    of the server's own (5xx); for `last`, where it did so when the agent arrived.
+    quiet: seconds for which it may continue loading once it is there. Raises EnvironmentFailure if it does not answer, or with an error of
+    the server's own (5xx); for `last`, if it did so when the agent arrived.
     """
     from playwright.async_api import Error
 
@@ -65,10 +65,10 @@ async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 
             answer = await load(other, url)
         except Error as error:
             raise _unseen(url, str(error).strip().splitlines()[0].removeprefix("Page.goto: "), addresses) from error
-        if answer is not None and answer.status >= 500:  # not 4xx: a page that is not there may be what was asked for
+        if answer is not None and answer.status >= 500:  # not 4xx: a page that is not there may be the requested one
             raise _unseen(url, f"status {answer.status}", addresses)
         if quiet:
-            with suppress(Error):  # it keeps loading something: what is there is looked at
+            with suppress(Error):  # it keeps loading something: use the part that is loaded
                 await other.wait_for_load_state("networkidle", timeout=quiet * 1000)
         yield other
     finally:
@@ -77,7 +77,7 @@ async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 
 
 
 async def answered(page: Page, addresses: Addresses) -> None:
-    """Raise EnvironmentFailure where a page shows an error of the browser's or the server's own (5xx), or is not whole in time."""
+    """Raise EnvironmentFailure if a page shows an error of the browser or the server (5xx), or does not finish loading in time."""
     await whole(page)
     unreachable, status = await _steady(page, lambda: _answer(page))
     if unreachable:
@@ -87,7 +87,7 @@ async def answered(page: Page, addresses: Addresses) -> None:
 
 
 async def _steady(page: Page, ask: Callable[[], Awaitable[T]]) -> T:
-    """Return the answer of a page, which is asked again where it went elsewhere meanwhile. Raises Playwright's Error."""
+    """Return the answer of a page. Ask again if the page navigated meanwhile. Raises Playwright's Error."""
     from playwright.async_api import Error
 
     for _ in range(_TRIES - 1):
@@ -101,7 +101,7 @@ async def _steady(page: Page, ask: Callable[[], Awaitable[T]]) -> T:
 
 
 async def _answer(page: Page) -> tuple[str, int]:
-    """Return the address that a browser's own error page stands for, else empty; and the status of its site's answer, 0 where unknown."""
+    """Return the address that a browser's own error page stands for, else empty; and the status of its site's answer, 0 if unknown."""
     from playwright.async_api import Error
 
     cdp = await page.context.new_cdp_session(page)
@@ -109,7 +109,7 @@ async def _answer(page: Page) -> tuple[str, int]:
         frame = (await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]
         if unreachable := frame.get("unreachableUrl", ""):
             return unreachable, 0
-        # in an environment of its own: a clock that is held takes the page's `performance` away
+        # in an isolated environment: a clock that is held takes the page's `performance` away
         environment = await cdp.send("Page.createIsolatedWorld", {"frameId": frame["id"]})
         found = await cdp.send("Runtime.evaluate", {"expression": _STATUS, "contextId": environment["executionContextId"]})
         return "", int(found["result"].get("value", 0))
@@ -123,9 +123,9 @@ def _unseen(url: str, why: str, addresses: Addresses) -> EnvironmentFailure:
 
 
 async def in_page(page: Page, script: str, *arguments: object) -> Any:
-    """Return the result of JavaScript in the page; None where it throws, because the page lacks what it looks for.
+    """Return the result of JavaScript in the page; None if it throws because the page lacks the element that it looks for.
 
-    Raises playwright's Error where the page itself is gone.
+    Raises playwright's Error if the page itself is gone.
     """
     from playwright.async_api import Error
 
@@ -138,7 +138,7 @@ async def in_page(page: Page, script: str, *arguments: object) -> Any:
 
 
 async def found(page: Page, locator: str, prepare: tuple[str, ...] = ()) -> str | float | None:
-    """Return what a locator finds: the source for an empty one; None where a `lambda:` finds nothing."""
+    """Return the text that a locator finds: the source for an empty one; None if a `lambda:` finds nothing."""
     script = locator.strip()
     if not script:
         return await _steady(page, page.content)
@@ -147,7 +147,7 @@ async def found(page: Page, locator: str, prepare: tuple[str, ...] = ()) -> str 
         return _written(value) if value not in (None, "", False, 0) else None
     for each in prepare:
         if not await in_page(page, f"async () => {{ await ({each.strip().rstrip(';')}); return true }}"):
-            break  # it found nothing: what was to follow is not done
+            break  # it found nothing: skip the rest
     value = await in_page(page, f"() => {script}")
     return str(_written(value))
 

@@ -1,4 +1,4 @@
-"""Sites of the user's own in task files of WebArena's form: what `storage_state` and `require_reset` mean there.
+"""The user's own sites in task files of WebArena's form: the meaning of `storage_state` and `require_reset` there.
 
 The published sites have log-in forms and resets that are known. Of any other site the storage state is a file that exists, such as one that
 `exact login` saves, and a reset is the hook that the user names.
@@ -20,10 +20,10 @@ PUBLISHED = ("shopping", "shopping_admin", "reddit", "gitlab", "wikipedia", "map
 
 
 def own_state(file: TaskFile, folders: Sequence[Path | None], published: Sequence[str] = PUBLISHED) -> Path | None:
-    """Return the storage state of a task that begins logged in at a site of the user's own; None for any other task.
+    """Return the storage state of a task that begins logged in at the user's own site; None for any other task.
 
-    `folders`: where its path, or its name, is looked for. `published`: sites that are not the user's own. Raises UsageError where there is
-    no such file, or no log-in in it that is valid.
+    `folders`: searched for its path, or its name. `published`: sites that are not the user's own. Raises UsageError if the file is missing
+    or holds no valid log-in.
     """
     if not file.storage_state or all(site in published for site in file.logged_in):
         return None
@@ -39,7 +39,7 @@ def own_state(file: TaskFile, folders: Sequence[Path | None], published: Sequenc
 
 
 def check_resets(file: TaskFile, resets: Resets, published: Sequence[str] = PUBLISHED) -> None:
-    """Raise UsageError where a task wants a reset of a site of the user's own that has no hook. `published`: as in `own_state`."""
+    """Raise UsageError if a task wants a reset of a user's site that has no hook. `published`: as in `own_state`."""
     if not file.require_reset:
         return
     for site in file.sites:

@@ -60,7 +60,7 @@ def check(selector: str) -> None:
 async def on_page(page: Page, selector: str) -> list[Image]:
     """Return the readable pictures of a page in document order: those below a selector, else all that are visible and not decorative.
 
-    Raises EnvironmentFailure where the page's own site does not answer for one.
+    Raises EnvironmentFailure if the page's own site does not answer for one.
     """
     if selector.strip():
         sources = await in_page(page, _CHOSEN, selector.strip()) or []
@@ -73,11 +73,11 @@ async def on_page(page: Page, selector: str) -> list[Image]:
 async def _seen(page: Page, url: str) -> Image | None:
     """Return one picture as the page gets it: with its cookies, and in an environment that the host cannot reach.
 
-    None where it is broken on the page itself: no visitor sees it there.
+    None if it is broken on the page itself: no visitor sees it there.
     """
     answer = await in_page(page, _FETCH, [url, 1000 * _SECONDS])
     try:
-        if answer is None:  # the page may not ask for it by script, or nobody is there
+        if answer is None:  # the page may not ask for it by script, or no server answers
             return await reference(url)
         status, data = answer
         if status < _SERVER_ERROR:
@@ -121,7 +121,7 @@ def png(picture: Image) -> bytes:
 
 
 def alike(pictures: Sequence[Any], references: Sequence[Any], threshold: float) -> float | None:
-    """Return the best similarity above the threshold; None where none is."""
+    """Return the best similarity above the threshold; None if none is."""
     best = max((similarity(one, other) for one in pictures for other in references), default=-1.0)
     return best if best > threshold else None
 

@@ -33,7 +33,7 @@ class Resets:
         self._lock = asyncio.Lock()
 
     def hook(self, site: str, seconds: float = LIMIT) -> Hook | None:
-        """Return the hook of a site; None where its owner names none. Raises UsageError."""
+        """Return the hook of a site; None if its owner names none. Raises UsageError."""
         variable = self.variable(site)
         said = self._environ.get(variable) or self._environ.get(f"{site.upper()}_RESET", "")
         if not said:
@@ -87,7 +87,7 @@ class Resets:
             ) from error
 
     def _last_change(self, site: str) -> str:
-        """Return the last recorded change; empty where there is none."""
+        """Return the last recorded change; empty if there is none."""
         try:
             return self._note(site).read_text("utf-8")
         except OSError:

@@ -60,17 +60,17 @@ class Sessions:
     ) -> None:  # fmt: skip
         """Configure the log-ins.
 
-        environ: `<SITE>_USERNAME` and `<SITE>_PASSWORD`, which take precedence over the form's account. folder: where storage state
-        files are read and written. lasting: whether a log-in of one environment holds in others; not where each has a server of its own.
+        environ: `<SITE>_USERNAME` and `<SITE>_PASSWORD`, which take precedence over the form's account. folder: the place of the storage
+        state files. lasting: whether a log-in of one environment holds in others; not if each has a separate server.
         """
         self._addresses, self._environ, self._forms, self._folder, self._lasting = addresses, environ, forms, folder, lasting
         self._states: dict[str, StorageState] = {}
 
     async def enter(self, context: BrowserContext, page: Page, file: str, sites: Sequence[str]) -> None:
-        """Log in at some sites in a context. `file`: name of the storage state file, which need not exist.
+        """Log in at some sites in a context. `file`: name of the storage state file, which may be missing.
 
         Each log-in is verified every time: the environment before may have logged out, or a reset may have ended all sessions. Raises
-        EnvironmentFailure where a site does not answer or refuses the account, and UsageError.
+        EnvironmentFailure if a site does not answer or refuses the account, and UsageError.
         """
         known = [site for site in sites if site in self._forms]
         begun = self._lasting and await self._go_on(context, page, file, known)
@@ -105,7 +105,7 @@ class Sessions:
         return bool(states)
 
     def account(self, site: str) -> tuple[str, str]:
-        """Return name and password. Raises UsageError where there are none."""
+        """Return name and password. Raises UsageError if there are none."""
         form, site = self._forms[site], site.upper()
         name, word = self._environ.get(f"{site}_USERNAME", form.account[0]), self._environ.get(f"{site}_PASSWORD", form.account[1])
         if not (name and word):

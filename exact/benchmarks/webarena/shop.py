@@ -23,7 +23,7 @@ _ADMIN = ("admin", "admin1234")
 
 
 class Shop:
-    """Client of the shop. Raises EnvironmentFailure that names address and variable where there is no answer."""
+    """Client of the shop. Raises EnvironmentFailure that names address and variable if the shop does not answer."""
 
     def __init__(self, addresses: Addresses, environ: Mapping[str, str] | None = None) -> None:
         self._addresses, self._environ = addresses, os.environ if environ is None else environ
@@ -41,7 +41,7 @@ class Shop:
         }
 
     async def latest_order_url(self) -> str:
-        """Return the page of the newest order. Raises EnvironmentFailure where there is none."""
+        """Return the page of the newest order. Raises EnvironmentFailure if there is none."""
         order = {"searchCriteria[sortOrders][0][field]": "created_at", "searchCriteria[sortOrders][0][direction]": "DESC"}
         found = await self._get("/rest/V1/orders?" + urlencode({**order, "searchCriteria[pageSize]": "1"}))
         if not found.get("items"):
@@ -49,7 +49,7 @@ class Shop:
         return f"{self._addresses.of('SHOPPING')}/sales/order/view/order_id/{int(found['items'][0]['increment_id'])}/"
 
     async def review_author(self, sku: str) -> str:
-        """Return the author of the newest review of a product; empty where there is none."""
+        """Return the author of the newest review of a product; empty if there is none."""
         return str((await self._review(sku)).get("nickname", ""))
 
     async def review_rating(self, sku: str) -> str:
@@ -66,7 +66,7 @@ class Shop:
         return str((await self._review(sku)).get("title", ""))
 
     async def product_url(self, sku: str) -> str:
-        """Return a product's page; empty where there is none."""
+        """Return a product's page; empty if there is none."""
         found = await self._get(f"/rest/V1/products/{quote(sku, safe='')}")
         keys = {each["attribute_code"]: each["value"] for each in found.get("custom_attributes", ())}
         return f"{self._addresses.of('SHOPPING')}/{keys['url_key']}.html" if "url_key" in keys else ""

@@ -41,7 +41,7 @@ class StorageState(TypedDict):
 
 
 def read(path: Path) -> StorageState | None:
-    """Read a storage state; None where there is no such file. Raises UsageError."""
+    """Read a storage state; None if there is no such file. Raises UsageError."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=StorageState)
     except FileNotFoundError:

@@ -71,7 +71,7 @@ class WebArena:
         return self._release.name
 
     def with_models(self, models: ModelsConfig) -> WebArena:
-        """Return the suite with the models of its fuzzy matches. Both share what is known of the sites."""
+        """Return the suite with the models of its fuzzy matches. Both share the knowledge of the sites."""
         judged = WebArena(self._release, path=self._path, models=models)
         judged.addresses, judged.sessions, judged.resets = self.addresses, self.sessions, self.resets
         return judged
@@ -88,7 +88,7 @@ class WebArena:
 
     @functools.cached_property
     def _split(self) -> Split:
-        """The function that gives the tokens of a text. Raises UsageError where it is nltk's, and that is missing."""
+        """The function that gives the tokens of a text. Raises UsageError if it is nltk's, and that is missing."""
         return word_tokenize() if self._models and self._models.strict_nltk else tokens
 
     def ids(self) -> Sequence[str]:
@@ -98,7 +98,7 @@ class WebArena:
         return tuple(f"{self.name}/{number}" for number in numbers)
 
     def lists(self) -> Mapping[str, Sequence[str]]:
-        """Return the lists by site, by difficulty where the files state it, and by template: `@shopping`, `@hard`, `@template-12`."""
+        """Return the lists by site, by difficulty if the files state it, and by template: `@shopping`, `@hard`, `@template-12`."""
         found: dict[str, list[str]] = {}
         for number, file in self.files.items():
             for key in (*file.sites, file.overall_difficulty, f"template-{file.intent_template_id}"):
@@ -113,7 +113,7 @@ class WebArena:
         if number not in self.files:
             raise unknown("task", name, self.ids())
         file = self.files[number]
-        self.checks(number, self._judges(AsyncExitStack()))  # what is wrong with its evaluation is said now, not at the verdict
+        self.checks(number, self._judges(AsyncExitStack()))  # report errors in its evaluation now, not at the verdict
         with at(f"{self.path}: task {number}"):
             with at("`start_url`"):
                 first, *others = map(self.addresses.fill, file.starts)
@@ -156,7 +156,7 @@ class WebArena:
         return evaluators(self.files[number], setting, str(self.path))
 
     async def _prepare(self, judges: Judges, beginning: Beginning) -> None:
-        """Check that the judges are available; reset what must be, in the live environment; log in."""
+        """Check that the judges are available; reset the sites that need it, in the live environment; log in."""
         file = self.files[_number(beginning.task)]
         judges.need(roles(file))
         _ = self._split

@@ -1,6 +1,6 @@
 """The rules of string_match, which program_html shares, by which a text is the wanted one.
 
-nltk's own `word_tokenize`, with its trained model of sentences, where the user has both: `models.strict_nltk`.
+nltk's own `word_tokenize`, with its trained model of sentences, if the user has both: `models.strict_nltk`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _TOLERANCE = 1e-8
 _NUMBER = re.compile(r"\s*([+-]?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+))\s*")
 _COMPARISON = re.compile(r"\s*(<=|>=|==|<|>)\s*(-?\d[\d,]*(?:\.\d+)?)\s*")
 _BREAK = re.compile(r"""[«»“”‘’„;@\#$%&?!"*()\[\]{}<>\u2012-\u2015]|``?|\.{2,}|--|''|[:,](?!\d)""")
-"""Matches a sign that is a token of its own."""
+"""Matches a sign that is a separate token."""
 _OPENING = re.compile(r"(?<!\w)'(?!(?:re|ve|ll|m|t|s|d|n)\b)(?=\w)", re.I)
 """Matches a single quotation mark before a word, which is not the beginning of a clitic."""
 _CLOSING = re.compile(r"""(?<=[^'\s])'(?=[ «“‘„`;@\#$%&?!\u2012-\u2015]|\.{2}|[:,](?!\d)|\.["'»”’\])}>]*\s*$)""")
-"""Matches a single quotation mark after a word, where more of the sentence follows."""
+"""Matches a single quotation mark after a word, if more of the sentence follows."""
 _CLITICS = tuple(re.compile(rf"(?<=[^' ])(?:{each})(?= )", re.I) for each in ("'[smd]?", "'ll|'re|'ve|n't"))
-"""Match what a contraction or a closing quotation mark leaves at the end of a word, in the order in which they are split off."""
+"""Match the parts that a contraction or a closing quotation mark leaves at the end of a word, in the order in which they are split off."""
 _LAST_STOP = re.compile(r"""(?<=[^.])\.(?=[\])}>"'»”’\s]*$)""")
 _PAIRS = re.compile(
     r"\b(?:(can)(not)|(d)('ye)|(gim|lem)(me)|(gon)(na)|(got)(ta)|(more)('n))\b|\b(wan)(na)(?=\s)|(?<= )('t)(is|was)\b"
@@ -36,10 +36,10 @@ _ALONE = re.compile(r"(?:^|[^\w'’])[^\W\d_]\.$")
 
 
 def tokens(text: str) -> list[str]:
-    """Return words and signs of a text as the Penn Treebank splits them: a full stop that ends a sentence is a token of its own.
+    """Return words and signs of a text as the Penn Treebank splits them: a full stop that ends a sentence is a separate token.
 
     The words of a sentence are split as by nltk's `NLTKWordTokenizer`. A rule replaces nltk's model of sentences, which is fetched at run
-    time. The rule ignores capitals, since references are compared in lower case. A full stop ends a sentence where the text ends or white
+    time. The rule ignores capitals, since references are compared in lower case. A full stop ends a sentence if the text ends or white
     space follows, after closing quotes and brackets; one after a letter that stands alone (`j. smith`, `e.g.`) does so only at the end.
     """
     return [word for sentence in sentences(text) for word in words(sentence)]
@@ -138,7 +138,7 @@ def _fulfils(value: float, comparison: str) -> bool:
 
 
 def word_tokenize() -> Split:
-    """Return nltk's function. Raises UsageError where nltk or its trained sentences are missing, with the way to get them."""
+    """Return nltk's function. Raises UsageError if nltk or its trained sentences are missing, with the way to get them."""
     try:
         import nltk
         from nltk.tokenize import word_tokenize

@@ -49,12 +49,12 @@ class Addresses:
         return _NAME.sub(lambda match: self.of(match[1]), text)
 
     def blame(self, url: str) -> str:
-        """Return the variable that an address comes from, such as `WA_SHOPPING`; empty where none fits."""
+        """Return the variable that an address comes from, such as `WA_SHOPPING`; empty if none fits."""
         found = (self.variable(site) for site in sorted(self._asked))
         return next((name for name in found if origin(self._environ.get(name, "")) == origin(url)), "")
 
     def way_out(self, url: str) -> str:
-        """Return how a message continues about an address that does not answer; empty where no variable is the cause."""
+        """Return how a message continues about an address that does not answer; empty if no variable is the cause."""
         blame = self.blame(url)
         return f": is {blame} right, and the site up?" if blame else ""
 
@@ -79,7 +79,7 @@ Helper = Callable[..., Awaitable[Result]]
 
 
 def parse(text: str, known: Collection[str]) -> HelperCall:
-    """Return the call after `func:`. Raises UsageError where it is no call, or of an unknown function."""
+    """Return the call after `func:`. Raises UsageError if it is not a call, or calls an unknown function."""
     source = text.strip().removeprefix("func:").strip()
     try:
         node = ast.parse(source, mode="eval").body

@@ -33,7 +33,7 @@ class Wheel(NamedTuple):
 
 
 def task_file(wheel: Wheel) -> Path:
-    """Return the task file; fetch it into the user's cache where it is missing. Raises UsageError with the ways to get it."""
+    """Return the task file; fetch it into the user's cache if it is missing. Raises UsageError with the ways to get it."""
     if said := os.environ.get(wheel.variable):
         return _at(Path(said).expanduser(), wheel)
     spec = importlib.util.find_spec(wheel.module)

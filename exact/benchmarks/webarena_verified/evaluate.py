@@ -1,4 +1,4 @@
-"""The score of an attempt by the published evaluators, which run in a process by the interpreter of their own virtual environment."""
+"""The score of an attempt by the published evaluators, which run in a process by the interpreter of a separate virtual environment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_ANSWER = "no final answer was given"
 
 
 class RecordedAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """What the evaluators get of an attempt."""
+    """The parts of an attempt that the evaluators get."""
 
     task_id: int
     answer: str | None
@@ -37,7 +37,7 @@ class RecordedAttempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EvaluatorResult(msgspec.Struct, frozen=True):
-    """What the evaluators say of an attempt."""
+    """The evaluators' result for an attempt."""
 
     status: Literal["success", "failure", "error"]
     reasons: tuple[str, ...]
@@ -46,13 +46,13 @@ class EvaluatorResult(msgspec.Struct, frozen=True):
 async def evaluate(python: Path, attempt: RecordedAttempt) -> Score:
     """Return the score of an attempt, 1 or 0.
 
-    Raises InfrastructureError where the evaluators fail at this task or do not end, EvaluatorError where their package does not work.
+    Raises InfrastructureError if the evaluators fail at this task or do not end, EvaluatorError if their package does not work.
     """
     return score(attempt, await _run(python, attempt))
 
 
 def score(attempt: RecordedAttempt, result: EvaluatorResult) -> Score:
-    """Return the score that a result means. Raises InfrastructureError where the evaluators failed: other tasks can go on."""
+    """Return the score that a result means. Raises InfrastructureError if the evaluators failed: other tasks can continue."""
     reason = one_line("; ".join(result.reasons), 400)
     if result.status == "error":
         raise InfrastructureError(f"the evaluators of webarena-verified failed at task {attempt.task_id}: {reason}").final()

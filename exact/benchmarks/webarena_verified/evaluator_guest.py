@@ -13,7 +13,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Score the attempts of the input. What the package prints goes to the standard error."""
+    """Score the attempts of the input. The package's output goes to the standard error."""
     with contextlib.redirect_stdout(sys.stderr):
         from webarena_verified.api import WebArenaVerified
         from webarena_verified.types.config import WebArenaVerifiedConfig
@@ -43,7 +43,7 @@ def scored(benchmark: Any, attempt: dict[str, Any]) -> dict[str, Any]:
 
 
 def reasons(result: Any) -> list[str]:
-    """Return what the evaluators say of an attempt that is not a success."""
+    """Return the evaluators' reasons for an attempt that did not succeed."""
     found = [result.error_msg]
     for each in result.evaluators_results:
         found.append(each.error_msg)

@@ -1,6 +1,6 @@
-"""Where the package `webarena-verified` is: its data set, and the interpreter that runs its evaluators.
+"""Location of the package `webarena-verified`: its data set, and the interpreter that runs its evaluators.
 
-The data set of WebArena-Verified: what exact reads of a task. Its evaluators read the rest in their own package.
+The data set of WebArena-Verified: the parts of a task that exact reads. Its evaluators read the rest in their own package.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def data_set() -> Path:
 
 
 def _package(python: Path) -> Path | None:
-    """Return the folder of the package in the virtual environment of a Python; None where there is none."""
+    """Return the folder of the package in the virtual environment of a Python; None if there is none."""
     found = python.parents[1].glob(f"lib/python3*/site-packages/{_MODULE}/{TASKS}") if os.access(python, os.X_OK) else ()
     return next((path.parents[TASKS.count("/")] for path in found), None)
 
@@ -73,7 +73,7 @@ T = TypeVar("T")
 
 
 class Expected(msgspec.Struct, frozen=True):
-    """What an evaluator compares with, as far as it decides what is recorded."""
+    """The expected values of an evaluator, as far as they decide which things are recorded."""
 
     task_type: str = ""
     headers: dict[str, Any] | None = None

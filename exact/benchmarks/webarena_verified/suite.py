@@ -84,7 +84,7 @@ class WebArenaVerified:
         return Task(id=join(name, seed), instruction=instruction(task.intent), start=first, seed=seed, metadata=metadata, origins=origins)
 
     def check(self, task: Task) -> None:
-        """Raise UsageError where the evaluators are not installed."""
+        """Raise UsageError if the evaluators are not installed."""
         interpreter()
 
     @asynccontextmanager
@@ -156,8 +156,8 @@ def instruction(intent: str) -> str:
 def save(folder: str, attempt: RecordedAttempt, scrubber: Scrubber = NOTHING) -> Path:
     """Write `agent_response.json` and `network.har`, readable by this user only, and return their folder: `webarena_verified-1/310`.
 
-    `scrubber` removes secrets by their values; credentials are left out by their names before.
-    The first folder `webarena_verified-*` without an attempt at that task is taken. Raises UsageError where it cannot be written.
+    `scrubber` removes secrets by their values; credentials are left out by their names before. The first folder `webarena_verified-*`
+    without an attempt at that task is taken. Raises UsageError if it cannot be written.
     """
     try:
         place = _new(Path(folder).expanduser(), str(attempt.task_id))

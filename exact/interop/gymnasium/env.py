@@ -1,8 +1,8 @@
 """One environment of exact as `gymnasium.Env`.
 
-Spaces of texts: what an environment shows, and the actions that it takes.
+Spaces of texts: the observations of an environment, and the actions that it takes.
 
-An event loop in a thread of its own, in which sync code runs coroutines one after the other.
+An event loop in a separate thread, in which sync code runs coroutines one after the other.
 
 The open environment behind a Gymnasium environment, and the episode in it.
 """
@@ -52,12 +52,12 @@ DRAWN = (640, 480)
 class GymnasiumEnv(gymnasium.Env[str, str]):
     """One task. Observations and actions are texts; `info` has the rest.
 
-    The reward is that of the environment where it has rewards, else the score in [0, 1] at the end of the episode. `info` holds the task's
+    The reward is that of the environment if it has rewards, else the score in [0, 1] at the end of the episode. `info` holds the task's
     `instruction`, `url`, `title`, `elements`, `actions` (the grammar in words), `screenshot` (bytes of a PNG, or None), and after a step
-    `error`, the reason why an action was refused, and `effects`. At the end it holds `is_success`, `score` and `reason`.
+    `error`, the reason that an action was refused, and `effects`. At the end it holds `is_success`, `score` and `reason`.
 
-    A seed makes the same task again. Without one, each reset draws another from the environment's generator. All work runs in a thread of
-    its own, so this is usable from sync code and where an event loop runs. `close` ends all processes.
+    A seed makes the same task again. Without one, each reset draws another from the environment's generator. All work runs in a separate
+    thread, so this is usable from sync code and while an event loop runs. `close` ends all processes.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}
@@ -74,7 +74,7 @@ class GymnasiumEnv(gymnasium.Env[str, str]):
 
         Args:
             task: Id of a benchmark's task or of a toy (`toy/maze`), or a Task. Its seed is replaced by that of each reset.
-            environments: Where the task is attempted; None for what its suite, or its start page, opens. Writes are not blocked.
+            environments: Environments of the task; None for those of its suite, or of its start page. Writes are not blocked.
             config: Configuration of the browser and the sandbox, or a mapping as in its file.
             render_mode: `ansi` for the observation's text, `rgb_array` for its screenshot.
 
@@ -104,9 +104,9 @@ class GymnasiumEnv(gymnasium.Env[str, str]):
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Carry out an action, such as `click [3]`.
 
-        One that does not parse or does not fit the state changes nothing: its reward is 0 and `info["error"]` says why. What is observed is
-        the state as it is now, also where it had changed by itself. Raises
-        ResetNeeded where no episode is in progress, EnvironmentFailure where the environment broke.
+        One that does not parse or does not fit the state changes nothing: its reward is 0 and `info["error"]` gives the reason. The
+        observation is of the present state, even if it had changed by itself. Raises ResetNeeded if no episode is in progress,
+        EnvironmentFailure if the environment broke.
         """
         if self._seen is None or self._loop is None:
             raise ResetNeeded("no episode is in progress: call reset first")
@@ -200,7 +200,7 @@ class ActionText(AnyText):
         """Actions that the last observation allows, as far as grammar and elements show; none that ends the attempt if there are others."""
 
     def sample(self, mask: Any = None, probability: Any = None) -> str:
-        """Draw an action. Masks are for texts of characters, and are not used where the possible actions are known."""
+        """Draw an action. Masks are for texts of characters, and are not used if the possible actions are known."""
         if not self.possible:
             return str(super().sample(mask, probability))
         return self.possible[int(self.np_random.integers(len(self.possible)))]
@@ -240,7 +240,7 @@ _open = weakref.WeakSet[LoopThread]()
 
 
 def _at_exit(thread: LoopThread) -> None:
-    """Close a thread before the interpreter ends, if its owner has not.
+    """Close a thread before the interpreter ends, if its owner did not.
 
     `atexit` is too late: the interpreter has ended all thread pools by then, and closing a browser needs one. concurrent.futures uses the
     same hook of `threading`, whose functions run in the reverse order of their registration.
@@ -300,7 +300,7 @@ class GymnasiumSession:
         self._stack = AsyncExitStack()
         self._environment: Environment | None = None
         self._opened: str = ""
-        """What the environment was opened for: only a toy's depends on the seed."""
+        """Task that the environment was opened for: only a toy's depends on the seed."""
         self._taken = list[str]()
         self.task = task if isinstance(task, Task) else Task(id=task, instruction="")
 
@@ -322,7 +322,7 @@ class GymnasiumSession:
         return transition, reward_of(self._environment)
 
     async def score(self, action: Action) -> Score | None:
-        """Return the score of the ended episode, whose last action is given; None where nothing evaluates it."""
+        """Return the score of the ended episode, whose last action is given; None if nothing evaluates it."""
         assert self._environment is not None
         if not self._environment.capabilities.evaluates:
             return None

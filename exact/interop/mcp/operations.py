@@ -1,4 +1,4 @@
-"""What the tools of the MCP server do, as plain data. Nothing here knows the protocol."""
+"""Operations behind the tools of the MCP server, as plain data. Nothing here knows the protocol."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ MANY = 200
 """Maximum entries of a list. Further ones are counted."""
 
 Report = Callable[[int, str], None]
-"""A function that is told how an attempt goes on: the number of events so far, and one line about it."""
+"""A function that is informed of an attempt's progress: the number of events so far, and one line about it."""
 
 
 class Operations:
     """One configuration, one folder of runs, and the operations that a client may ask for.
 
-    Texts from pages and models are fenced in what it returns, and every text and list is bounded.
+    Texts from pages and models are fenced in the results, and every text and list is bounded.
     """
 
     def __init__(self, config: Config, runs: Path, *, origins: Sequence[str] = ()) -> None:
@@ -47,7 +47,7 @@ class Operations:
             runs: Folder that runs are written to and read from. A client names runs in it, never paths.
             origins: Origins that a client may have opened by address; empty for all.
 
-        Raises UsageError where a key or a price is missing, or an origin is none.
+        Raises UsageError if a key or a price is missing, or an origin is invalid.
         """
         if bad := next((each for each in origins if not origin(each)), None):
             raise UsageError(f"invalid --origin {bad!r}: write scheme://host[:port], such as https://example.org")
@@ -74,9 +74,9 @@ class Operations:
             url: Address of the first page.
             instruction: The goal in words.
             report: Told of the progress.
-            ask: Asks a person, where `browser.confirm` or `browser.ask_user` wants one. None: what needs a yes is refused.
+            ask: Asks a person, if `browser.confirm` or `browser.ask_user` wants one. None: actions that need a yes are refused.
 
-        Raises UsageError, JournalError, and InfrastructureError where the attempt failed.
+        Raises UsageError, JournalError, and InfrastructureError if the attempt failed.
         """
         chosen = self._task(task, url, instruction)
         if self._turn.locked():
@@ -111,7 +111,7 @@ class Operations:
         }
 
     def show_state(self, run: str, node: int, task: str = "") -> dict[str, Any]:
-        """Return one state of an attempt: what the page showed, its evaluation and its actions. Raises UsageError, JournalError."""
+        """Return one state of an attempt: the page's observation, its evaluation and its actions. Raises UsageError, JournalError."""
         from exact.search.inspect.text import label, state_label
 
         opened, chosen = self._attempted(run, task)
@@ -261,7 +261,7 @@ def _outcome(line: ResultLine) -> dict[str, Any]:
 
 
 def _texts(line: ResultLine, path: Sequence[Any]) -> dict[str, Any]:
-    """Return what was answered and done."""
+    """Return the answer and the actions."""
     answer = None if line.answer is None else fence(line.answer, "answer", TEXT)
     return {"answer": answer, "actions": _lines((edge.action.key for edge in path), "actions")}
 
@@ -274,7 +274,7 @@ def _lines(rows: Any, label: str) -> str:
 
 
 def _principal(run: Run, tree: Any) -> list[Any]:
-    """Return the best actions from the first root, each where the one before leads."""
+    """Return the best actions from the first root on, one after the other."""
     from exact.search.registry import final_choice
     from exact.search.rules.final import principal
 

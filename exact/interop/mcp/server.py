@@ -97,7 +97,7 @@ def build_server(operations: Operations) -> MCPServer[Any]:
 
         Args:
             run: Name of the run, as solve and list_runs return it.
-            task: Id of the task, where the run has several.
+            task: Id of the task, if the run has several.
             depth: Actions below the start to draw, at most 50.
         """
         return await _in_thread(key, operations.show_tree, run, task, depth)
@@ -109,7 +109,7 @@ def build_server(operations: Operations) -> MCPServer[Any]:
         Args:
             run: Name of the run.
             state: Number of the state, as show_tree shows it. 0 is the start.
-            task: Id of the task, where the run has several.
+            task: Id of the task, if the run has several.
         """
         return await _in_thread(key, operations.show_state, run, state, task)
 
@@ -183,7 +183,7 @@ def _person(context: Context[Any, Any]) -> Ask:
 
 
 async def _in_thread(key: str, function: Callable[..., T], *arguments: object) -> T:
-    """Return what a function returns, called in a thread."""
+    """Return the result of a function that is called in a thread."""
     with use_fence_key(key), _typed_errors():
         return await asyncio.to_thread(function, *arguments)
 
@@ -231,7 +231,7 @@ async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[str]:
 
 
 def _pump(wire: int, loop: asyncio.AbstractEventLoop, reader: asyncio.StreamReader) -> None:
-    """Pass what is read from a descriptor to a reader in a loop, until the descriptor or the loop is closed."""
+    """Pass the bytes of a descriptor to a reader in a loop, until the descriptor or the loop is closed."""
     data = b"."
     while data:
         try:

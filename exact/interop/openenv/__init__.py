@@ -1,4 +1,4 @@
 """An OpenEnv server over any environment of this package: `exact serve`.
 
-It needs `openenv`, in a virtual environment of its own: `shells/setup.sh --openenv`, or the extra `openenv`.
+It needs `openenv`, in a separate virtual environment: `shells/setup.sh --openenv`, or the extra `openenv`.
 """

@@ -25,7 +25,7 @@ def read_action(text: str, actions: ActionSpace, elements: Sequence[Element] = (
     """Return the action that a text writes: `click [12]`, or `click('12')`. None if nothing is to be done. Raises ActionError.
 
     A call is read, never run: its arguments are literals. elements: those of the page, which tell whether `check`, `uncheck` and `focus`
-    are done already, and whether the focus is where `press` wants it.
+    are done already, and whether the focus is at the element that `press` wants.
     """
     text = text.strip()
     if (call := _call(text)) is None:

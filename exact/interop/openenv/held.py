@@ -1,4 +1,4 @@
-"""Context managers that are entered and left in a task of their own, so that any task may end them."""
+"""Context managers that are entered and left in a separate task, so that any task may end them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class HeldContext(Generic[T]):
-    """What a context manager gives, until `close`."""
+    """The value of a context manager, until `close`."""
 
     def __init__(self, manager: AbstractAsyncContextManager[T]) -> None:
         self._manager, self._end = manager, asyncio.Event()
@@ -18,11 +18,11 @@ class HeldContext(Generic[T]):
         self._task = asyncio.create_task(self._hold())
 
     async def value(self) -> T:
-        """Return what the context manager gives. Raises what entering raised."""
+        """Return the value of the context manager. Raises the exception of entering."""
         return await asyncio.shield(self._value)
 
     async def close(self) -> None:
-        """Leave the context manager. Raises what leaving raised; may be called twice."""
+        """Leave the context manager. Raises the exception of leaving; may be called twice."""
         self._end.set()
         await self._task
 
@@ -35,4 +35,4 @@ class HeldContext(Generic[T]):
             if self._value.done():
                 raise
             self._value.set_exception(error)
-            self._value.exception()  # it is raised where the value is wanted
+            self._value.exception()  # `value` raises it

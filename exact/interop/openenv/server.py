@@ -28,7 +28,7 @@ class BrowserGymAction(Action):  # type: ignore[misc]
 
 
 class BrowserGymObservation(Observation):  # type: ignore[misc]
-    """What an agent sees, by the names of OpenEnv's BrowserGym environment."""
+    """An agent's observation, by the names of OpenEnv's BrowserGym environment."""
 
     goal: str = ""
     url: str = ""
@@ -47,7 +47,7 @@ class BrowserGymObservation(Observation):  # type: ignore[misc]
 
 
 class BrowserGymState(State):  # type: ignore[misc]
-    """What is known of an episode."""
+    """State of an episode."""
 
     session: str = ""
     """Id of the session, which the routes for snapshots and forks want."""
@@ -69,7 +69,7 @@ _RESET = ("task_name", "fork", "screenshot_format")
 
 
 class Served:
-    """What all sessions of a server share."""
+    """Objects that all sessions of a server share."""
 
     def __init__(self, catalogue: Catalogue, *, most: int, screenshot: bool) -> None:
         self.catalogue, self.most, self.screenshot = catalogue, most, screenshot
@@ -103,7 +103,7 @@ def application(
     """Return the server as an ASGI application.
 
     sessions: the most at once. idle: seconds after which an idle session is closed; None: never. most: steps after which an episode is cut
-    off; 0: none. screenshot: whether observations have one. host: the name of this server, where it listens by a name.
+    off; 0: none. screenshot: whether observations have one. host: the name of this server, if it listens by a name.
     """
     shared = Served(catalogue, most=most, screenshot=screenshot)
     limits = ConcurrencyConfig(max_concurrent_envs=sessions, session_timeout=idle)
@@ -126,7 +126,7 @@ class ServedEnvironment(Environment):  # type: ignore[misc]
 
     SUPPORTS_CONCURRENT_SESSIONS: ClassVar[bool] = True
     shared: ClassVar[Served]
-    """What a subclass for each server sets."""
+    """Objects of the server, set by a subclass for each server."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -171,7 +171,7 @@ class ServedEnvironment(Environment):  # type: ignore[misc]
         return {"id": self.shared.catalogue.names[index], "index": index}
 
     def close(self) -> None:
-        """Close the session. OpenEnv calls this in a thread, or in the loop where no thread is left."""
+        """Close the session. OpenEnv calls this in a thread, or in the loop if no thread is left."""
         shared = self.shared
         if shared.loop is None or not shared.loop.is_running():
             return

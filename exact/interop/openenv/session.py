@@ -21,7 +21,7 @@ MOST_SNAPSHOTS = 256
 """Snapshots that one session retains; the oldest are dropped."""
 
 _HALF = 250
-"""Characters of a long refusal that are told, from its beginning and from its end each."""
+"""Characters of a long refusal that are reported, from its beginning and from its end each."""
 
 
 class Shown(NamedTuple):
@@ -34,7 +34,7 @@ class Shown(NamedTuple):
 
 
 class SavedState(NamedTuple):
-    """A snapshot, and what led to it."""
+    """A snapshot, and the way to it."""
 
     snapshot: Snapshot
     task: Task
@@ -42,7 +42,7 @@ class SavedState(NamedTuple):
     steps: int
     seen: Observation
     factory: ForkableFactory | None
-    """Factory that forks the snapshot; None where its environments cannot be forked."""
+    """Factory that forks the snapshot; None if its environments cannot be forked."""
 
 
 class ServedSession:
@@ -74,7 +74,7 @@ class ServedSession:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What `state` reports."""
+        """Report of `state`."""
         task = self._task
         return {
             "episode_id": self.episode or None,
@@ -209,7 +209,7 @@ class ServedSession:
         return self._shown()
 
     async def _opened(self, kind: object, open: Callable[[], AbstractAsyncContextManager[Any]]) -> Environment:
-        """Return the session's environment, which is opened anew where another kind is wanted. A fork is not used again."""
+        """Return the session's environment, which is opened anew if another kind is wanted. A fork is not used again."""
         if self._environment is not None and self._kind is kind:
             return self._environment
         await self._drop()

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from _known_way import KnownWay
 
 from exact.action import Action, ActionSpace
-from exact.benchmarks.desktop import DesktopSuite
 from exact.benchmarks.desktop.problem import resolved
+from exact.benchmarks.desktop.suite import DesktopSuite
 from exact.errors import ActionError
 from exact.observation import Observation
 

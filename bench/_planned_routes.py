@@ -9,8 +9,10 @@ from _environments import Site
 from _route_times import fork_seconds, timed
 
 from exact.environments.browser.fork.factory import ForkingFactory
-from exact.environments.restore import Costs, Slot, SnapshotStore, Waypoint
-from exact.environments.restore.snapshots import StoredSnapshot
+from exact.environments.restore.costs import Costs
+from exact.environments.restore.slot import Slot
+from exact.environments.restore.snapshots import SnapshotStore, StoredSnapshot
+from exact.environments.restore.waypoint import Waypoint
 
 
 async def scouted(site: Site, environments: ForkingFactory, depths: tuple[int, ...]) -> tuple[list[Waypoint], dict[int, StoredSnapshot]]:

@@ -18,8 +18,7 @@ from exact.config import parse
 from exact.context import Proposal
 from exact.environments.toy.agents import NoisyJudge, NoisyPolicy
 from exact.environments.toy.decision import DecisionTree
-from exact.environments.toy.decision_environment import decision_graph
-from exact.environments.toy.factory import ToyFactory
+from exact.environments.toy.factory import ToyFactory, decision_graph
 from exact.environments.toy.known import toy_task
 from exact.models.scripted import LateAnswer, Question, ScriptedServer
 from exact.runs.journal import events as ev

@@ -14,7 +14,8 @@ from _environments import Site, walk
 
 from exact.environments.base import Environment, EnvironmentFactory, Snapshot
 from exact.environments.browser.fork.factory import ForkingFactory
-from exact.environments.restore import Slot, Waypoint
+from exact.environments.restore.slot import Slot
+from exact.environments.restore.waypoint import Waypoint
 
 Times = dict[str, dict[int, list[float]]]
 """Seconds by route and depth."""

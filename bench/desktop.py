@@ -18,7 +18,7 @@ from typing import Any
 from _applications import APPLICATIONS, LARGE_SHEET, Survived, survived, task_of
 from _common import Figure, Noise, finish, interval, parser, table, versions
 
-from exact.environments.desktop import absent, desktop_factory
+from exact.environments.desktop.factory import absent, desktop_factory
 from exact.environments.process.worker import Worker
 from exact.environments.sandbox.factory import SandboxedFactory, SandboxedWorker
 from exact.observation import Observation

@@ -37,7 +37,7 @@ from exact.agents.learned.agent import LearnedAgent, LearnedPolicy
 from exact.agents.learned.network import load
 from exact.benchmarks import registry
 from exact.benchmarks.open import open_environments
-from exact.benchmarks.own import read
+from exact.benchmarks.own.files import read
 from exact.config import Config, parse
 from exact.context import Context, Proposal
 from exact.environments.base import EnvironmentFactory

@@ -39,8 +39,8 @@ from _peers import Peer, make_venv, peer
 from exact.context import Context, Reflection
 from exact.reflection import embed
 from exact.reflection.embed import HashedEmbedding
-from exact.reflection.memory import SQLiteMemory
 from exact.reflection.memory.index import Hit
+from exact.reflection.memory.open import SQLiteMemory
 
 SIZES = (1_000, 10_000, 100_000)
 PEERS = {"faiss": "faiss-cpu==1.15.1", "lancedb": "lancedb==0.40.0"}

@@ -42,7 +42,7 @@ from exact.config import Config, parse
 from exact.context import Reflection
 from exact.environments.toy.factory import ToyFactory
 from exact.reflection.contrast import BuiltinReflector
-from exact.reflection.memory import SQLiteMemory
+from exact.reflection.memory.open import SQLiteMemory
 from exact.reflection.record import content_id
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import AttemptState

@@ -17,7 +17,7 @@ import _common
 
 sys.path.insert(0, str(_common.ROOT))
 
-from exact.reflection.memory import open_memory
+from exact.reflection.memory.open import open_memory
 from tests.reflection.kills import storm
 
 

@@ -32,7 +32,7 @@ from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig, parse
 from exact.evaluation.statistics import bootstrap, differences, rate
 from exact.evaluation.summary import grouped, task_of
-from exact.reflection.memory import SQLiteMemory
+from exact.reflection.memory.open import SQLiteMemory
 from exact.runs.environment_cache import EnvironmentCache
 from exact.runs.journal.store import ResultLine
 from exact.runs.runner import Runner, create, reopen

@@ -34,7 +34,7 @@ from exact.action import Action
 from exact.agents.agent import build_agent
 from exact.benchmarks import registry
 from exact.benchmarks.open import open_environments
-from exact.benchmarks.own import read
+from exact.benchmarks.own.files import read
 from exact.config import Config, parse
 from exact.context import Context
 from exact.environments.base import SAFE_METHODS, Environment, EnvironmentFactory, SideEffect

@@ -31,7 +31,7 @@ sys.path.insert(0, str(_common.ROOT))
 
 from _cluster_simulation import Cluster, ends, largest_useful
 
-from exact.cli.bench_engine import ResourceLimits, open_engine
+from exact.cli.bench_plan import ResourceLimits, open_engine
 from exact.config import Config, parse
 from exact.environments.pool.capacity import measure_usage
 from exact.evaluation.folder import BenchFolder, Result

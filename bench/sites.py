@@ -322,7 +322,7 @@ def figures(rows: Mapping[str, Any], kinds: Mapping[str, set[str]], *, claims: b
 async def references(args: Any) -> int:
     """Walk all reference and wrong sequences: the applications beside the browser, then with it inside gVisor."""
     sys.path.insert(0, str(_common.ROOT))
-    from exact.benchmarks.sites import trac, wagtail
+    from exact.benchmarks.sites.suite import trac, wagtail
     from tests.benchmarks.sites.walk import scores
 
     noise, wrong, walked = _common.Noise(), dict[str, str](), 0

@@ -37,7 +37,7 @@ from _common import ROOT, Figure, Noise, finish, lacks, parser, table, versions
 from _moin.ways import answers
 
 from exact.benchmarks.open import open_environments
-from exact.benchmarks.own import read
+from exact.benchmarks.own.files import read
 from exact.config import parse
 from exact.models.scripted import ScriptedServer
 from exact.runs.journal import events as ev

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from exact.benchmarks.own import read
+from exact.benchmarks.own.files import read
 from exact.models.scripted import Question
 
 BENCH = Path(__file__).parents[1] / "bench"

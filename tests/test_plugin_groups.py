@@ -9,7 +9,7 @@ import pytest
 import exact
 from exact import plugins
 from exact.benchmarks import registry
-from exact.benchmarks.own import read
+from exact.benchmarks.own.files import read
 from exact.cli.main import main
 from exact.interop.mcp.operations import Operations
 

@@ -123,7 +123,7 @@ def open_environments(
 @asynccontextmanager
 async def _own_site(task: Task, config: Config, notify: Notify) -> AsyncIterator[EnvironmentFactory]:
     """Open the user's own site, with the evaluator that the task declares, if any."""
-    from exact.benchmarks.own import evaluator
+    from exact.benchmarks.own.evaluate import evaluator
     from exact.models.open import Models
 
     models = Models(config.models, folder=Path())

@@ -28,11 +28,11 @@ OWN = "suite"
 BUILTIN = {
     "miniwob": "exact.benchmarks.miniwob:MiniWob",
     "webarena": "exact.benchmarks.webarena:WebArena",
-    "webarena_verified": "exact.benchmarks.webarena_verified:WebArenaVerified",
+    "webarena_verified": "exact.benchmarks.webarena_verified.suite:WebArenaVerified",
     "visualwebarena": "exact.benchmarks.webarena.suite:visualwebarena",
-    "trac": "exact.benchmarks.sites:trac",
-    "wagtail": "exact.benchmarks.sites:wagtail",
-    "desktop": "exact.benchmarks.desktop:DesktopSuite",
+    "trac": "exact.benchmarks.sites.suite:trac",
+    "wagtail": "exact.benchmarks.sites.suite:wagtail",
+    "desktop": "exact.benchmarks.desktop.suite:DesktopSuite",
     "browsergym": "exact.benchmarks.browsergym:BrowserGymSuite",
     "osworld": "exact.benchmarks.osworld.suite:OSWorld",
 }

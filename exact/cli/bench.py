@@ -15,8 +15,20 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from exact.cli.bench_engine import ResourceLimits, fitting, memory_limit, needs_of, open_engine
-from exact.cli.bench_plan import add_session, check_fixed, check_same, create, hold, hold_runs, planned
+from exact.cli.bench_plan import (
+    ResourceLimits,
+    add_session,
+    check_fixed,
+    check_same,
+    create,
+    fitting,
+    hold,
+    hold_runs,
+    memory_limit,
+    needs_of,
+    open_engine,
+    planned,
+)
 from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.signals import run_async
 from exact.cli.terminal import complete_tasks, echo

@@ -145,7 +145,7 @@ def _task(environment: str, task_id: str | None, goal: str) -> Task:
 
 
 def _own(environment: str) -> Task:
-    from exact.benchmarks.own import read
+    from exact.benchmarks.own.files import read
 
     path, _, name = environment.partition("#")
     return read(Path(path), name or "*")[0]

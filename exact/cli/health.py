@@ -148,7 +148,7 @@ def _sandbox() -> HealthCheck:
 
 
 def _desktop() -> HealthCheck:
-    from exact.environments.desktop import absent
+    from exact.environments.desktop.factory import absent
 
     missing, fix = absent(), f"{set_up('--desktop', FIX)}, and pip install 'exact-agent[desktop]'"
     return HealthCheck(name="desktop", ok=not missing, found=missing or "its programs and packages are installed", fix=fix, required=False)

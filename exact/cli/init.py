@@ -171,7 +171,7 @@ def _ask(question: str, option: str) -> str:
 
 
 def _check(folder: Path) -> int:
-    from exact.benchmarks.own import read
+    from exact.benchmarks.own.files import read
     from exact.config import load
 
     if (folder / "site.yaml").read_text().find("state: login.json") >= 0 and not (folder / "login.json").exists():

@@ -112,7 +112,7 @@ def _target(site: str) -> tuple[str, LoginConfig, dict[str, str], Path | None]:
         if not is_web(url):
             raise UsageError(f"invalid address {site!r}: write https://host")
         return url, LoginConfig(), {}, None
-    from exact.benchmarks.own import read_site
+    from exact.benchmarks.own.files import read_site
 
     site_file = read_site(Path(site))
     if not is_web(site_file.url):

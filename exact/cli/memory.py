@@ -21,7 +21,7 @@ from exact.untrusted import read_bounded
 
 if TYPE_CHECKING:
     from exact.config import Config
-    from exact.reflection.memory import StoredMemory
+    from exact.reflection.memory.open import StoredMemory
     from exact.reflection.record import Entry
 
 _MOST_BYTES = 1 << 28
@@ -219,7 +219,7 @@ def stats(where: str, as_json: bool) -> None:
 
 def _opened(where: str, *, new: bool = False) -> StoredMemory:
     """Open an existing memory, or a `new` one. Raises UsageError if none exists."""
-    from exact.reflection.memory import open_memory
+    from exact.reflection.memory.open import open_memory
 
     location = _location(where)
     if not new and not location.startswith(_SERVERS) and not Path(location).is_file():

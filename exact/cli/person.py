@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from exact.cli.terminal import echo
 from exact.config import BrowserConfig
-from exact.environments.person import PersonQuestion
+from exact.environments.base import PersonQuestion
 from exact.text import inert
 
 _LONGEST = 400

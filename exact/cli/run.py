@@ -130,7 +130,7 @@ def _tasks(patterns: tuple[str, ...], config: Config) -> tuple[Task, ...]:
 
 
 def _on_site(path: Path, url: str | None, goal: str | None, tasks: tuple[str, ...]) -> tuple[Task, ...]:
-    from exact.benchmarks.own import TaskEntry, own_task, read_site
+    from exact.benchmarks.own.files import TaskEntry, own_task, read_site
 
     if not goal or tasks:
         raise UsageError('--site requires --goal and no TASK: exact run --site site.yaml --goal "Find the opening hours"')
@@ -140,7 +140,7 @@ def _on_site(path: Path, url: str | None, goal: str | None, tasks: tuple[str, ..
 def _own_tasks(path: Path, others: object) -> tuple[Task, ...]:
     if others:
         raise UsageError("--tasks excludes TASK, --url, --goal, --site and --services: each task of the file has its own")
-    from exact.benchmarks.own import read
+    from exact.benchmarks.own.files import read
 
     return read(path)
 

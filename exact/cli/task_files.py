@@ -27,6 +27,6 @@ def are_task_files(patterns: Sequence[str]) -> bool:
 
 def read_task_files(patterns: Sequence[str]) -> tuple[Task, ...]:
     """Return the tasks of files. Raises UsageError if a file cannot be read or a pattern matches nothing."""
-    from exact.benchmarks.own import read
+    from exact.benchmarks.own.files import read
 
     return tuple(task for each in patterns for task in read(Path(each.partition("#")[0]), each.partition("#")[2] or "*"))

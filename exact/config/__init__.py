@@ -16,9 +16,8 @@ from exact.config.environments import (
     SandboxConfig,
 )
 from exact.config.models import CacheConfig, ModelConfig, ModelsConfig, PriceConfig
-from exact.config.reading import dump, load, load_recorded, parse, shipped
+from exact.config.reading import Config, dump, load, load_recorded, parse, shipped
 from exact.config.search import Limits, ScopeLimits, SearchConfig
-from exact.config.whole import Config
 
 __all__ = [
     "AtLeastOne",

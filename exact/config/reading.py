@@ -1,4 +1,7 @@
-"""Reading and writing of configurations as YAML and plain data."""
+"""Reading and writing of configurations as YAML and plain data.
+
+The configuration of a run.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,11 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from exact.config.aliases import current
-from exact.config.whole import Config
+from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig
+from exact.config.aliases import Strict, current
+from exact.config.environments import BrowserConfig, SandboxConfig
+from exact.config.models import ModelsConfig
+from exact.config.search import Limits, SearchConfig
 from exact.errors import UsageError, unknown
 from exact.plugins import distrust, is_plugin, trust
 from exact.signature import is_signed
@@ -177,3 +183,60 @@ def _section(key: str, section: type[msgspec.Struct], beside: list[str]) -> Usag
     near = difflib.get_close_matches(key, beside, n=1, cutoff=0.9)
     hint = f": or did you mean {near[0]!r}?" if near else ""
     return UsageError(f"configuration key {key!r} has keys of its own, such as {key}.{msgspec.structs.fields(section)[0].name}{hint}")
+
+
+def _names_code(memory: str) -> bool:
+    from exact.plugins import is_attribute
+
+    return is_attribute(memory)
+
+
+class Config(Strict, frozen=True, kw_only=True):
+    """Configuration of a run."""
+
+    name: str = "default"
+    """Name of the agent in tables and run folders. Keys that a configuration leaves out have the defaults of this package, not those of a
+    shipped one such as rmcts_builtin."""
+    seed: int = 0
+    """Seed of all random choices."""
+    search: SearchConfig = SearchConfig()
+    policy: PolicyConfig = PolicyConfig()
+    arms: tuple[PolicyConfig, ...] = ()
+    """Further policies that a search chooses among, beside `policy`: for abmcts with `search.options.policies`."""
+    value: ValueConfig = ValueConfig()
+    reflection: ReflectionConfig = ReflectionConfig()
+    models: ModelsConfig = ModelsConfig()
+    suites: tuple[str, ...] = ()
+    """Your own benchmarks, each as `module:attribute` or `file.py:attribute`: a callable without arguments that returns a Suite."""
+    limits: Limits = Limits()
+    browser: BrowserConfig = BrowserConfig()
+    sandbox: SandboxConfig = SandboxConfig()
+    """Sandboxes of the services that tasks declare. `browser.sandbox` decides whether there is one."""
+    prompts: str = ""
+    """Folder of prompt templates that override the package's by name. Empty: none."""
+
+    @property
+    def own_parts(self) -> tuple[str, ...]:
+        """Names of the policies, value functions, algorithm, models, suites and memory, of which some may be the user's own code."""
+        values = [self.value]
+        for value in values:
+            values += value.members
+        models = [self.models.policy, self.models.value, self.models.reflection, *self.models.parts.values()]
+        return (
+            self.search.algorithm, *(each.kind for each in (self.policy, *self.arms)), *(each.kind for each in values),
+            *(each.provider for each in models if each is not None), *self.suites,
+            self.reflection.memory if _names_code(self.reflection.memory) else "",
+        )  # fmt: skip
+
+    @classmethod
+    def load(cls, path: Path | str | None, overrides: Iterable[str] = ()) -> Config:
+        """Return the configuration in a YAML file, or the shipped one of a name, with `key.path=value` overrides applied.
+
+        Raises UsageError.
+        """
+        return load(path, overrides)
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> Config:
+        """Return the configuration that plain data holds. Raises UsageError with the key that is wrong."""
+        return parse(data)

@@ -17,7 +17,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from exact.config import Config, load
 from exact.errors import InfrastructureError, UsageError
-from exact.interop.apart import apart
+from exact.interop.cancellation import apart
 from exact.interop.inspect_model import InspectModels, with_models
 from exact.library.run import Run, Runner
 from exact.library.tasks import page_task, task_of

@@ -31,7 +31,7 @@ from exact.models.base import Image, Message, Text
 from exact.models.tokens import TURN, rough
 from exact.runs.journal.store import RunFolder, write_whole
 from exact.runs.secrets import known_secrets
-from exact.secrecy import NOTHING, Scrubber
+from exact.secrecy.scrubber import NOTHING, Scrubber
 from exact.secrecy.shapes import shapes
 from exact.task import Task
 from exact.version import __version__

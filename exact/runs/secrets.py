@@ -18,7 +18,8 @@ from exact.environments.sites.accounts import value_of, variable_of
 from exact.environments.sites.known import login_secrets, resolved
 from exact.environments.sites.site import declared_outside
 from exact.errors import UsageError
-from exact.secrecy import Scrubber, Secret, placeholder
+from exact.secrecy.scrubber import Scrubber
+from exact.secrecy.values import Secret, placeholder
 from exact.task import Task
 from exact.untrusted import read_yaml
 

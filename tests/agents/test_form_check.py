@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from exact.agents.form_check import check_forms
+from exact.cli.model_check import check_forms
 from exact.config import ModelConfig
 from exact.models.scripted import ScriptedServer, Status
 

@@ -5,7 +5,7 @@ import pytest
 
 from exact.agents.base import BatchValueFunction, evaluate_all
 from exact.agents.recalibrate import Curve, RecalibratedValue
-from exact.agents.value.composite import CascadeValue, EnsembleValue
+from exact.agents.value.build import CascadeValue, EnsembleValue
 from exact.agents.value.controls import ConstantValue
 from exact.agents.value.llm import LLMValue
 from exact.config import ValueConfig

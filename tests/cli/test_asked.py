@@ -15,7 +15,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from exact.cli.person import shown
-from exact.environments.person import PersonQuestion
+from exact.environments.base import PersonQuestion
 
 PAGE = "<h1>Mugs</h1><form method=post action=/order><input type=hidden name=mug value=blue><button>Order</button></form>"
 

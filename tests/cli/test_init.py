@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from exact.benchmarks.own import read
+from exact.benchmarks.own.files import read
 from exact.cli.init import file_texts, init, search_summary
 from exact.cli.main import main
 from exact.config import load

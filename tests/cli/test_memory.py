@@ -11,7 +11,7 @@ import pytest
 from exact.cli.main import main
 from exact.context import Reflection
 from exact.models.scripted import ScriptedServer
-from exact.reflection.memory import SQLiteMemory
+from exact.reflection.memory.open import SQLiteMemory
 
 
 def reflection(id: str, text: str, task: str = "shop/a?seed=1") -> Reflection:

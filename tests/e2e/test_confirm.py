@@ -14,7 +14,7 @@ from exact.agents.agent import Agent
 from exact.benchmarks.open import open_environments
 from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.person import PersonQuestion
+from exact.environments.base import PersonQuestion
 from exact.runs.journal import events as ev
 from exact.runs.journal.commands import send
 from exact.runs.journal.store import ResultLine

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from exact.cli.main import main
-from exact.environments.desktop import absent
+from exact.environments.desktop.factory import absent
 
 QUICK = {
     "browser.sandbox": "never", "browser.screenshots": "false", "search.iterations": 6, "search.k": 3, "search.depth": 1,

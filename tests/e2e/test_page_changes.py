@@ -15,7 +15,7 @@ from exact.agents.agent import Agent
 from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.browser.factory import BrowserFactory
-from exact.environments.browser.launch.launch import Browser
+from exact.environments.browser.launch.browser import Browser
 from exact.environments.browser.page.setup import PageSetup
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal

@@ -17,7 +17,7 @@ from exact.environments.browser import PageSetup
 from exact.environments.browser.fork.factory import forking
 from exact.environments.browser.page import timeouts
 from exact.environments.check.suite import held
-from exact.environments.restore import Costs
+from exact.environments.restore.costs import Costs
 from exact.environments.sandbox.runsc import find_runsc
 from exact.environments.sandbox.service import Service
 from exact.errors import EnvironmentFailure

@@ -18,7 +18,7 @@ from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.check.suite import held
 from exact.environments.process.worker import EnvironmentSpec
-from exact.environments.restore import Costs
+from exact.environments.restore.costs import Costs
 from exact.environments.sandbox import sandboxes
 from exact.environments.sandbox.factory import SandboxedFactory, sandboxed_factory
 from exact.environments.sandbox.images import SandboxImage

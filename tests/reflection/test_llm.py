@@ -9,7 +9,7 @@ from exact.errors import AnswerError
 from exact.models.base import Sampling
 from exact.models.scripted import ScriptedModel
 from exact.reflection.llm import LLMReflector, parse_expectation, parse_reflection
-from exact.reflection.memory import SQLiteMemory
+from exact.reflection.memory.open import SQLiteMemory
 
 from ..prompts.states import LIST, context, page, surprise
 

@@ -16,7 +16,7 @@ from exact.context import Context, Reflection
 from exact.errors import InfrastructureError, UsageError
 from exact.reflection.base import Memory
 from exact.reflection.embed import HashedEmbedding
-from exact.reflection.memory import SQLiteMemory
+from exact.reflection.memory.open import SQLiteMemory
 from tests.reflection.kills import storm
 
 Look = Callable[..., Context]

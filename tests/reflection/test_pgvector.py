@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from exact.reflection.embed import HashedEmbedding
-from exact.reflection.memory import StoredMemory, open_memory
 from exact.reflection.memory import postgres as pgvector_module
+from exact.reflection.memory.open import StoredMemory, open_memory
 from tests.reflection.postgres import Server
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'exact-agent[postgres]'")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from exact.errors import InfrastructureError, UsageError
-from exact.reflection.memory import open_memory
+from exact.reflection.memory.open import open_memory
 from tests.reflection.kills import storm
 from tests.reflection.postgres import Server
 

@@ -14,7 +14,7 @@ import pytest
 from exact.context import Context, Reflection
 from exact.errors import UsageError
 from exact.reflection.embed import HashedEmbedding
-from exact.reflection.memory import SQLiteMemory, StoredMemory, open_memory
+from exact.reflection.memory.open import SQLiteMemory, StoredMemory, open_memory
 from exact.reflection.memory.table import Facts
 from exact.reflection.record import content_id
 

@@ -6,7 +6,7 @@ import hashlib
 import sys
 
 from exact.context import Reflection
-from exact.reflection.memory import open_memory
+from exact.reflection.memory.open import open_memory
 
 where, name, start, end = sys.argv[1:]
 with open_memory(where) as memory:

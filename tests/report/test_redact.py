@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from exact.cli.main import main
 from exact.observation import Element, Observation
 from exact.report import build_report
+from exact.report.build import Redactor
 from exact.report.model.text import in_words
-from exact.report.redact import Redactor
 from tests.report.journals import hostile_run, shop_run
 
 SECRETS = {

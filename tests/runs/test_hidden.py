@@ -12,7 +12,7 @@ import pytest
 from exact.action import ActionSpace
 from exact.benchmarks.desktop.suite import DesktopSuite
 from exact.benchmarks.osworld import parse
-from exact.benchmarks.own import read
+from exact.benchmarks.own.files import read
 from exact.context import Context, Proposal
 from exact.environments.adapters.script_browser import task_of
 from exact.environments.toy.agents import ToyPolicy

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exact.agents.agent import Agent
-from exact.agents.value.composite import CascadeValue
+from exact.agents.value.build import CascadeValue
 from exact.context import Context, Evaluation
 from exact.environments.toy.agents import ToyPolicy, ToyValue
 from exact.environments.toy.factory import ToyFactory

@@ -17,7 +17,7 @@ from exact.environments.toy.known import deceptive_chain, toy_task
 from exact.errors import InfrastructureError, ModelError
 from exact.reflection.base import Kind, Surprise
 from exact.reflection.contrast import BuiltinReflector
-from exact.reflection.memory import SQLiteMemory, StoredMemory
+from exact.reflection.memory.open import SQLiteMemory, StoredMemory
 from exact.report.model.model import report
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal

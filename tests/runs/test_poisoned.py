@@ -15,7 +15,7 @@ from exact.environments.toy.known import toy_task
 from exact.models.base import ChatModel
 from exact.models.script import Question
 from exact.models.scripted import ScriptedModel
-from exact.reflection.memory import open_memory
+from exact.reflection.memory.open import open_memory
 from exact.report import build_report
 from exact.runs import runner
 from exact.runs.journal.store import ResultLine, RunFolder

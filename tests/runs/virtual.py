@@ -15,9 +15,8 @@ import pytest
 from exact.agents.agent import Agent
 from exact.config import Config
 from exact.environments.toy.agents import NoisyJudge, NoisyPolicy
-from exact.environments.toy.decision_environment import DecisionPolicy, DecisionValue
 from exact.environments.toy.environment import Operation
-from exact.environments.toy.factory import DecisionTree, ToyFactory, decision_graph
+from exact.environments.toy.factory import DecisionPolicy, DecisionTree, DecisionValue, ToyFactory, decision_graph
 from exact.runs import runner as runner_module
 from exact.runs.journal.file import Journal
 from exact.runs.runner import Runner

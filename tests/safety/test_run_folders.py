@@ -18,7 +18,7 @@ from exact.cli.main import main
 from exact.config import Config, dump, parse
 from exact.errors import UsageError
 from exact.interop.mcp.operations import Operations
-from exact.reflection.memory import open_memory
+from exact.reflection.memory.open import open_memory
 from exact.runs.journal.store import Manifest, RunFolder
 from exact.runs.references import named
 from exact.task import Task

@@ -17,8 +17,7 @@ from msgspec import to_builtins
 
 from exact.config import SearchConfig, parse
 from exact.environments.toy.decision import DecisionTree
-from exact.environments.toy.decision_environment import decision_graph
-from exact.environments.toy.factory import ToyFactory
+from exact.environments.toy.factory import ToyFactory, decision_graph
 from exact.environments.toy.graph import doors
 from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState, bandit, chain, deceptive_chain, form, ice, maze, trapped_maze
 from exact.runs.journal.events import Decided

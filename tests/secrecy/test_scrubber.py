@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, PngImagePlugin
 
-from exact.secrecy import NOTHING, Scrubber, Secret
+from exact.secrecy.scrubber import NOTHING, Scrubber
+from exact.secrecy.values import Secret
 
 VALUES = ("Tr0ub4dor&3!", "wörd-of-Ann 42", "correct horse/battery+staple", "p\"a\\ss'<w>&", "hunter2-hunter2")
 

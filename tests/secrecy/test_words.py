@@ -10,7 +10,8 @@ from PIL import Image
 
 from exact.environments.sites.accounts import Login
 from exact.environments.sites.site import Account
-from exact.secrecy import Scrubber, Secret
+from exact.secrecy.scrubber import Scrubber
+from exact.secrecy.values import Secret
 
 ANN = Scrubber([Secret("user", "ann"), Secret("pin", "4711"), Secret("word", "Otter7!")])
 

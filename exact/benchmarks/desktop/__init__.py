@@ -1,5 +1,1 @@
 """Tasks on a desktop: a text editor, a calculator, a file manager, a terminal, and viewers of pictures and papers."""
-
-from exact.benchmarks.desktop.suite import DesktopSuite
-
-__all__ = ["DesktopSuite"]

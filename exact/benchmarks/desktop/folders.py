@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from exact.benchmarks.desktop.problem import EDITOR, FILES, NOTE, PLACES, TERMINAL, THINGS, Draw, Problem, lines, write
-from exact.environments.desktop import Check, Setup
+from exact.environments.desktop.setup import Check, Setup
 
 
 def _folder(draw: random.Random) -> Problem:

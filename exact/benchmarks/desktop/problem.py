@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from exact.environments.desktop import Setup
+from exact.environments.desktop.setup import Setup
 from exact.errors import ActionError
 from exact.observation import Observation
 

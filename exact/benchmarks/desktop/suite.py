@@ -18,15 +18,14 @@ from typing import Any
 
 import msgspec
 
-from exact.benchmarks.desktop.documents import CALCULATOR_TASKS, DOCUMENT_TASKS
-from exact.benchmarks.desktop.editor import EDITOR_TASKS
+from exact.benchmarks.desktop.documents import CALCULATOR_TASKS, DOCUMENT_TASKS, EDITOR_TASKS
 from exact.benchmarks.desktop.folders import FOLDER_TASKS
 from exact.benchmarks.desktop.problem import INFEASIBLE_TASKS, TERMINAL, Draw, Problem
 from exact.benchmarks.ids import join, split
 from exact.config import BrowserConfig
 from exact.environments.base import EnvironmentFactory
-from exact.environments.desktop import Check, absent, desktop_factory
-from exact.environments.desktop.setup import declared
+from exact.environments.desktop.factory import absent, desktop_factory
+from exact.environments.desktop.setup import Check, declared
 from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure, UsageError, unknown
 from exact.task import Task

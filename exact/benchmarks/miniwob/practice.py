@@ -11,7 +11,7 @@ from exact.benchmarks.miniwob.pages import serve
 from exact.benchmarks.miniwob.suite import BEGIN, HEIGHT, INSTRUCTION, WIDTH, page_setup, verdict
 from exact.config import BrowserConfig
 from exact.environments.browser import launch
-from exact.environments.browser.launch.launch import Browser
+from exact.environments.browser.launch.browser import Browser
 from exact.environments.browser.page.ids import Ids
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.snapshot.environment import PageEnvironment

@@ -20,7 +20,7 @@ from exact.benchmarks.osworld.environment import OSWorldFactory
 from exact.benchmarks.osworld.format import collection, index, read
 from exact.config import BrowserConfig
 from exact.environments.base import EnvironmentFactory
-from exact.environments.desktop import absent, desktop_factory
+from exact.environments.desktop.factory import absent, desktop_factory
 from exact.environments.desktop.grammar import Space
 from exact.environments.desktop.vm.server import PORT
 from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, WorkerFactory

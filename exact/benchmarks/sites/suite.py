@@ -1,24 +1,32 @@
 """Trac and Wagtail as suites.
 
 They are real applications that run here, with their servers inside the environment that a search snapshots and restores.
+
+The interpreter that has Trac and Wagtail, and their data, made once for each version of their sources.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import hashlib
 import http.client
+import importlib.util
 import logging
+import os
 import secrets
+import shutil
 import socket
+import sys
+import tempfile
 import urllib.request
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from exact.benchmarks.ids import join, split
-from exact.benchmarks.sites.seeds import SERVED, interpreter, seed
 from exact.benchmarks.webarena.evaluate import Check, EvaluatorContext, evaluate, evaluators
 from exact.benchmarks.webarena.format import TaskFile, at, read
 from exact.benchmarks.webarena.helpers import ON_PAGES
@@ -33,11 +41,14 @@ from exact.environments.browser.served import open_served_site
 from exact.environments.sandbox.python import inspect_python
 from exact.environments.sandbox.service import Service
 from exact.errors import EnvironmentFailure, UsageError, unknown
+from exact.machine import Child
 from exact.models.base import ChatModel
 from exact.task import Outcome, Scalar, Score, Task
+from exact.version import environment_for, set_up
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
+
 
 _LOG = logging.getLogger("exact.sites")
 _READY = 120.0
@@ -213,3 +224,85 @@ def _reset(port: int, token: str) -> None:
             pass
     except (OSError, http.client.HTTPException) as error:
         raise EnvironmentFailure(f"the site beside the browser was not reset: {error or type(error).__name__}") from error
+
+
+SERVED = Path(__file__).parent / "served"
+"""Programs that make and serve the sites: run by that interpreter, never imported here."""
+_SECONDS = 600.0
+_OURS = Path(__file__).parents[3] / ".bench" / "venvs" / "sites"
+"""Virtual environment of a source tree: shells/setup.sh --sites."""
+
+
+def interpreter() -> Path:
+    """Return EXACT_SITES (a virtual environment or its Python), else the source tree's, else our own.
+
+    Raises UsageError if none has them.
+    """
+    if said := os.environ.get("EXACT_SITES"):
+        place = Path(said).expanduser()
+        python = place if place.is_file() else place / "bin" / "python"
+        if not python.is_file():
+            raise UsageError(f"EXACT_SITES is {said}, and there is no Python: name a virtual environment with Trac and Wagtail")
+        return python
+    if (python := _OURS / "bin" / "python").is_file():
+        return python
+    if importlib.util.find_spec("trac") and importlib.util.find_spec("wagtail"):
+        return Path(sys.executable)
+    raise UsageError(
+        "Trac and Wagtail are not installed: "
+        + set_up(
+            "--sites, or install them in a virtual environment and set EXACT_SITES to it",
+            environment_for("'exact-agent[sites]'", "EXACT_SITES"),
+        )
+    )
+
+
+async def seed(site: str, python: Path) -> Path:
+    """Return the folder of a site's data; make it in the user's cache if it is missing. Raises EnvironmentFailure."""
+    parent = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "exact" / "sites"
+    target = parent / f"{site}-{_digest(site, python)}"
+    if target.is_dir():
+        return target
+    parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{site}-", dir=parent))
+    try:
+        await _make(site, python, work / "seed")
+        with suppress(OSError):  # another process was faster
+            (work / "seed").rename(target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return target
+
+
+async def _make(site: str, python: Path, folder: Path) -> None:
+    command = (str(python), "-W", "ignore", "-I", str(SERVED / "seed.py"), site, str(folder))
+    process = await Child.start(*command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
+    try:
+        async with asyncio.timeout(_SECONDS):
+            _, said = await process.communicate()
+    except TimeoutError as error:
+        raise EnvironmentFailure(f"the data of {site} was not made within {_SECONDS:g} s: is the machine busy?") from error
+    finally:
+        await process.end()
+    if process.returncode:
+        last = (said.decode(errors="replace").strip().splitlines() or [f"status {process.returncode}"])[-1]
+        raise EnvironmentFailure(f"the data of {site} cannot be made by {python}: {last}")
+
+
+def _digest(site: str, python: Path) -> str:
+    """Return a digest of everything that the data depends on: its sources, and the versions of the packages."""
+    found = hashlib.blake2b(digest_size=8)
+    for path in sorted(SERVED.rglob("*")):
+        if path.suffix in (".py", ".html") and "__pycache__" not in path.parts:
+            found.update(path.relative_to(SERVED).as_posix().encode() + path.read_bytes())
+    for name in sorted(_versions(python)):
+        found.update(name.encode())
+    return found.hexdigest()
+
+
+def _versions(python: Path) -> Iterator[str]:
+    """Yield the relevant distributions beside an interpreter, with their versions."""
+    for packages in python.parents[1].glob("lib/python*/site-packages"):
+        for path in packages.glob("*.dist-info"):
+            if path.name.lower().startswith(("trac", "wagtail", "django-")):
+                yield path.name

@@ -13,13 +13,13 @@ import msgspec
 
 from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
-from exact.environments.base import SAFE_METHODS, Capabilities, SideEffect, Snapshot, StateChanged, Transition
+from exact.environments.base import SAFE_METHODS, Capabilities, Person, PersonQuestion, SideEffect, Snapshot, StateChanged, Transition
 from exact.environments.browser.act.context import Ineffective, PartialAction, Vanished
 from exact.environments.browser.act.grammar import ASK_USER
 from exact.environments.browser.episode import EpisodeSetup
 from exact.environments.browser.hooks import EpisodeHooks
 from exact.environments.browser.interaction import Observed, evaluate_on, mark_late_of_timers, marked_late
-from exact.environments.browser.launch.launch import Browser
+from exact.environments.browser.launch.browser import Browser
 from exact.environments.browser.observe.describe import held_text, moved_elements
 from exact.environments.browser.observe.redaction import SHOWN
 from exact.environments.browser.page.settle import JudgedDocuments, judging
@@ -27,7 +27,6 @@ from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.presume.controls import Presumption
 from exact.environments.browser.shared import SharedState
 from exact.environments.browser.tabs import first_line
-from exact.environments.person import Person, PersonQuestion
 from exact.environments.sites.accounts import AccountLease
 from exact.errors import ActionError, EnvironmentFailure, ExactError, InfrastructureError, UsageError
 from exact.observation import Observation

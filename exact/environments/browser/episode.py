@@ -8,12 +8,13 @@ from urllib.parse import urljoin
 
 from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
+from exact.environments.base import Person, PersonQuestion
 from exact.environments.browser.act import upload
 from exact.environments.browser.act.grammar import ASK_USER, BROWSER_ACTIONS, PAGE_ACTIONS
 from exact.environments.browser.hooks import EpisodeHooks
 from exact.environments.browser.interaction import Interaction
+from exact.environments.browser.launch.browser import Browser
 from exact.environments.browser.launch.context import browser_config_of, same_launch, with_device
-from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.launch.trace import PlaywrightTrace
 from exact.environments.browser.login import LoginSession
 from exact.environments.browser.network.deny import DenyList
@@ -28,12 +29,11 @@ from exact.environments.browser.presume.presume import WritePresumption
 from exact.environments.browser.secrets import SecretMasking
 from exact.environments.browser.shared import Memo, OpenTab, SharedState
 from exact.environments.browser.tabs import Tabs
-from exact.environments.person import Person, PersonQuestion
 from exact.environments.sites.accounts import AccountLease, Login
 from exact.errors import EnvironmentFailure, UsageError
 from exact.observation import Observation
 from exact.origins import origins
-from exact.secrecy import Secret
+from exact.secrecy.values import Secret
 from exact.task import Task
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from exact.config import BrowserConfig
 from exact.environments.base import Snapshot
 from exact.environments.browser.environment import Evaluator
-from exact.environments.browser.launch.launch import Browser
+from exact.environments.browser.launch.browser import Browser
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.shared import SharedState
 from exact.environments.browser.snapshot.environment import PageEnvironment

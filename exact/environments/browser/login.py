@@ -31,8 +31,8 @@ from exact.environments.sites.site import Account
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
 from exact.origins import origin, refusal
-from exact.secrecy import Secret
 from exact.secrecy.state import state_secrets
+from exact.secrecy.values import Secret
 from exact.untrusted import compiled, read_bounded
 
 if TYPE_CHECKING:

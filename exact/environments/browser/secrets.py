@@ -11,7 +11,8 @@ from exact.environments.base import SideEffect
 from exact.environments.sites.accounts import Login
 from exact.errors import InfrastructureError, SecretRefused, UsageError
 from exact.observation import Element
-from exact.secrecy import NOTHING, Scrubber, Secret, placeholder
+from exact.secrecy.scrubber import NOTHING, Scrubber
+from exact.secrecy.values import Secret, placeholder
 from exact.task import Outcome
 
 _PLACEHOLDER = re.compile(r"<secret:[^<>\n]{1,120}>")

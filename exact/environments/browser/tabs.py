@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from exact.config import BrowserConfig
 from exact.environments.base import SideEffect
-from exact.environments.browser.launch.launch import Browser
+from exact.environments.browser.launch.browser import Browser
 from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.network.sockets import SocketMessages
 from exact.environments.browser.observe import redaction

@@ -16,10 +16,10 @@ from exact.environments.desktop.act import act_in_turn
 from exact.environments.desktop.grammar import SPACES, Space
 from exact.environments.desktop.pyautogui import read_pyautogui
 from exact.environments.desktop.reach import DesktopContext
-from exact.environments.desktop.rest import LATE, changes, reports, settle
 from exact.environments.desktop.roles import SHOWING
 from exact.environments.desktop.screen import Screen, digest, png
 from exact.environments.desktop.session import Session
+from exact.environments.desktop.settle import LATE, changes, reports, settle
 from exact.environments.desktop.setup import Setup, declared, failure
 from exact.environments.desktop.tree import DesktopTree, Seen
 from exact.environments.desktop.walk import completed

@@ -8,6 +8,8 @@ async with sandboxed_factory(EnvironmentSpec("shop.py:Shop")) as environments, e
 
 The environment needs no own snapshots, and does not depend on exact: `guest.py` describes the result of its factory. It has loopback and
 no other network. So none of its effects reach the outside: it is isolated.
+
+Starts guests of any kind in sandboxes: the `Launcher` (`exact.environments.process.process`) of sandboxed workers.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ from exact.environments.process import guest
 from exact.environments.process.process import GuestProcess
 from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, Worker
 from exact.environments.sandbox.application import SandboxApplication
+from exact.environments.sandbox.bundle import GuestSpec
 from exact.environments.sandbox.images import SandboxImage
-from exact.environments.sandbox.launcher import SandboxLauncher
 from exact.environments.sandbox.python import inspect_python
 from exact.environments.sandbox.sandbox import Sandbox
 from exact.environments.sandbox.sandboxes import LIMIT, IdleTimer, Sandboxes, open_sandboxes
@@ -260,3 +262,19 @@ async def sandboxed_factory(
     async with open_sandboxes(limit=limit, log=log) as sandboxes:
         launcher = SandboxLauncher(sandboxes, template=application.guest(reads=ours, writable=theirs, programs=own))
         yield SandboxedFactory(sandboxes, spec, launcher, timeouts=timeouts, actions=actions, idle=idle)
+
+
+class SandboxLauncher:
+    """Starts each guest in a separate sandbox, which `sandboxes` can checkpoint and fork."""
+
+    def __init__(self, sandboxes: Sandboxes, *, template: GuestSpec) -> None:
+        """Create a launcher.
+
+        `template`: specification of all guests except command and variables. Its `reads` include the interpreter's folder if that lies in a
+        home directory.
+        """
+        self._sandboxes, self._template = sandboxes, template
+
+    async def start(self, args: Sequence[str], env: Mapping[str, str]) -> Sandbox:
+        """Run a command in a sandbox with added environment variables. Raises EnvironmentFailure."""
+        return await self._sandboxes.start(msgspec.structs.replace(self._template, args=tuple(args), env={**self._template.env, **env}))

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from exact.environments.sites.site import Account
 from exact.errors import EnvironmentFailure, UsageError
 from exact.origins import origin, origins
-from exact.secrecy import Scrubber, Secret, placeholder
+from exact.secrecy.scrubber import Scrubber
+from exact.secrecy.values import Secret, placeholder
 
 _STORED = re.compile(r"<secret:([^<>]+)>")
 """Text that a run stores in place of a secret."""

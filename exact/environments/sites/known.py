@@ -10,8 +10,8 @@ from pathlib import Path
 
 from exact.config import LoginConfig
 from exact.environments.sites.accounts import variable_of
-from exact.secrecy import Secret
 from exact.secrecy.state import looks_random, state_secrets
+from exact.secrecy.values import Secret
 
 LARGEST_STATE = 16 << 20
 """Bytes of the largest file of a log-in that is read."""

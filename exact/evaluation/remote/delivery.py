@@ -24,7 +24,7 @@ from exact.errors import InfrastructureError, JournalError
 from exact.evaluation.folder import BenchFolder
 from exact.models.open import Models
 from exact.plugins import is_attribute, is_registered
-from exact.reflection.memory import StoredMemory
+from exact.reflection.memory.open import StoredMemory
 from exact.runs.attempt.memory import MEMORY_GROUP, MemoryRounds, attempt_id, open_run_memory, recalled_ids, went_well
 from exact.runs.journal import events as ev
 from exact.runs.journal.events import Opened

@@ -133,7 +133,7 @@ class Operations:
 
         They are those of a run, or of the memory that the server's configuration names. Raises UsageError.
         """
-        from exact.reflection.memory import open_memory
+        from exact.reflection.memory.open import open_memory
 
         with open_memory(self._memory(run), browse=True) as memory:
             found = memory.search(words, k=min(_bounded(limit), 50))

@@ -21,9 +21,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel
 
-from exact.environments.person import PersonQuestion
+from exact.environments.base import PersonQuestion
 from exact.errors import ExactError, InfrastructureError
-from exact.interop.apart import apart
+from exact.interop.cancellation import apart
 from exact.interop.mcp.operations import Operations
 from exact.prompts.fence import one_line
 from exact.runs.attempt.person import Ask

@@ -14,7 +14,7 @@ from exact.benchmarks.open import environment_kind, open_environments
 from exact.config import Config
 from exact.environments.base import EnvironmentFactory
 from exact.errors import ExactError, UsageError, unknown
-from exact.interop.openenv.held import HeldContext
+from exact.interop.openenv.held_context import HeldContext
 from exact.task import Task
 
 Open = Callable[[Task], AbstractAsyncContextManager[EnvironmentFactory]]
@@ -115,7 +115,7 @@ def _suite(environment: str, config: Config, notify: Callable[[str], None]) -> C
 
 
 def _own_site(path: Path, name: str, config: Config, notify: Callable[[str], None]) -> Catalogue:
-    from exact.benchmarks.own import read
+    from exact.benchmarks.own.files import read
 
     tasks = {task.id: task for task in read(path, name or "*")}
 

@@ -13,7 +13,7 @@ from exact.environments.reward import reward_of, with_rewards
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.interop.openenv.actions import SCREENSHOT_FORMATS, fields, read_action
 from exact.interop.openenv.catalogue import Catalogue
-from exact.interop.openenv.held import HeldContext
+from exact.interop.openenv.held_context import HeldContext
 from exact.observation import Observation
 from exact.task import Outcome, Task
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from types import ModuleType
 
 from exact.config import BrowserConfig
-from exact.environments.browser.launch.launch import Browser, launch
+from exact.environments.browser.launch.browser import Browser
+from exact.environments.browser.launch.launch import launch
 from exact.errors import EnvironmentFailure, UsageError
 
 VARIABLE, COMMON = "OPENBLAS_CORETYPE", "Haswell"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exact.environments.restore import Slot
+from exact.environments.restore.slot import Slot
 from exact.errors import BudgetExceeded, EnvironmentFailure, ModelError, UncertainCommit
 from exact.reflection.record import marks
 from exact.runs.attempt.context import AttemptContext

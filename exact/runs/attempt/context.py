@@ -15,7 +15,7 @@ from exact.agents.agent import Agent
 from exact.config import Config
 from exact.context import Context, Reflection
 from exact.environments.base import EnvironmentFactory, Snapshot
-from exact.environments.restore import Arrival
+from exact.environments.restore.waypoint import Arrival
 from exact.errors import ActionError, AnswerError, BudgetExceeded, ModelError
 from exact.parts import calling, expect_all
 from exact.reflection.base import Kind, Memory

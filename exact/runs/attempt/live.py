@@ -11,7 +11,7 @@ from typing import Any
 
 from exact.action import Action, ActionSpace
 from exact.environments.base import Environment, EnvironmentFactory, SideEffect, StateChanged, evaluate_outcome, step_in
-from exact.environments.restore import Slot, SlotContent
+from exact.environments.restore.slot import Slot, SlotContent
 from exact.environments.restore.snapshots import StoredSnapshot
 from exact.errors import ActionError, EnvironmentFailure, UncertainCommit
 from exact.observation import Element, Observation

@@ -17,7 +17,7 @@ from exact.errors import JournalError, UsageError
 from exact.machine import wait_for_lock
 from exact.plugins import is_attribute, is_registered, make_plugin
 from exact.reflection.base import Memory
-from exact.reflection.memory import StoredMemory, open_memory
+from exact.reflection.memory.open import StoredMemory, open_memory
 from exact.runs.folder_check import MOST
 from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import write_whole
@@ -77,7 +77,7 @@ def check_memory(config: Config) -> None:
 
 def _offline(name: Literal["hashed", "minilm"]) -> Embedding:
     if name == "minilm":
-        from exact.reflection.embed_minilm import MiniLMEmbedding
+        from exact.reflection.embed_model import MiniLMEmbedding
 
         return MiniLMEmbedding()
     from exact.reflection.embed import HashedEmbedding

@@ -7,7 +7,7 @@ from typing import Any
 
 from exact.context import Context, Taken
 from exact.environments.base import SideEffect, Transition, reported_info
-from exact.environments.restore import Waypoint
+from exact.environments.restore.waypoint import Waypoint
 from exact.reflection.record import action_label
 from exact.runs.journal.state import AskMoment, AttemptState
 from exact.runs.journal.store import Blobs

@@ -14,7 +14,7 @@ from contextlib import suppress
 import msgspec
 
 from exact.config import BrowserConfig
-from exact.environments.person import PersonQuestion
+from exact.environments.base import PersonQuestion
 from exact.errors import ActionError
 from exact.reflection.record import action_label
 from exact.runs.attempt.signal import Signal
@@ -29,7 +29,7 @@ _YES = ("yes", "y", "true", "allow")
 
 
 class AttemptPerson:
-    """The person of one attempt; see `exact.environments.person.Person`."""
+    """The person of one attempt; see `exact.environments.base.Person`."""
 
     def __init__(
         self, state: AttemptState, config: BrowserConfig, record: Callable[[ev.AnyEvent], None], blobs: Blobs, *,

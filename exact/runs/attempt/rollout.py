@@ -13,7 +13,8 @@ import msgspec
 from exact.budget import Reservation
 from exact.context import Context, Proposal, Taken
 from exact.environments.base import reported_info
-from exact.environments.restore import Slot, Waypoint
+from exact.environments.restore.slot import Slot
+from exact.environments.restore.waypoint import Waypoint
 from exact.errors import ActionError
 from exact.reflection.base import Kind
 from exact.runs.attempt.agent_calls import AgentCalls, Answered, evaluated, question_digest

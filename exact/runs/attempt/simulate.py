@@ -12,7 +12,8 @@ import msgspec
 
 from exact.budget import Reservation
 from exact.environments.base import StateChanged
-from exact.environments.restore import Arrival, Divergence, Slot, Waypoint
+from exact.environments.restore.slot import Slot
+from exact.environments.restore.waypoint import Arrival, Divergence, Waypoint
 from exact.errors import ActionError, EnvironmentFailure
 from exact.runs.attempt.context import AttemptContext
 from exact.runs.attempt.live_snapshot import LiveSnapshots

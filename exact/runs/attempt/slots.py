@@ -17,7 +17,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from exact.environments.base import Capabilities, EnvironmentFactory
-from exact.environments.restore import Arrival, Costs, Slot, SnapshotStore, Waypoint
+from exact.environments.restore.costs import Costs
+from exact.environments.restore.slot import Slot
+from exact.environments.restore.snapshots import SnapshotStore
+from exact.environments.restore.waypoint import Arrival, Waypoint
 from exact.errors import EnvironmentFailure
 from exact.runs.attempt.context import AttemptContext
 from exact.runs.attempt.observations import waypoints

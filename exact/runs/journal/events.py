@@ -19,9 +19,9 @@ import msgspec
 
 from exact.action import Action
 from exact.context import Evaluation, Reflection
-from exact.environments.base import Fidelity, SideEffect
-from exact.environments.person import PersonQuestion
-from exact.environments.restore import ArrivalMatch, RouteName
+from exact.environments.base import Fidelity, PersonQuestion, SideEffect
+from exact.environments.restore.routes import RouteName
+from exact.environments.restore.waypoint import ArrivalMatch
 from exact.models.base import Sampling, Usage
 from exact.runs.journal.commands import Name
 from exact.search.base import Decision, Diverged, Done, Result, Selection, Wait

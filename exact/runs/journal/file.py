@@ -18,7 +18,7 @@ from exact.runs.folder_check import MOST_LINE
 from exact.runs.journal.aliases import RENAMED, current
 from exact.runs.journal.events import OLDEST, SCHEMA, AnyEvent, Opened, Reset
 from exact.runs.journal.store import lines_of, scrubbed
-from exact.secrecy import NOTHING, Scrubber
+from exact.secrecy.scrubber import NOTHING, Scrubber
 
 Clock = Callable[[], float]
 E = TypeVar("E", bound=AnyEvent)

@@ -24,7 +24,8 @@ from exact.errors import JournalError, UsageError
 from exact.observation import Observation
 from exact.runs.folder_check import MOST, MOST_BLOB, MOST_LINE, check_folder
 from exact.runs.journal.aliases import current
-from exact.secrecy import NOTHING, Scrubber, Secret
+from exact.secrecy.scrubber import NOTHING, Scrubber
+from exact.secrecy.values import Secret
 from exact.signature import sign
 from exact.task import Task
 from exact.untrusted import decoded, open_regular, read_bounded

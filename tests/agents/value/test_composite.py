@@ -5,7 +5,7 @@ import yaml
 
 from exact.agents.agent import build_agent
 from exact.agents.roles import roles
-from exact.agents.value.composite import CascadeValue, EnsembleValue
+from exact.agents.value.build import CascadeValue, EnsembleValue
 from exact.agents.value.controls import ConstantValue
 from exact.config import dump, parse
 from exact.context import Context, Evaluation

@@ -9,13 +9,12 @@ from collections import Counter
 import pytest
 
 from exact.benchmarks import registry
-from exact.benchmarks.desktop import DesktopSuite
 from exact.benchmarks.desktop.problem import resolved
-from exact.benchmarks.desktop.suite import programs
+from exact.benchmarks.desktop.suite import DesktopSuite, programs
 from exact.benchmarks.osworld.format import parse
 from exact.config import BrowserConfig
 from exact.environments.base import Environment
-from exact.environments.desktop import absent
+from exact.environments.desktop.factory import absent
 from exact.errors import ActionError, UsageError
 from exact.task import Outcome
 

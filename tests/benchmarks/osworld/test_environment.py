@@ -13,7 +13,7 @@ import pytest
 
 from exact.benchmarks.osworld.environment import OSWorldFactory
 from exact.benchmarks.osworld.format import parse
-from exact.environments.desktop import absent, desktop_factory
+from exact.environments.desktop.factory import absent, desktop_factory
 from exact.environments.desktop.vm.server import PORT
 from exact.environments.process.worker import EnvironmentSpec, WorkerFactory
 from exact.environments.sandbox.factory import SandboxedFactory

@@ -16,7 +16,8 @@ import msgspec
 import pytest
 from pytest_httpserver import HTTPServer
 
-from exact.benchmarks.own import evaluator, read
+from exact.benchmarks.own.evaluate import evaluator
+from exact.benchmarks.own.files import read
 from exact.cli.outcome import is_solved, junit_xml
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserFactory, PageSetup

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from exact.benchmarks.own import read
+from exact.benchmarks.own.files import read
 from exact.benchmarks.webarena.suite import WebArena
 from exact.cli.task_files import are_task_files, read_task_files
 from exact.environments.sites.site import Hook, declared_outside

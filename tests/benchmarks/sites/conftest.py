@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exact.benchmarks.sites.seeds import interpreter
+from exact.benchmarks.sites.suite import interpreter
 from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure, UsageError
 

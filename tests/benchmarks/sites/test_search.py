@@ -8,7 +8,7 @@ from pathlib import Path
 
 from exact.action import Action, ActionSpace
 from exact.agents.agent import Agent
-from exact.benchmarks.sites import trac
+from exact.benchmarks.sites.suite import trac
 from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.browser.fork.factory import ForkingFactory

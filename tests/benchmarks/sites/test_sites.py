@@ -14,8 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from exact.benchmarks.sites import SiteSuite, trac, wagtail
-from exact.benchmarks.sites.seeds import interpreter, seed
+from exact.benchmarks.sites.suite import SiteSuite, interpreter, seed, trac, wagtail
 from exact.config import BrowserConfig
 from exact.environments.base import Fork
 from exact.environments.browser.fork.factory import ForkingFactory

@@ -8,9 +8,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from exact.benchmarks import registry
-from exact.benchmarks.sites import SiteSuite, trac, wagtail
-from exact.benchmarks.sites.seeds import interpreter
-from exact.benchmarks.sites.suite import TRAC, _reset
+from exact.benchmarks.sites.suite import TRAC, SiteSuite, _reset, interpreter, trac, wagtail
 from exact.environments.browser.observe.describe import Masks, fingerprint
 from exact.errors import EnvironmentFailure, UsageError
 from exact.observation import Element, Observation
@@ -130,7 +128,7 @@ def test_without_the_applications_the_way_to_get_them_is_said(tmp_path: Path, mo
 
 def test_missing_applications_are_reported_with_the_way_to_install_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("EXACT_SITES", raising=False)
-    monkeypatch.setattr("exact.benchmarks.sites.seeds._OURS", tmp_path)
+    monkeypatch.setattr("exact.benchmarks.sites.suite._OURS", tmp_path)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"^Trac and Wagtail are not installed: run shells/setup\.sh --sites, or .* EXACT_SITES to it"):
         interpreter()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exact.action import Action
-from exact.benchmarks.sites import SiteSuite
+from exact.benchmarks.sites.suite import SiteSuite
 from exact.benchmarks.webarena.evaluate import evaluate
 from exact.benchmarks.webarena.format import Answers
 from exact.benchmarks.webarena.text import OR

@@ -9,8 +9,8 @@ from urllib.parse import quote, urlencode
 import msgspec
 import pytest
 
-from exact.benchmarks.webarena_verified.evaluate import RecordedAttempt
 from exact.benchmarks.webarena_verified.install import TASKS, VerifiedTask, data_set, interpreter
+from exact.benchmarks.webarena_verified.suite import RecordedAttempt
 from exact.environments.browser.network.har import HarExchange, entry
 from exact.errors import UsageError
 

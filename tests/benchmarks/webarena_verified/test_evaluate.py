@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from exact.benchmarks.webarena_verified import evaluate as module
-from exact.benchmarks.webarena_verified.evaluate import EvaluatorResult, RecordedAttempt, evaluate, score
-from exact.benchmarks.webarena_verified.suite import save
+from exact.benchmarks.webarena_verified import suite as module
+from exact.benchmarks.webarena_verified.suite import EvaluatorResult, RecordedAttempt, evaluate, save, score
 from exact.environments.browser.network.har import HarExchange
 from exact.errors import EnvironmentFailure, EvaluatorError, InfrastructureError
-from exact.secrecy import Scrubber, Secret
+from exact.secrecy.scrubber import Scrubber
+from exact.secrecy.values import Secret
 from tests.benchmarks.webarena_verified.made_up import HTML, SITES, answer, attempt, data, exchanges, python
 
 RETRIEVE, MUTATE, NAVIGATE, FAULTY = 0, 606, 378, 699

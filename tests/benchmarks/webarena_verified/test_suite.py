@@ -13,8 +13,9 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from exact.benchmarks import registry
-from exact.benchmarks.webarena_verified import WebArenaVerified, install
+from exact.benchmarks.webarena_verified import install
 from exact.benchmarks.webarena_verified.install import DataSet
+from exact.benchmarks.webarena_verified.suite import WebArenaVerified
 from exact.config import BrowserConfig
 from exact.errors import EnvironmentFailure, UsageError
 from exact.task import Outcome

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from exact.environments.desktop import absent, desktop_factory
+from exact.environments.desktop.factory import absent, desktop_factory
 from exact.environments.process.worker import Worker
 from exact.observation import Observation
 

@@ -1,6 +1,6 @@
 import pytest
 
-from exact.environments.desktop import computer13
+from exact.environments.desktop.computer13 import read_computer13 as computer13
 from exact.errors import ActionError
 
 

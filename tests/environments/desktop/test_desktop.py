@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.desktop import COMPUTER_13, computer13, desktop_factory
+from exact.environments.desktop.computer13 import read_computer13 as computer13
+from exact.environments.desktop.factory import desktop_factory
+from exact.environments.desktop.grammar import COMPUTER_13
 from exact.environments.process.worker import Worker
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exact.environments.desktop import desktop_factory
+from exact.environments.desktop.factory import desktop_factory
 from exact.environments.sandbox.factory import SandboxedFactory, SandboxedWorker
 from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure

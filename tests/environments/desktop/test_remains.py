@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.desktop import desktop_factory
+from exact.environments.desktop.factory import desktop_factory
 from exact.environments.process.worker import Worker
 from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure

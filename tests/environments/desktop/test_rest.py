@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from exact.environments.desktop import rest
+from exact.environments.desktop import settle
 
 
 class Clock:
@@ -47,10 +47,10 @@ def test_a_desktop_that_answers_slowly_is_waited_for_longer(
     answer: float, busy: float, idle: bool, until: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock: Any = Clock(answer, busy)
-    monkeypatch.setattr(rest, "time", clock)
-    monkeypatch.setattr(rest, "_answered", clock.answered)
-    monkeypatch.setattr(rest, "changes", clock.changes)
-    assert rest.settle(clock, clock, (), 3.0) is idle
+    monkeypatch.setattr(settle, "time", clock)
+    monkeypatch.setattr(settle, "_answered", clock.answered)
+    monkeypatch.setattr(settle, "changes", clock.changes)
+    assert settle.settle(clock, clock, (), 3.0) is idle
     assert clock.now <= until
 
 
@@ -78,14 +78,14 @@ class Quiet:
 def test_a_message_that_tells_of_no_change_is_none() -> None:
     with closing(Quiet()) as bus, closing(Quiet()) as screen:
         given: Any = (bus, screen)
-        assert not rest.changes(*given, 0.01)
+        assert not settle.changes(*given, 0.01)
         screen.there.send(b"drawn")
         screen.drawn = True
-        assert rest.changes(*given, 60)
+        assert settle.changes(*given, 60)
 
 
 def test_messages_without_end_that_tell_of_no_change_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(Quiet()) as bus, closing(Quiet()) as screen:
         monkeypatch.setattr(screen, "take", lambda: False)  # what arrived is there still
         given: Any = (bus, screen)
-        assert not rest.changes(*given, 0.01)
+        assert not settle.changes(*given, 0.01)

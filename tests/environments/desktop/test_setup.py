@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.desktop import Check
-from exact.environments.desktop.setup import failure
+from exact.environments.desktop.setup import Check, failure
 from exact.observation import Element
 
 ELEMENTS = (

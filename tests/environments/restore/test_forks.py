@@ -13,7 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact.environments.base import Snapshot
-from exact.environments.restore import Arrival, Costs, Slot, SnapshotStore, Waypoint
+from exact.environments.restore.costs import Costs
+from exact.environments.restore.slot import Slot
+from exact.environments.restore.snapshots import SnapshotStore
+from exact.environments.restore.waypoint import Arrival, Waypoint
 from exact.environments.toy.environment import Operation
 from exact.environments.toy.factory import TOY_ACTIONS, Faults, ToyEnvironment, ToyFactory, chain, form, toy_task
 from exact.errors import BudgetExceeded, EnvironmentFailure

@@ -12,7 +12,9 @@ import pytest
 from exact.action import Action
 from exact.budget import Budget
 from exact.environments.base import Capabilities, SideEffect, StateChanged, Transition
-from exact.environments.restore import Costs, Slot, SlotContent, Waypoint
+from exact.environments.restore.costs import Costs
+from exact.environments.restore.slot import Slot, SlotContent
+from exact.environments.restore.waypoint import Waypoint
 from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task

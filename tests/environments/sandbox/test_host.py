@@ -16,7 +16,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser.fork.factory import forking
 from exact.environments.browser.page.setup import PageSetup
-from exact.environments.desktop import absent, desktop_factory
+from exact.environments.desktop.factory import absent, desktop_factory
 from exact.environments.process.worker import EnvironmentSpec
 from exact.environments.sandbox.bundle import GuestSpec
 from exact.environments.sandbox.factory import sandboxed_factory

@@ -10,7 +10,7 @@ import pytest
 from exact.environments.process.process import GuestProcess
 from exact.environments.sandbox import sandboxes as module
 from exact.environments.sandbox.bundle import GuestSpec
-from exact.environments.sandbox.launcher import SandboxLauncher
+from exact.environments.sandbox.factory import SandboxLauncher
 from exact.environments.sandbox.sandboxes import LIMIT, Sandboxes, open_sandboxes
 from exact.errors import EnvironmentFailure
 from tests.processes import pipes

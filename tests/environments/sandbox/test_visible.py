@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from exact.environments.browser.fork.store import hidden_links, visible_files
 from exact.environments.sandbox.service import Service
-from exact.environments.sandbox.visible import hidden_links, visible_files
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from exact.context import Context, Taken
 from exact.environments.check import check
 from exact.environments.toy.agents import NoisyJudge, NoisyPolicy, best_rewards, expected_rewards
 from exact.environments.toy.decision import DecisionTree
-from exact.environments.toy.decision_environment import DecisionPolicy, DecisionStates, DecisionValue, decision_graph
-from exact.environments.toy.factory import TOY_ACTIONS, ToyFactory, toy_task
+from exact.environments.toy.factory import TOY_ACTIONS, DecisionPolicy, DecisionStates, DecisionValue, ToyFactory, decision_graph, toy_task
 from exact.errors import UsageError
 from exact.task import Outcome
 

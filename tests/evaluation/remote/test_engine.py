@@ -13,7 +13,7 @@ import pytest
 
 from exact.evaluation.remote.engine import RayEngine
 from exact.evaluation.schedule import Schedule
-from exact.reflection.memory import SQLiteMemory
+from exact.reflection.memory.open import SQLiteMemory
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal
 from tests.evaluation.toys import learning, run, settings, toy_bench

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from exact.cli.bench_engine import worker_engine
+from exact.cli.bench_plan import worker_engine
 from exact.errors import (
     AnswerError,
     EnvironmentFailure,

@@ -17,7 +17,7 @@ from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.graph import ToyEdge, ToyGraph, ToyState
 from exact.environments.toy.known import deceptive_chain, toy_task
 from exact.reflection.contrast import SIGNALS, Record, contrast
-from exact.runs.attempt.hindsight import _expected, hindsight
+from exact.runs.attempt.ending import _expected, hindsight
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import fold
 from exact.runs.runner import Runner, create

@@ -13,7 +13,7 @@ from exact.config import parse
 from exact.context import Reflection
 from exact.errors import JournalError
 from exact.models.open import Models
-from exact.reflection.memory import SQLiteMemory
+from exact.reflection.memory.open import SQLiteMemory
 from exact.runs.attempt.memory import MemoryRounds, open_run_memory
 
 

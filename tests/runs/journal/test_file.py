@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from exact.action import Action
 from exact.context import Evaluation, Proposal, Reflection
-from exact.environments.base import SideEffect
-from exact.environments.person import PersonQuestion
+from exact.environments.base import PersonQuestion, SideEffect
 from exact.errors import JournalError
 from exact.models.base import Sampling, Usage
 from exact.runs.journal import events as ev

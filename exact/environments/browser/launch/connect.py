@@ -9,9 +9,9 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from exact.config import BrowserConfig
+from exact.environments.browser.launch.browser import Browser
 from exact.environments.browser.launch.devtools import no_browser, shown, websocket_of
 from exact.environments.browser.launch.driver import start_driver
-from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.network.interceptor import RequestInterceptor
 from exact.environments.browser.network.recording import recording_of
 from exact.environments.browser.page.downloads import LocalDownloadStore

@@ -6,13 +6,15 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exact.config import BrowserConfig
-from exact.environments.browser.launch.context import Devices, context_options, device_options, grant_permissions, no_sandbox
+from exact.environments.browser.launch.browser import CLOSE_SECONDS, Browser
+from exact.environments.browser.launch.connect import connect
+from exact.environments.browser.launch.context import no_sandbox
 from exact.environments.browser.launch.driver import start_driver
 from exact.environments.browser.launch.find import find_browser
 from exact.environments.browser.launch.pipe import SharedPipe, shared_pipe
@@ -20,19 +22,16 @@ from exact.environments.browser.launch.user_profile import UserProfile, find_pro
 from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.dial import Dialler
 from exact.environments.browser.network.interceptor import RequestInterceptor
-from exact.environments.browser.network.policy import RequestPolicy
+from exact.environments.browser.network.isolation import WALLED, Wall
 from exact.environments.browser.network.recording import recording_of
-from exact.environments.browser.network.wall import WALLED, Wall
-from exact.environments.browser.page.cdp import Cdp
-from exact.environments.browser.page.clipboard import Clipboard, SharedClipboard
-from exact.environments.browser.page.downloads import DownloadStore, LocalDownloadStore
+from exact.environments.browser.page.downloads import LocalDownloadStore
 from exact.errors import EnvironmentFailure
 from exact.machine import kill, scratch
 from exact.origins import host_name
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
-    from playwright.async_api import BrowserContext, CDPSession, Page, Playwright
+    from playwright.async_api import CDPSession, Playwright
 
     from exact.environments.browser.page.cdp import CdpConnection
 
@@ -65,128 +64,6 @@ _FLAGS = (
     f"--disable-features={','.join(_DISABLED)}",
 )
 
-UserState = Callable[[Iterable[str]], Awaitable[dict[str, Any]]]
-"""Returns cookies and storage for some origins, in the form of Playwright's `storage_state`."""
-_CLOSE_SECONDS = 10.0
-"""Seconds that a context, or the browser, may take to close."""
-
-
-class Browser:
-    """A running browser with the interceptor of its requests, made by `launch`."""
-
-    def __init__(
-        self,
-        playwright: PlaywrightBrowser,
-        interceptor: RequestInterceptor,
-        store: DownloadStore,
-        cdp: CDPSession | CdpConnection,
-        make_wall: Callable[[BrowserConfig], Awaitable[Wall]] | None = None,
-        *,
-        pipe: SharedPipe | None = None,
-        devices: Devices | None = None,
-        user_state: UserState | None = None,
-    ) -> None:
-        """Wrap a browser of Playwright's.
-
-        `cdp`: the browser's own session. `pipe`: a connection for sessions with pages that do without Playwright's driver. `make_wall`
-        makes the wall of a new context. `devices`: those that can be emulated. `user_state` returns the log-in of the person whose browser
-        or profile it is.
-        """
-        self.devices, self.user_state = devices or {}, user_state
-        self.playwright, self.interceptor, self.store, self._cdp = playwright, interceptor, store, cdp
-        self._make_wall, self._pipe = make_wall, pipe
-        self._walls: dict[BrowserContext, Wall] = {}
-        self._clipboard = SharedClipboard(playwright)
-        self._closing: set[asyncio.Task[None]] = set()
-
-    async def open_context(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
-        """Open a context that runs `scripts` first in every document. Return it and its first page.
-
-        `origins`: those of the task, which get the permissions. The context is closed again if this fails or is cancelled. Raises
-        UsageError for invalid options.
-        """
-        options, wall = context_options(config, origins), await self._make_wall(config) if self._make_wall else None
-        options |= device_options(config, self.devices)
-        if wall:
-            options["proxy"] = {"server": wall.address}
-        making = asyncio.ensure_future(self.playwright.new_context(**options))
-        try:
-            context = await asyncio.shield(making)
-            if wall:
-                self._walls[context] = wall
-            if config.permissions:
-                await grant_permissions(context, config.permissions, origins)
-            for script in scripts:
-                await context.add_init_script(script)
-            return context, await context.new_page()
-        except BaseException:
-            closing = asyncio.ensure_future(_close(making))  # not waited for: the caller was cancelled, or the browser does not answer
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
-            if wall:
-                self._walls = {each: other for each, other in self._walls.items() if other is not wall}
-                wall.close()
-            raise
-
-    def admit(self, context: BrowserContext, policy: RequestPolicy) -> None:
-        """Let a context connect to destinations that a policy allows, and to no others."""
-        if wall := self._walls.get(context):
-            wall.follow(policy)
-
-    async def accept_downloads(self, context: str) -> None:
-        """Let a context, by its CDP id, download into the store."""
-        options = {"behavior": "allowAndName", "browserContextId": context, "downloadPath": self.store.folder, "eventsEnabled": True}
-        await self._cdp.send("Browser.setDownloadBehavior", options)
-
-    async def attach(self, page: Page) -> Cdp:
-        """Return a new session with a page. Raises Playwright's Error."""
-        return await self._pipe.attach(await target_of(page)) if self._pipe else await page.context.new_cdp_session(page)
-
-    async def prepare_page(self, cdp: Cdp, config: BrowserConfig) -> None:
-        """Set the properties of a page besides the options of its context."""
-
-    def clipboard(self) -> Clipboard | None:
-        """Return a clipboard for a new environment; None if it has the browser to itself."""
-        return Clipboard(self._clipboard)
-
-    async def close_context(self, context: BrowserContext) -> None:
-        """Close a context and delete its storage. A context that does not answer ends with the browser; only its connections are closed."""
-        try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_CLOSE_SECONDS):
-                    await context.close()
-        finally:
-            if wall := self._walls.pop(context, None):
-                wall.close()
-
-    def close_walls(self) -> None:
-        """End all connections of contexts that were not closed."""
-        while self._walls:
-            self._walls.popitem()[1].close()
-
-    @property
-    def is_gone(self) -> bool:
-        """Return whether the browser has ended. Playwright hears of it later than the pipe."""
-        return not self.playwright.is_connected() or (self._pipe is not None and self._pipe.is_lost)
-
-    @property
-    def is_apart(self) -> bool:
-        """Whether it is in a separate network namespace, out of which only the walls of its contexts lead."""
-        return self._pipe is not None and self._pipe.is_apart
-
-    @property
-    def version(self) -> str:
-        """The version that the browser reports: `156.0.7000.0`."""
-        return self.playwright.version
-
-
-async def target_of(page: Page) -> str:
-    """Return the CDP id of a page's target, which Playwright does not expose. Raises Playwright's Error."""
-    cdp = await page.context.new_cdp_session(page)
-    found = await cdp.send("Target.getTargetInfo")
-    await cdp.detach()
-    return str(found["targetInfo"]["targetId"])
-
 
 async def _process(cdp: CDPSession | CdpConnection) -> int:
     """Return the process id of a browser; 0 if the browser does not report it."""
@@ -201,24 +78,17 @@ async def _end(browser: PlaywrightBrowser, process: int) -> None:
     closing = asyncio.ensure_future(browser.close())
     try:
         with suppress(Error, TimeoutError):
-            async with asyncio.timeout(_CLOSE_SECONDS):
+            async with asyncio.timeout(CLOSE_SECONDS):
                 await asyncio.shield(closing)
             return
         if process:
             with suppress(ProcessLookupError):
                 kill(process)
         with suppress(Error, TimeoutError):
-            async with asyncio.timeout(_CLOSE_SECONDS):
+            async with asyncio.timeout(CLOSE_SECONDS):
                 await closing
     finally:
         closing.cancel()
-
-
-async def _close(making: Awaitable[BrowserContext]) -> None:
-    from playwright.async_api import Error
-
-    with suppress(Error):  # it was never opened, or is gone with the browser
-        await (await making).close()
 
 
 @asynccontextmanager
@@ -229,8 +99,6 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
     browser is found, or the browser or its driver does not start.
     """
     if config.cdp_url:
-        from exact.environments.browser.launch.connect import connect
-
         async with connect(config, hosts or {}) as connected:
             yield connected
         return

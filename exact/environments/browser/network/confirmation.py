@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from urllib.parse import parse_qsl
 
-from exact.environments.person import PersonQuestion
+from exact.environments.base import PersonQuestion
 
 MOST_FIELDS, LONGEST_VALUE = 40, 200
 """Limits of what a person sees: fields of one request, and characters of one value."""

@@ -10,7 +10,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import Capabilities, Snapshot
 from exact.environments.browser.environment import BrowserEnvironment, Evaluator
 from exact.environments.browser.interaction import Observed
-from exact.environments.browser.launch.launch import Browser
+from exact.environments.browser.launch.browser import Browser
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.shared import SharedState
 from exact.environments.browser.snapshot.state import PageSnapshot, PageSnapshots, load_page, move_pointer, read_content, restore_fields

@@ -18,9 +18,9 @@ from exact.environments.desktop.accessibility import Accessibility, Silent
 from exact.environments.desktop.act import act_in_turn
 from exact.environments.desktop.pyautogui import read_pyautogui
 from exact.environments.desktop.reach import DesktopContext
-from exact.environments.desktop.rest import changes, settle
 from exact.environments.desktop.screen import Screen, TopLevelWindow
 from exact.environments.desktop.session import Session
+from exact.environments.desktop.settle import changes, settle
 from exact.environments.desktop.tree import DesktopTree, Seen
 from exact.environments.desktop.vm.commands import Commands, Json
 from exact.environments.desktop.vm.document import accessibility_xml, opens_window, terminal_text

@@ -1,5 +1,4 @@
-from exact.agents.builtin.judge.situation import fits_type, rank_answers
-from exact.agents.builtin.language.question import parse_question
+from exact.agents.builtin.judge.situation import fits_type, parse_question, rank_answers
 from exact.agents.builtin.page import page as pages
 from tests.agents.builtin.pages import page
 

@@ -1,6 +1,6 @@
 import pytest
 
-from exact.agents.builtin.language.question import parse_question
+from exact.agents.builtin.judge.situation import parse_question
 
 
 def only(instruction):

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
+from exact.environments.base import PersonQuestion
 from exact.environments.browser.network.confirmation import Confirmations, shown_fields
 from exact.environments.browser.network.policy import PageRequest, RequestDecision, RequestPolicy
-from exact.environments.person import PersonQuestion
 from tests.environments.browser.network.test_harmless import SITE, NoFrames
 
 MULTIPART = '--x\r\nContent-Disposition: form-data; name="text"\r\n\r\nhello\r\n--x\r\n' + (

@@ -12,7 +12,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from exact.config import BrowserConfig
-from exact.environments.browser.launch.launch import Browser
+from exact.environments.browser.launch.browser import Browser
 from tests.conftest import Visit
 from tests.environments.browser.pages import do, find, look
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 import pytest_asyncio
 
-from exact.environments.desktop import desktop_factory
+from exact.environments.desktop.factory import desktop_factory
 from exact.environments.desktop.vm.document import NAMESPACES, terminal_text
 from exact.environments.desktop.vm.server import read_request
 

@@ -66,7 +66,7 @@ class Words(NamedTuple):
 @functools.cache
 def known_words() -> Words:
     """Return the words of the package."""
-    data: dict[str, Any] = tomllib.loads((resources.files("exact.reflection.hygiene") / "words.toml").read_text("utf-8"))
+    data: dict[str, Any] = tomllib.loads((resources.files("exact.reflection") / "words.toml").read_text("utf-8"))
 
     def patterns(words: dict[str, str]) -> dict[str, re.Pattern[str]]:
         return {name: _pattern(text) for name, text in words.items()}

@@ -156,7 +156,7 @@ class SiteSuite:
     async def _service(self, port: int, token: str) -> Service:
         python = await inspect_python(interpreter(), {})
         data = await seed(self.name, python.executable)
-        command = (str(python.executable), "-W", "ignore", "-I", str(SERVED / "serve.py"), self.name, str(port), str(data), token)
+        command = (str(python.executable), "-W", "ignore", "-I", str(SERVER), self.name, str(port), str(data), token)
         reads = (*map(str, python.folders), str(SERVED), str(data))
         return Service(command=command, ready_url=f"http://127.0.0.1:{port}/", seconds=_READY, reads=reads)
 
@@ -227,6 +227,7 @@ def _reset(port: int, token: str) -> None:
 
 
 SERVED = Path(__file__).parent / "served"
+SERVER = SERVED / "serve.py"
 """Programs that make and serve the sites: run by that interpreter, never imported here."""
 _SECONDS = 600.0
 _OURS = Path(__file__).parents[3] / ".bench" / "venvs" / "sites"

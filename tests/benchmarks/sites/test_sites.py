@@ -192,7 +192,7 @@ async def test_a_reset_is_for_those_who_know_its_token(applications: None, execu
 
 
 async def test_applications_that_do_not_start_are_no_score(applications: None, executable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exact.benchmarks.sites.suite.SERVED", Path("/nowhere"))
+    monkeypatch.setattr("exact.benchmarks.sites.suite.SERVER", Path("/nowhere/serve.py"))
     with pytest.raises(EnvironmentFailure, match="before it was ready"):
         async with trac().environments(BESIDE):
             pass

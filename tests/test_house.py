@@ -1,0 +1,33 @@
+"""The package stays a house with few rooms, without knots, and in plain English."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import house
+
+LONG = 400
+"""Lines above which a file is long. A short one has less than a tenth."""
+
+
+def test_there_are_few_files_and_few_that_a_single_one_imports() -> None:
+    assert len(house.files()) <= 610 and len(house.one_door()) <= 112
+
+
+def test_few_files_are_long_or_short() -> None:
+    sizes = house.lines()
+    assert len([each for each, size in sizes.items() if size > LONG]) <= 9
+    assert len([each for each, size in sizes.items() if size < LONG // 10]) <= 20
+
+
+def test_no_modules_import_each_other_in_a_loop() -> None:
+    assert house.circles() == []
+
+
+def test_packages_only_pass_names_on() -> None:
+    assert house.busy_packages() == []
+
+
+@pytest.mark.parametrize(("phrase", "most"), [("where", 10), ("what", 6), ("is no", 3), ("of own", 2)])
+def test_docstrings_comments_and_pages_are_in_plain_english(phrase: str, most: float) -> None:
+    assert house.phrases()[phrase] <= most

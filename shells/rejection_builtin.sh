@@ -1,13 +1,3 @@
 #!/usr/bin/env bash
 # Rejection sampling with the built-in agent and an oracle, which sees the verdict of the benchmark: headroom, not a result.
-set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-if [ $# = 0 ]; then
-  echo "usage: shells/rejection_builtin.sh TASK... [options of exact run]      for example: shells/rejection_builtin.sh 'miniwob/click-button?seed=1'" >&2
-  exit 2
-fi
-if [ ! -x "$root/.venv/bin/exact" ]; then
-  echo "exact is not installed here: run shells/setup.sh first" >&2
-  exit 1
-fi
-exec "$root/.venv/bin/exact" run --config "$root/shells/configs/rejection_builtin.yaml" "$@"
+exec "$(dirname "${BASH_SOURCE[0]}")/_run.sh" rejection_builtin "$@"

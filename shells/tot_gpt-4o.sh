@@ -1,13 +1,3 @@
 #!/usr/bin/env bash
 # Tree of thoughts, breadth first, with GPT-4o, judged by rubrics: costs money (see the configuration).
-set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-if [ $# = 0 ]; then
-  echo "usage: shells/tot_gpt-4o.sh TASK... [options of exact run]      for example: shells/tot_gpt-4o.sh 'miniwob/click-button?seed=1'" >&2
-  exit 2
-fi
-if [ ! -x "$root/.venv/bin/exact" ]; then
-  echo "exact is not installed here: run shells/setup.sh first" >&2
-  exit 1
-fi
-exec "$root/.venv/bin/exact" run --config "$root/shells/configs/tot_gpt-4o.yaml" "$@"
+exec "$(dirname "${BASH_SOURCE[0]}")/_run.sh" tot_gpt-4o "$@"

@@ -20,7 +20,7 @@ PHRASES = {
     "is no": r"\b(is|are|was|were) no (?!longer|more|other|such)[a-z]+|\b(has|have|had) not[.,;:]|\b(needs|need) not\b|\bhas none\b",
     "of own": r"\bthat which\b|\bof (one's|the user's|its|their|his|a user's) own\b",
 }
-"""Turns of phrase that are rare in technical English: a condition as a place, a question as an object, a negated noun, a roundabout genitive."""
+"""Turns of phrase that are rare in technical English: a condition as a place, a question as an object, a negated noun, a long genitive."""
 
 
 @functools.cache

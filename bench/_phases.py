@@ -12,7 +12,7 @@ from typing import Any
 from exact.environments.browser.environment import BrowserEnvironment
 from exact.environments.browser.episode import EpisodeSetup
 from exact.environments.browser.fork import browser as fork_browser
-from exact.environments.browser.fork.environment import ForkingEnvironment
+from exact.environments.browser.fork.factory import ForkingEnvironment
 from exact.environments.browser.fork.relay import Relay
 from exact.environments.browser.fork.store import ForkStore
 from exact.environments.browser.interaction import Interaction

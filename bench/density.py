@@ -25,8 +25,7 @@ from _environments import CONFIG, boxes, walk
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.environments.base import Snapshot
-from exact.environments.browser.fork.environment import ForkingEnvironment
-from exact.environments.browser.fork.factory import ForkingFactory
+from exact.environments.browser.fork.factory import ForkingEnvironment, ForkingFactory
 from exact.environments.pool.capacity import measure_usage
 from exact.errors import EnvironmentFailure
 

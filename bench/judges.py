@@ -38,8 +38,7 @@ from exact.agents.agent import build_agent
 from exact.agents.base import ValueFunction
 from exact.agents.roles import roles
 from exact.benchmarks import registry
-from exact.calibration.collect import evaluated_nodes, open_source
-from exact.calibration.label import label
+from exact.calibration.collect import evaluated_nodes, label, open_source
 from exact.calibration.measure import Prediction, auc, brier, ece, interval
 from exact.config import Config, load, parse
 from exact.context import Context

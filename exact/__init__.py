@@ -42,10 +42,9 @@ if TYPE_CHECKING:
         UncertainCommit,
         UsageError,
     )
-    from exact.library.make import TaskEnvironment, make
     from exact.library.run import Run, Runner, open_run
     from exact.library.search import search, search_sync
-    from exact.library.solve import Solution, solve, solve_sync
+    from exact.library.solve import Solution, TaskEnvironment, make, solve, solve_sync
     from exact.models.base import ChatModel
     from exact.observation import Element, Observation
     from exact.reflection.base import Memory, Reflector, Surprise
@@ -130,10 +129,6 @@ _MODULES = {
         "UncertainCommit",
         "UsageError",
     ),
-    "library.make": (
-        "TaskEnvironment",
-        "make",
-    ),
     "library.run": (
         "Run",
         "Runner",
@@ -145,6 +140,8 @@ _MODULES = {
     ),
     "library.solve": (
         "Solution",
+        "TaskEnvironment",
+        "make",
         "solve",
         "solve_sync",
     ),

@@ -11,7 +11,7 @@ LONG = 400
 
 
 def test_there_are_few_files_and_few_that_a_single_one_imports() -> None:
-    assert len(house.files()) <= 610 and len(house.one_door()) <= 112
+    assert len(house.files()) <= 600 and len(house.one_door()) <= 90
 
 
 def test_few_files_are_long_or_short() -> None:

@@ -45,7 +45,7 @@ LOADED = "import numpy, PIL.Image, asyncio, subprocess, tempfile, shutil, pathli
 
 PLAIN_PATH = (
     "exact", "exact.cli.main", "exact.cli.run", "exact.cli.attempt", "exact.cli.bench", "exact.cli.run", "exact.cli.show",
-    "exact.cli.doctor", "exact.cli.health", "exact.cli.init", "exact.cli.check", "exact.library.solve", "exact.runs.runner",
+    "exact.cli.doctor", "exact.cli.doctor", "exact.cli.init", "exact.cli.check", "exact.library.solve", "exact.runs.runner",
     "exact.runs.attempt.attempt", "exact.environments.browser.environment", "exact.environments.browser.served",
     "exact.environments.process.worker", "exact.benchmarks.miniwob.suite", "exact.report", "exact.environments.check",
     "exact.benchmarks.desktop.suite", "exact.benchmarks.sites.suite", "exact.environments.sites.site",

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 
 from exact.action import Action, ActionSpace
 from exact.agents.form import objects, read_object, text_of, word
-from exact.agents.labels import parse_by_label
 from exact.agents.value.samples import SCALES, GradeScale
 from exact.context import Taken
 from exact.errors import ActionError, AnswerError
 from exact.models.reasoning import final_answer
 from exact.observation import Observation
-from exact.views.labels import usage
+from exact.views.labels import parse_by_label, usage
 
 MAX_CHECKS = 4
 """Maximum number of checks in a rubric."""

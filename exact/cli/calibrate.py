@@ -15,8 +15,7 @@ from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from exact.calibration.collect import Source
-    from exact.calibration.label import LabelledState
+    from exact.calibration.collect import LabelledState, Source
     from exact.calibration.measure import Prediction
 
 
@@ -74,7 +73,7 @@ def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, a
 async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list[LabelledState]:
     """Return the saved labels, after adding as many as are missing."""
     from exact.agents.agent import build_agent
-    from exact.calibration.label import LabelledState, label
+    from exact.calibration.collect import LabelledState, label
     from exact.runs.journal.store import append_line, read_lines
     from exact.runs.runner import open_models
 

@@ -98,7 +98,7 @@ def jobs(jobs: Path, files: Path | None, providers: Path | None, head: str, out:
     import yaml
 
     from exact.errors import UsageError
-    from exact.evaluation.remote.jobs import PROVIDER, translate
+    from exact.evaluation.remote.machines import PROVIDER, translate
 
     found = translate(jobs, files, providers, head=head)
     out.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from exact.cli.run_folder import RunFolderPath, on_storage
 from exact.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from exact.evaluation.compare import Comparison
+    from exact.evaluation.summary import Comparison
 
 
 @click.command()
@@ -29,7 +29,7 @@ def compare(a: Path, b: Path, every: bool, as_json: bool) -> None:
     """
     import msgspec
 
-    from exact.evaluation import compare as comparing
+    from exact.evaluation import summary as comparing
 
     comparison = comparing.compare(comparing.open_side(a), comparing.open_side(b))
     if as_json:

@@ -1,30 +1,48 @@
 """The files made from results: the table, the curves and the page. Each is rewritten as a whole.
 
 Success against cost as SVG: the share of attempts that an agent solved at a cost of at most x.
+
+The HTML page of a benchmark: one file, without scripts or external resources.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from exact.evaluation.folder import BenchFolder, Result, write_file
-from exact.evaluation.page import render_page
 from exact.evaluation.plan import Plan
 from exact.evaluation.statistics import solved_within
-from exact.evaluation.summary import SOLVED, Reward, by_agent, is_void, task_of
-from exact.evaluation.table import published_beside, render_markdown
+from exact.evaluation.summary import COSTS, SOLVED, Reward, by_agent, is_void, summarise, task_of, versus
+from exact.evaluation.table import (
+    REPLAYS,
+    WAITING,
+    failed_cell,
+    format_number,
+    published_beside,
+    published_on,
+    render_markdown,
+    replays_cell,
+    session_notes,
+    specialised,
+)
 from exact.runs.journal.file import stated_instruction
 from exact.runs.journal.store import RunFolder
+
+if TYPE_CHECKING:
+    import jinja2
+
 
 INSTRUCTION = 300
 """Characters of a task's text on the page."""
 REFRESH = 30.0
 """Seconds between two writes of the outputs while a benchmark runs."""
-COSTS = {
+CURVES_BY = {
     "transitions": "environment steps, replays included",
     "evaluations": "evaluations",
     "calls": "model calls",
@@ -42,7 +60,7 @@ def write_outputs(folder: BenchFolder, rewards: Mapping[str, Reward] | None = No
     """
     plan, results = folder.plan, list(folder.gather().values())
     files: dict[Path, str] = {}
-    for kind in COSTS:
+    for kind in CURVES_BY:
         if any(getattr(each, kind) for each in results):
             files[folder.path / f"curve_{kind}.svg"] = success_curve(plan, results, kind)
     files[folder.path / "table.md"] = render_markdown(plan, results, rewards)
@@ -105,7 +123,7 @@ def success_curve(plan: Plan, results: Sequence[Result], kind: str) -> str:
         lines[agent + (" (ORACLE, VOID)" if is_void(group) else mark)] = solved_within(solved, max(1, len(scored)))
     tasks = len({task_of(task.id) for task in plan.tasks})
     published = {f"{each.label}\n{each.split}": each.success for each in published_beside(plan.suite, tasks)}
-    return curves(lines, x=COSTS[kind], title=f"{plan.suite}: budget {plan.stated_budget}", published=published)
+    return curves(lines, x=CURVES_BY[kind], title=f"{plan.suite}: budget {plan.stated_budget}", published=published)
 
 
 async def as_png(svg: Path) -> Path:
@@ -202,3 +220,59 @@ def _steps(points: Points, across: _Scale, up: _Scale) -> str:
     for cost, share in points:
         path.append(f"H{across(cost):.1f}V{up(share):.1f}")
     return "".join([*path, f"H{WIDTH - RIGHT}"])
+
+
+def render_page(
+    plan: Plan,
+    results: Sequence[Result],
+    curve: str,
+    rewards: Mapping[str, Reward] | None = None,
+    *,
+    reports: Mapping[tuple[str, str], str] | None = None,
+    instructions: Mapping[str, str] | None = None,
+    refresh: int = 0,
+) -> str:
+    """Return the HTML. `curve` is an SVG made by `plot.curves`, whose texts are escaped already.
+
+    `reports`: links to reports by agent and task. `instructions`: texts of tasks by id. `refresh`: seconds after which a browser reads the
+    page again; 0: never.
+    """
+    from markupsafe import Markup
+
+    groups = {agent: by_agent(results).get(agent, []) for agent in plan.agents}
+    rows = [summarise(agent, found, rewards) for agent, found in groups.items()]
+    return _template().render(
+        plan=plan,
+        rows=rows,
+        rewards=list(dict.fromkeys(name for each in rows for name in each.rewards)),
+        partial=any(each.partial for each in rows),
+        apart=REPLAYS if any(each.replays for each in rows) else "",
+        waiting=WAITING if any(each.needs_user for each in rows) else "",
+        later=[*session_notes(plan), *specialised(plan, results)],
+        live=any(each.live for each in rows),
+        against={agent: versus(groups[agent], groups[plan.agents[0]]) for agent in plan.agents[1:]},
+        costs=COSTS,
+        about=[(name, value) for name, value in {**plan.machine, **plan.versions, "begun": plan.begun}.items() if value],
+        published=published_on(plan.suite),
+        results={(each.agent, each.task): each for each in results},
+        missing=len(plan.pairs) - len(results),
+        curve=Markup(curve),
+        reports=reports or {},
+        instructions=instructions or {},
+        refresh=refresh,
+    )
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("exact.evaluation", "html"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": format_number, "failed": failed_cell, "replays": replays_cell}
+    return environment.get_template("bench.html.j2")

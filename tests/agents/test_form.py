@@ -18,8 +18,8 @@ from exact.agents.parse import (
     parse_preference,
 )
 from exact.agents.policy.llm import LLMPolicy
+from exact.agents.siblings import LLMValue
 from exact.agents.value.debate import DebateValue, Speaker
-from exact.agents.value.llm import LLMValue
 from exact.agents.value.rubric import RubricValue
 from exact.agents.value.samples import SCALES
 from exact.config import ModelConfig, PolicyConfig, ValueConfig

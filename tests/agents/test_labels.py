@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.agents.labels import parse_by_label
 from exact.agents.parse import parse_action, parse_actions
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS
 from exact.errors import ActionError
 from exact.observation import Element
-from exact.views.labels import label_action
+from exact.views.labels import label_action, parse_by_label
 
 from ..prompts.states import page
 

@@ -5,9 +5,9 @@ import pytest
 
 from exact.agents.base import BatchValueFunction, evaluate_all
 from exact.agents.recalibrate import Curve, RecalibratedValue
+from exact.agents.siblings import LLMValue
 from exact.agents.value.build import CascadeValue, EnsembleValue
 from exact.agents.value.controls import ConstantValue
-from exact.agents.value.llm import LLMValue
 from exact.config import ValueConfig
 from exact.context import Context
 from exact.errors import AnswerError

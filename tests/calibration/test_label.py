@@ -8,8 +8,7 @@ import pytest
 
 from exact.action import ActionSpace
 from exact.agents.recalibrate import load_curve
-from exact.calibration.collect import committed, evaluated_nodes, open_source, value_function_name
-from exact.calibration.label import label
+from exact.calibration.collect import committed, evaluated_nodes, label, open_source, value_function_name
 from exact.context import Context, Proposal
 from exact.environments.toy.agents import ToyPolicy
 from exact.environments.toy.factory import ToyFactory

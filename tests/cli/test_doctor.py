@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from werkzeug import Request, Response
 
-from exact.cli import health
-from exact.cli.health import HealthCheck
+from exact.cli import doctor
+from exact.cli.doctor import HealthCheck
 from exact.cli.main import main
 from exact.cli.model_check import check_model
 from exact.config import ModelConfig, PriceConfig
@@ -83,7 +83,7 @@ def test_a_missing_browser_gives_1_and_the_way_to_one(monkeypatch: pytest.Monkey
 
 def test_a_browser_that_does_not_start_is_missing(browser: Path) -> None:
     browser.write_text("#!/bin/sh\nexit 3\n")
-    assert not found(health.checks())["browser"].ok
+    assert not found(doctor.checks())["browser"].ok
 
 
 def test_json_says_the_same(browser: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,30 +104,30 @@ def test_json_says_the_same(browser: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_a_missing_key_is_optional_and_its_value_is_never_shown(browser: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    key = found(health.checks())["OPENAI_API_KEY"]
+    key = found(doctor.checks())["OPENAI_API_KEY"]
     assert (key.ok, key.required) == (False, False)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    assert "sk-secret" not in str(health.checks())
+    assert "sk-secret" not in str(doctor.checks())
 
 
 def test_a_folder_that_is_a_file_is_no_run_directory(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("")
-    assert health._run_directory(tmp_path / "new" / "runs").ok
-    assert not health._run_directory(tmp_path / "runs").ok
+    assert doctor._run_directory(tmp_path / "new" / "runs").ok
+    assert not doctor._run_directory(tmp_path / "runs").ok
 
 
 def test_free_memory_is_what_the_container_leaves(tmp_path: Path) -> None:
     proc = tmp_path / "meminfo"
     proc.write_text("MemTotal: 9000 kB\nMemAvailable: 5000 kB\n")
-    assert health._free_memory(proc, tmp_path) == 5000 * 1024
+    assert doctor._free_memory(proc, tmp_path) == 5000 * 1024
     (tmp_path / "memory.max").write_text("3000\n")
     (tmp_path / "memory.current").write_text("1000\n")
-    assert health._free_memory(proc, tmp_path) == 2000
+    assert doctor._free_memory(proc, tmp_path) == 2000
 
 
 def test_too_little_of_what_is_required_is_missing() -> None:
-    assert not health._amount("memory", 2**29, "", required=True).ok
-    assert health._amount("memory", 2**31, "", required=True).ok
+    assert not doctor._amount("memory", 2**29, "", required=True).ok
+    assert doctor._amount("memory", 2**31, "", required=True).ok
 
 
 CONSTRAINED = Reply(text='{"word": "qx7"} red', logprobs=(-0.1, -0.2), token_ids=(1, 2), top_logprobs=((TokenChance("a", -0.1),) * 20,) * 2)

@@ -16,7 +16,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 import exact
-from exact.cli import health
+from exact.cli import doctor
 from exact.cli.main import cli, main
 from exact.cli.terminal import echo
 from exact.runs.lock import LOCK, new_folder, sole
@@ -157,14 +157,14 @@ def test_the_lock_of_a_killed_process_does_not_stay(tmp_path: Path) -> None:
 def test_doctor_tells_of_a_temporary_folder_that_cannot_be_used(named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TMPDIR", str(tmp_path / named))
-    check = health._temporary_folder(Path("/tmp"))
+    check = doctor._temporary_folder(Path("/tmp"))
     assert not check.ok and str(tmp_path / named) in check.found and "TMPDIR" in check.fix
 
 
 def test_doctor_tells_of_a_temporary_folder_that_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(health.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10 << 20}))
-    check = health._temporary_folder(tmp_path)
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10 << 20}))
+    check = doctor._temporary_folder(tmp_path)
     assert not check.ok and check.required and "10 MiB free" in check.found
 
 
@@ -179,9 +179,9 @@ def test_a_drawing_without_graphviz_names_its_program_and_the_other_way(
 
 
 def test_doctor_repairs_what_is_missing_and_looks_again(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    missing = health.HealthCheck(name="browser", ok=False, found="none", fix="get one")
-    states, ran = [[missing], [health.HealthCheck(name="browser", ok=True, found="there")]], []
-    monkeypatch.setattr(health, "checks", lambda: states.pop(0))
+    missing = doctor.HealthCheck(name="browser", ok=False, found="none", fix="get one")
+    states, ran = [[missing], [doctor.HealthCheck(name="browser", ok=True, found="there")]], []
+    monkeypatch.setattr(doctor, "checks", lambda: states.pop(0))
     monkeypatch.setattr("exact.cli.doctor.run", lambda words: bool(ran.append(list(words))) or True)
     assert main(["doctor", "--fix"]) == 0
     assert ran[0][1:] == ["-m", "playwright", "install", "chromium"] and "there" in capsys.readouterr().out
@@ -190,7 +190,7 @@ def test_doctor_repairs_what_is_missing_and_looks_again(monkeypatch: pytest.Monk
 def test_doctor_repairs_nothing_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     from exact.cli.doctor import commands
 
-    assert commands(health.HealthCheck(name="browser", ok=True, found="there")) == []
-    assert commands(health.HealthCheck(name="memory", ok=False, found="little")) == []
-    [install] = commands(health.HealthCheck(name="miniwob", ok=False, found="none"))
+    assert commands(doctor.HealthCheck(name="browser", ok=True, found="there")) == []
+    assert commands(doctor.HealthCheck(name="memory", ok=False, found="little")) == []
+    [install] = commands(doctor.HealthCheck(name="miniwob", ok=False, found="none"))
     assert any(each.startswith("miniwob") for each in install) and "install" in install

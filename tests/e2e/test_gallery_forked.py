@@ -12,8 +12,7 @@ import pytest
 import pytest_asyncio
 
 from exact.environments.browser import PageSetup
-from exact.environments.browser.fork.environment import ForkingEnvironment
-from exact.environments.browser.fork.factory import ForkingFactory, forking
+from exact.environments.browser.fork.factory import ForkingEnvironment, ForkingFactory, forking
 from exact.environments.check import check
 from exact.environments.sandbox.runsc import find_runsc
 from exact.environments.sandbox.service import Service

@@ -9,8 +9,7 @@ from pathlib import Path
 from PIL import Image
 
 from exact.evaluation.folder import Result
-from exact.evaluation.output import HEIGHT, WIDTH, as_png, curves, keep_written, write_outputs
-from exact.evaluation.page import render_page
+from exact.evaluation.output import HEIGHT, WIDTH, as_png, curves, keep_written, render_page, write_outputs
 from exact.evaluation.plan import Plan
 from exact.evaluation.summary import Reward
 from exact.task import Task

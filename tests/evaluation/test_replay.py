@@ -6,12 +6,12 @@ import pytest
 
 from exact.environments.toy.factory import Faults, ToyFactory
 from exact.errors import EnvironmentFailure, UsageError
-from exact.evaluation.compare import compare, open_side
 from exact.evaluation.folder import BenchFolder, Replay
 from exact.evaluation.local import LocalEngine
 from exact.evaluation.output import write_outputs
 from exact.evaluation.replay import finished_state, replay
 from exact.evaluation.schedule import Schedule
+from exact.evaluation.summary import compare, open_side
 from exact.task import Task
 from tests.evaluation.toys import WORLD, run, settings, toy_bench, toy_engine
 

@@ -9,13 +9,11 @@ import pytest
 from exact.cli.main import main
 from exact.config import parse
 from exact.errors import UsageError
-from exact.evaluation import compare as comparing
-from exact.evaluation.compare import Side, compare, open_side
+from exact.evaluation import summary as comparing
 from exact.evaluation.folder import Result
-from exact.evaluation.output import curves, success_curve, write_outputs
-from exact.evaluation.page import render_page
+from exact.evaluation.output import curves, render_page, success_curve, write_outputs
 from exact.evaluation.plan import BenchSession, Plan, at_equal_budgets, budget_of, checked_names
-from exact.evaluation.summary import summarise, versus
+from exact.evaluation.summary import Side, compare, open_side, summarise, versus
 from exact.evaluation.table import published, published_on, render_markdown
 from exact.task import Task
 from tests.evaluation.toys import run, settings, toy_bench

@@ -10,8 +10,7 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from exact.config import ModelConfig, PriceConfig
 from exact.errors import ModelError
-from exact.interop.inspect import benchmark_score, rmcts
-from exact.interop.inspect_model import InspectModel
+from exact.interop.inspect import InspectModel, benchmark_score, rmcts
 from exact.models.base import ChatRequest, Image, Message, Sampling, Text
 
 

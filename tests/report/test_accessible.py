@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Browser, Page
 
 from exact.evaluation.folder import Result
-from exact.evaluation.page import render_page
+from exact.evaluation.output import render_page
 from exact.evaluation.plan import Plan
 from exact.report import build_index, build_report
 from exact.runs.journal.store import RunFolder

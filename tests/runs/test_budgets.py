@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from exact.agents.base import ValueFunction
-from exact.agents.value.llm import LLMValue
+from exact.agents.siblings import LLMValue
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
 from exact.environments.toy.factory import ToyFactory

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from exact.agents.value.llm import LLMValue
+from exact.agents.siblings import LLMValue
 from exact.config import ValueConfig
 from exact.environments.base import EnvironmentFactory
 from exact.errors import AnswerError

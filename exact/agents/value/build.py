@@ -106,7 +106,7 @@ def _build_model_value(config: Config, settings: ValueConfig, models: Models) ->
 
             return TrainedValue(models(role), settings)
         case _:
-            from exact.agents.value.llm import LLMValue
+            from exact.agents.siblings import LLMValue
 
             prompt = "value_debate" if settings.kind == "single_debate" else "value"
             return LLMValue(models(role), settings, sampling=_sampling_of(config, role), prompt=prompt)  # type: ignore[arg-type]

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from exact.benchmarks.ids import join, split
 from exact.benchmarks.webarena.evaluate import Check, EvaluatorContext, evaluate, evaluators, roles
 from exact.benchmarks.webarena.format import Dialect, TaskFile, at, read
-from exact.benchmarks.webarena.helpers import ON_PAGES
+from exact.benchmarks.webarena.helpers import ON_PAGES, Shop
 from exact.benchmarks.webarena.judges import Judges, opener
 from exact.benchmarks.webarena.own_sites import check_resets, own_state
 from exact.benchmarks.webarena.resets import Resets
 from exact.benchmarks.webarena.sessions import Sessions
-from exact.benchmarks.webarena.shop import Shop
 from exact.benchmarks.webarena.text import Split, tokens, word_tokenize
 from exact.benchmarks.webarena.variables import Addresses, named
 from exact.benchmarks.webarena.wheel import Wheel, task_file

@@ -13,9 +13,8 @@ from typing import Literal
 from exact.config import Config
 from exact.config.agents import VALUES
 from exact.report.model import data
-from exact.report.model.faults import writes, wrong
 from exact.report.model.reading import Reading
-from exact.report.model.routes import lines, travel
+from exact.report.model.routes import lines, travel, writes, wrong
 from exact.report.model.text import LABEL, LINE, one_line
 from exact.runs.attempt.ending import final_answer
 from exact.runs.journal import events as ev

@@ -23,8 +23,8 @@ from exact.runs.attempt.slots import Prefetch, open_slots
 from exact.runs.attempt.workers import Workers
 from exact.runs.journal import events as ev
 from exact.runs.journal.budgets import evaluations_in
+from exact.runs.journal.commands import watched
 from exact.runs.journal.ledger import SELECTION
-from exact.runs.journal.watch import watched
 from exact.search.base import Done, Selection, Wait
 from exact.search.rules.validate import validate
 from exact.task import Outcome

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from exact.agents.value.llm import LLMValue
+from exact.agents.siblings import LLMValue
 from exact.config import ValueConfig
 from exact.errors import AnswerError
 from exact.models.base import Sampling

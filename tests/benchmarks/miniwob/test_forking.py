@@ -8,8 +8,7 @@ import pytest_asyncio
 from exact.benchmarks.miniwob import MiniWob, flip_rewards
 from exact.config import BrowserConfig
 from exact.environments.base import Environment
-from exact.environments.browser.fork.environment import ForkingEnvironment
-from exact.environments.browser.fork.factory import ForkingFactory
+from exact.environments.browser.fork.factory import ForkingEnvironment, ForkingFactory
 from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure
 from exact.task import Outcome

@@ -8,8 +8,8 @@ import pytest
 import pytest_asyncio
 
 from exact.benchmarks.miniwob import MiniWob
-from exact.benchmarks.miniwob.practice import PracticeEnvironment, PracticeFactory, practice
 from exact.config import BrowserConfig
+from exact.learning.builtin.collect import PracticeEnvironment, PracticeFactory, practice
 from exact.observation import Observation
 from exact.task import Outcome
 

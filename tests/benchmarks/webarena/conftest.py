@@ -12,9 +12,8 @@ import pytest
 from exact.benchmarks.webarena import WebArena, parse
 from exact.benchmarks.webarena.evaluate import Check, EvaluatorContext, evaluators
 from exact.benchmarks.webarena.format import Dialect
-from exact.benchmarks.webarena.helpers import ON_PAGES
+from exact.benchmarks.webarena.helpers import ON_PAGES, Shop
 from exact.benchmarks.webarena.judges import Judges
-from exact.benchmarks.webarena.shop import Shop
 from exact.benchmarks.webarena.suite import visualwebarena
 from exact.benchmarks.webarena.text import Split, tokens
 from exact.benchmarks.webarena.variables import Addresses

@@ -10,7 +10,7 @@ import msgspec
 
 from exact.environments.sandbox.bundle import GuestSpec
 from exact.environments.sandbox.host import masked_folders, private_files
-from exact.environments.sandbox.limits import MemoryGauge, seconds_to_next_look
+from exact.environments.sandbox.sandbox import MemoryGauge, seconds_to_next_look
 from exact.environments.sandbox.sandboxes import Sandboxes
 
 from .conftest import ask

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.sandbox.unpack import LayerUnpacker, open_archive
+from exact.environments.sandbox.root import LayerUnpacker, open_archive
 from exact.errors import EnvironmentFailure
 
 

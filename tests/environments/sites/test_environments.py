@@ -9,8 +9,7 @@ import pytest
 from exact.config import BrowserConfig
 from exact.environments.browser import PageSetup
 from exact.environments.browser.fork.browser import ForkedBrowser
-from exact.environments.browser.fork.environment import ForkingEnvironment
-from exact.environments.browser.fork.factory import forking
+from exact.environments.browser.fork.factory import ForkingEnvironment, forking
 from exact.environments.sandbox.runsc import find_runsc
 from exact.environments.sites.site import Hook, Outside
 from exact.errors import EnvironmentFailure

@@ -14,10 +14,9 @@ from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import form
 from exact.models.base import Sampling, Usage
 from exact.report.model import data
-from exact.report.model.faults import writes, wrong
-from exact.report.model.growth import Growth
 from exact.report.model.head import costs, waste
-from exact.report.model.reading import Reading
+from exact.report.model.reading import Growth, Reading
+from exact.report.model.routes import writes, wrong
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal
 from exact.runs.journal.store import RunFolder

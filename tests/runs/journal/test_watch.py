@@ -8,17 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from exact.runs.journal import watch
-from exact.runs.journal.commands import send
-from exact.runs.journal.watch import watched
+from exact.runs.journal import commands
+from exact.runs.journal.commands import send, watched
 
 
 @pytest.mark.parametrize("system", [True, False], ids=["by notices of the system", "by looks at the size"])
 async def test_each_change_of_a_file_wakes_its_reader_also_the_first(system: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not system:
-        monkeypatch.setattr(watch, "_notices", lambda path: None)
-        monkeypatch.setattr(watch, "POLL", 0.01)
-    elif (notices := watch._notices(tmp_path / "x")) is None:
+        monkeypatch.setattr(commands, "_notices", lambda path: None)
+        monkeypatch.setattr(commands, "POLL", 0.01)
+    elif (notices := commands._notices(tmp_path / "x")) is None:
         pytest.skip("this system tells nothing of files")
     else:
         os.close(notices)
@@ -32,8 +31,8 @@ async def test_each_change_of_a_file_wakes_its_reader_also_the_first(system: boo
 
 
 async def test_a_change_before_the_first_look_wakes_the_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "_notices", lambda path: None)
-    monkeypatch.setattr(watch, "POLL", 0.01)
+    monkeypatch.setattr(commands, "_notices", lambda path: None)
+    monkeypatch.setattr(commands, "POLL", 0.01)
     woken = asyncio.Event()
     with watched(tmp_path / "commands.jsonl", woken.set):
         send(tmp_path / "journal.jsonl", "pause")  # in the same turn of the loop

@@ -28,7 +28,7 @@ from exact.agents.builtin.language.lexical import STOP_WORDS, vocabulary, word_s
 from exact.agents.builtin.language.subgoals import Goal
 from exact.agents.builtin.page import page as pages
 from exact.agents.builtin.page.coverage import clicked_items
-from exact.agents.builtin.page.evidence import TOP, Statement, read_statements
+from exact.agents.builtin.page.derive import TOP, Statement, read_statements
 from exact.agents.builtin.page.matching import page_words
 from exact.agents.builtin.page.page import Item, PageModel
 from exact.context import Context, Taken

@@ -115,7 +115,7 @@ class ExactProvider(AttachedProvider):
         """Start the desktop, unless it runs. Raises ProviderError."""
         if self._host is not None:
             return
-        command = [self._python, "-m", "exact.environments.desktop.vm.host", *map(str, self._size)]
+        command = [self._python, "-m", "exact.benchmarks.osworld.environment", *map(str, self._size)]
         paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         try:
             self._host = subprocess.Popen(

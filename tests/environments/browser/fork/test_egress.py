@@ -18,8 +18,7 @@ import pytest_asyncio
 from exact.config import BrowserConfig
 from exact.environments.base import SideEffect, Transition
 from exact.environments.browser import PageSetup
-from exact.environments.browser.fork.environment import ForkingEnvironment
-from exact.environments.browser.fork.factory import ForkingFactory, forking
+from exact.environments.browser.fork.factory import ForkingEnvironment, ForkingFactory, forking
 from exact.environments.browser.network.recording import Recording
 from exact.environments.sandbox.runsc import find_runsc
 from exact.environments.sites.site import Account, Outside

@@ -16,8 +16,7 @@ from playwright._impl.browser import Browser as PlaywrightsBrowser
 from exact.config import BrowserConfig
 from exact.environments.base import Snapshot
 from exact.environments.browser import BrowserFactory, PageSetup, launch
-from exact.environments.browser.fork.environment import ForkingEnvironment
-from exact.environments.browser.fork.factory import ForkingFactory, forking
+from exact.environments.browser.fork.factory import ForkingEnvironment, ForkingFactory, forking
 from exact.environments.browser.fork.relay import Relay
 from exact.environments.browser.launch.trace import PlaywrightTrace
 from exact.environments.browser.page import timeouts

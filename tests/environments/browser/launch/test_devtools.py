@@ -14,8 +14,7 @@ import pytest
 from werkzeug import Request, Response
 
 from exact.config import BrowserConfig
-from exact.environments.browser.launch.connect import connect
-from exact.environments.browser.launch.devtools import websocket_of
+from exact.environments.browser.launch.connect import connect, websocket_of
 from exact.errors import EnvironmentFailure
 
 VERSION = {"protocolVersion": "1.3", "product": "HeadlessChrome/1", "revision": "@1", "userAgent": "x", "jsVersion": "1"}

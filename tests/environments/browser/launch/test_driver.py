@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.cli import health
+from exact.cli import doctor
 from exact.config import BrowserConfig
 from exact.environments.browser import launch
 from exact.environments.browser.launch.driver import driver_fault
@@ -34,7 +34,7 @@ async def test_a_browser_is_refused_with_what_the_driver_said(broken: Path) -> N
 
 
 def test_the_doctor_names_it(broken: Path) -> None:
-    (found,) = [check for check in health.checks() if check.name == "playwright"]
+    (found,) = [check for check in doctor.checks() if check.name == "playwright"]
     assert not found.ok and LACK in found.found and "libatomic1" in found.fix
 
 

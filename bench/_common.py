@@ -155,12 +155,15 @@ def save(options: argparse.Namespace, figures: Sequence[Figure], noise: Noise, v
 def finish(options: argparse.Namespace, figures: Sequence[Figure], noise: Noise, versions: dict[str, str], details: dict[str, Any]) -> None:
     """Write the JSON that was asked for, then print the noise and, as the last lines, the figures.
 
-    A figure of a quick form that is not known to agree with the whole run is printed before them, as a rough one.
+    A figure of a quick form that is not known to agree with the whole run is printed before them, as a rough one. So is the name of each
+    figure with a goal that the last whole run has and this quick form lacks.
     """
     save(options, figures, noise, versions, details)
     print(f"\n{noise}\n")
     known = ratios_of(Path(sys.argv[0]).stem) if options.quick else {}
     rough = [figure for figure in figures if options.quick and not agree(known.get(figure.name))]
+    for name in sorted(goals_of(Path(sys.argv[0]).stem) - {figure.name for figure in figures} if options.quick else ()):
+        print(f"lacks: {name}: only the whole run has it")
     for figure in rough:
         print(f"rough: {figure}")
     for figure in figures:
@@ -172,6 +175,13 @@ def ratios_of(bench: str) -> dict[str, float | None]:
     """Return the ratio of each figure of a bench in its quick form to its whole run, where it was measured."""
     kept = json.loads(QUICK_FORMS.read_text()) if QUICK_FORMS.exists() else {}
     return dict(kept.get(bench, {}))
+
+
+def goals_of(bench: str) -> set[str]:
+    """Return the figures with a goal of a bench's last whole run."""
+    kept = ROOT / "bench" / "results" / f"{bench}.json"
+    found = json.loads(kept.read_text()).get("figures", {}) if kept.exists() else {}
+    return {name for name, told in found.items() if told["goal"] is not None}
 
 
 def agree(ratio: float | None) -> bool:

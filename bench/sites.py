@@ -167,7 +167,7 @@ async def replayed(run: RunFolder) -> dict[str, Replay]:
     _, config = reopen(run.path)
     if config.browser.sandbox == "required":
         fresh = [line for line in run.results() if line.score is not None and not line.promoted and line.task not in found]
-        found |= {line.task: Replay(task=line.task, score=line.score, verdict="same") for line in fresh}
+        found |= {line.task: Replay(task=line.task, score=line.score, match="same") for line in fresh}
     async with shared(INSIDE) as opened:
         for task in run.manifest.tasks:
             if task.id in found or (state := finished_state(run, config, task)) is None:

@@ -71,7 +71,7 @@ def test_a_quick_form_runs_and_prints_each_figure_that_has_a_goal(name: str, tmp
         pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"(rough: )?\w+: \S+( \(goal .*\))?", done.stdout.splitlines()[-1])
-    printed = set(re.findall(r"^(?:rough: )?(\w+): ", done.stdout, re.MULTILINE))
+    printed = set(re.findall(r"^(?:rough: |lacks: )?(\w+): ", done.stdout, re.MULTILINE))
     assert [figure for figure in _goals(name) if figure not in printed] == []
 
 

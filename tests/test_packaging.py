@@ -68,7 +68,7 @@ def test_the_description_stands_alone(built: Path) -> None:
 def test_the_installed_package_names_no_script_of_the_clone(installed: Path, tmp_path: Path) -> None:
     code = """
 from pathlib import Path
-from exact import hints
+from exact import version as hints
 from exact.environments.adapters.gym import browsergym_hint
 from exact.environments.browser.launch import driver, find
 from exact.environments.sandbox.runsc import install_hint

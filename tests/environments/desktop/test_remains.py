@@ -87,7 +87,7 @@ async def test_a_desktop_in_a_sandbox_that_ends_in_the_middle_leaves_nothing(
 
 HOST = """
 import asyncio, json, sys
-from exact.environments.desktop import desktop_factory
+from exact.environments.desktop.factory import desktop_factory
 from exact.task import Task
 
 async def main():

@@ -205,7 +205,7 @@ def row(run: RunFolder, again: Mapping[str, Replay]) -> dict[str, Any]:
         "false": sum(left[task] > score for task, score in alone.items()),
         "spoiled": sum(left[task] < score for task, score in alone.items()),
         "scores": scores,
-        "told": None if any(line.told is None for line in ended) else sum(line.told or 0 for line in ended),
+        "told": None if any(line.informed is None for line in ended) else sum(line.informed or 0 for line in ended),
         "corrupted": sum(line.drifted for line in ended),
         **{key: statistics.fmean([getattr(line, key) for line in ended] or [0.0]) for key in ("seconds", "transitions", "actions")},
         "commits": commits(run),

@@ -65,7 +65,6 @@ async def by_us(environment: BrowserEnvironment, *, whole: bool) -> tuple[float,
         environment.tabs.present,
         environment.observer.ids,
         CONFIG,
-        str,
         await asyncio.gather(*capture.capture_commands(environment.tabs.present, environment.tabs.config)),
     )
     describe.elements_text(seen.elements)

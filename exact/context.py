@@ -116,7 +116,7 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
     """Error of the environment that refused the action. Empty if the action was carried out."""
     note: str = ""
-    """Further result of the step: see exact.environments.base.NOTES."""
+    """Further result of the step: see exact.environments.base.REPORTED_INFO."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

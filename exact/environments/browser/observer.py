@@ -9,6 +9,8 @@ import asyncio
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
+
 from exact.action import Action
 from exact.config import BrowserConfig
 from exact.environments.browser.observe import capture, describe
@@ -89,7 +91,7 @@ class Observer:
             *answers, over = await asyncio.gather(*commands, is_over())
         if media := await read_media(tab, answers[0]):
             over = over or await is_over()
-        page = capture.build_capture(tab, self.ids, config, self._secrets.mask, answers, media)
+        page = capture.build_capture(tab, self.ids, config, answers, media)
         elements, tabs = self._secrets.elements(page.elements), self._other_urls()
         paths, url, files = self._paths(page.documents, elements, config), self._secrets.mask(page.url), self._files(downloads)
         boxes = secret_boxes(page.documents, self._secrets.scrubber, Box(0, 0, config.width, config.height)) if config.screenshots else []
@@ -103,7 +105,7 @@ class Observer:
         self._elements = elements
         if not over and (names := self._shared_ids.differ(self._task, fingerprint, elements)):
             self.ids.rename(names)
-            page = capture.build_capture(tab, self.ids, config, self._secrets.mask, answers, media)
+            page = page._replace(elements=tuple(msgspec.structs.replace(each, id=names[each.id]) for each in page.elements))
             elements = self._secrets.elements(page.elements)
         self._shown, self._documents, self._controls = elements, page.documents, None
         observation = Observation(
@@ -117,7 +119,7 @@ class Observer:
             tabs=tabs,
             downloads=files,
             senders=self._senders(page.documents, elements),
-            html=self._secrets.mask(page.html),
+            html=self._secrets.mask(capture.capture_html(page, self.ids, self._secrets.mask)) if config.html else "",
             screenshot=None if over else screenshot,
         )
         return observation, over

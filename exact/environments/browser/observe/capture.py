@@ -35,8 +35,8 @@ class Capture(NamedTuple):
     elements: tuple[Element, ...]
     url: str
     title: str
-    html: str
-    """The shortened HTML; empty if the configuration does not request it."""
+    redaction: Redaction | None
+    """Removes the masked parts; None without masks."""
 
 
 def capture_commands(tab: Tab, config: BrowserConfig) -> list[Awaitable[Any]]:
@@ -56,13 +56,10 @@ async def _part(answers: Awaitable[tuple[Any, Any]], index: int) -> Any:
 
 
 @no_collection()
-def build_capture(
-    tab: Tab, ids: Ids, config: BrowserConfig, hide: Callable[[str], str], answers: Sequence[Any], media: MediaStates | None = None
-) -> Capture:
+def build_capture(tab: Tab, ids: Ids, config: BrowserConfig, answers: Sequence[Any], media: MediaStates | None = None) -> Capture:
     """Build the capture from the answers to `capture_commands`. New elements get new ids.
 
-    `hide` removes from a text of the HTML the parts that an agent may not read. `media`: the result of `read_media` for the page. Raises
-    PageTooLarge for elements with too much text, of a page that is not cut yet.
+    `media`: the result of `read_media` for the page. Raises PageTooLarge for elements with too much text, of a page that is not cut yet.
     """
     snapshot, *trees = answers
     documents = read_documents(snapshot, Box(0, 0, config.width, config.height))
@@ -74,11 +71,14 @@ def build_capture(
     if sum(len(each.name) + len(each.value or "") for each in elements) > config.page_characters and not is_too_large(tab, config):
         raise PageTooLarge
     title = replace_surrogates(documents[0].title)
-    text = ""
-    if config.html:
-        known = {(place.frame, place.backend): element for element in elements if (place := ids.location(element.id))}
-        text = replace_surrogates(page_html(documents, known, redaction, hide))
-    return Capture(documents, elements, documents[0].url, redaction.text(title) if redaction else title, text)
+    return Capture(documents, elements, documents[0].url, redaction.text(title) if redaction else title, redaction)
+
+
+@no_collection()
+def capture_html(page: Capture, ids: Ids, hide: Callable[[str], str]) -> str:
+    """Return a captured page as shortened HTML. `hide` removes from a text the parts that an agent may not read."""
+    known = {(place.frame, place.backend): element for element in page.elements if (place := ids.location(element.id))}
+    return replace_surrogates(page_html(page.documents, known, page.redaction, hide))
 
 
 _MOST = {"nodes": 2000, "text": 1000, "texts": 60_000, "controls": 150}

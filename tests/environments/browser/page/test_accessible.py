@@ -87,7 +87,7 @@ MUTATIONS = (
 async def seen(env: BrowserEnvironment) -> tuple[Element, ...]:
     """Return the elements of the page, numbered anew."""
     tab, config = env.tabs.present, env.tabs.config
-    return build_capture(tab, Ids(), config, str, await asyncio.gather(*capture_commands(tab, config))).elements
+    return build_capture(tab, Ids(), config, await asyncio.gather(*capture_commands(tab, config))).elements
 
 
 async def check(env: BrowserEnvironment, parts: AccessibleTree, changes: str) -> None:

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from exact.environments.browser.environment import BrowserEnvironment
-from exact.environments.browser.episode import EpisodeSetup
+from exact.environments.browser.episode import Episode
 from exact.environments.browser.fork import browser as fork_browser
-from exact.environments.browser.fork.factory import ForkingEnvironment
+from exact.environments.browser.fork.factory import ForkedBackend
 from exact.environments.browser.fork.relay import Relay
 from exact.environments.browser.fork.store import ForkStore
 from exact.environments.browser.interaction import Interaction
@@ -28,24 +28,24 @@ ACTION: Parts = (
     ("the element is found, scrolled to and pressed", Interaction, "act"),
     ("until nothing is in flight and the page is quiet", Tabs, "settle"),
     ("snapshot, accessibility tree, elements and text", Observer, "observe_page"),
-    ("whether the log-in has expired", EpisodeSetup, "login_has_expired"),
+    ("whether the log-in has expired", Episode, "login_has_expired"),
     ("the whole step", BrowserEnvironment, "step"),
 )
 RESTORE: Parts = (
     ("start of runsc", Sandbox, "run"),
     ("until the browser answers first, over our connection", CdpConnection, "send"),
     ("until Playwright is connected, beside it", fork_browser, "_over_cdp"),
-    ("handlers, scripts, interception", EpisodeSetup, "connect"),
-    ("sessions with the pages, beside it", ForkingEnvironment, "_watch_pages"),
+    ("handlers, scripts, interception", Episode, "connect"),
+    ("sessions with the pages, beside it", Tabs, "watch_all"),
     ("settle and observe", Interaction, "observe"),
     ("the whole of the fork's browser", ForkStore, "fork_browser"),
     ("the whole of the reconnection", BrowserEnvironment, "resume"),
 )
 SNAPSHOT: Parts = (
-    ("pages collect garbage", ForkingEnvironment, "_collect_garbage"),
+    ("pages collect garbage", ForkedBackend, "_collect_garbage"),
     ("until no frame is in the pipes", Relay, "hold"),
     ("runsc writes the image", Sandbox, "checkpoint"),
-    ("the whole snapshot", ForkingEnvironment, "take_snapshot"),
+    ("the whole snapshot", ForkedBackend, "take"),
 )
 
 FIRST = "Target.getTargets"

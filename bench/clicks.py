@@ -117,7 +117,7 @@ class Bench:
         action = self.environment.actions.parse(f"click [{id}]")
         refused, start = "", time.perf_counter()
         try:
-            await self.environment.interaction.act(action)
+            await self.environment.episode.interaction.act(action)
         except ActionError as error:
             refused = str(error)
         return await self._click(refused, time.perf_counter() - start)
@@ -141,15 +141,15 @@ class Bench:
     async def _fresh(self, task: Task, index: int) -> str:
         """Open the page again and mark an element of it. Return the element's id."""
         seen = await self.environment.reset(task)
-        location = self.environment.observer.ids.location(seen.elements[index].id)
+        location = self.environment.episode.observer.ids.location(seen.elements[index].id)
         assert location is not None
-        await self.environment.tabs.present.call(location.backend, location.frame, MARK)
+        await self.environment.episode.tabs.present.call(location.backend, location.frame, MARK)
         for frame in self.environment.page.frames:
             await frame.evaluate(HEARD)
         return seen.elements[index].id
 
     async def _click(self, refused: str, seconds: float) -> Click:
-        await self.environment.tabs.settle()
+        await self.environment.episode.tabs.settle()
         heard = [each for frame in self.environment.page.frames for each in await frame.evaluate("window.heard ?? []")]
         return Click(tuple((kind, whom, where) for kind, whom, where in heard), refused, seconds)
 

@@ -25,7 +25,8 @@ from _environments import CONFIG, boxes, walk
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.environments.base import Snapshot
-from exact.environments.browser.fork.factory import ForkingEnvironment, ForkingFactory
+from exact.environments.browser import BrowserEnvironment
+from exact.environments.browser.fork.factory import ForkingFactory
 from exact.environments.pool.capacity import measure_usage
 from exact.errors import EnvironmentFailure
 
@@ -52,7 +53,7 @@ class Population:
     stack: AsyncExitStack
     free: int
     """Bytes of memory that were available before the first environment."""
-    environments: list[ForkingEnvironment] = field(default_factory=list)
+    environments: list[BrowserEnvironment] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
     async def add(self) -> float:
@@ -88,7 +89,7 @@ class Population:
         return {"machine_mib": (self.free - available()) / MIB, "process_mib": usage.memory / MIB, "processes": usage.processes}
 
 
-async def work(environment: ForkingEnvironment, until: float) -> list[float]:
+async def work(environment: BrowserEnvironment, until: float) -> list[float]:
     """Click the boxes of a page in turn until a moment; the seconds of each step, its observation included."""
     site, found = boxes(), list[float]()
     seen = environment.observation

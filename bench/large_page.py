@@ -49,7 +49,7 @@ def page(nodes: int) -> str:
 
 async def by_cdp(environment: BrowserEnvironment) -> float:
     """Seconds that the browser's part of an observation takes."""
-    send, frame = raw_send(environment.tabs.present.cdp), environment.tabs.present.main_frame
+    send, frame = raw_send(environment.episode.tabs.present.cdp), environment.episode.tabs.present.main_frame
     start = time.perf_counter()
     drawn = send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)})
     await asyncio.gather(drawn, send("Accessibility.getFullAXTree", {"frameId": frame}))
@@ -59,13 +59,13 @@ async def by_cdp(environment: BrowserEnvironment) -> float:
 async def by_us(environment: BrowserEnvironment, *, whole: bool) -> tuple[float, int]:
     """Seconds that an observation takes, and how many elements it has. `whole`: nothing is known of the page."""
     if whole:
-        environment.tabs.present.accessible.forget()
+        environment.episode.tabs.present.accessible.forget()
     start = time.perf_counter()
     seen = capture.build_capture(
-        environment.tabs.present,
-        environment.observer.ids,
+        environment.episode.tabs.present,
+        environment.episode.observer.ids,
         CONFIG,
-        await asyncio.gather(*capture.capture_commands(environment.tabs.present, environment.tabs.config)),
+        await asyncio.gather(*capture.capture_commands(environment.episode.tabs.present, environment.episode.tabs.config)),
     )
     describe.elements_text(seen.elements)
     describe.fingerprint(seen.url, seen.elements)
@@ -104,7 +104,7 @@ async def measure(rounds: int, observations: int) -> dict[str, Any]:
         memory = []
         for number in range(observations):
             await environment.page.evaluate("i => { document.links[i % document.links.length].textContent = 'seen ' + i }", number)
-            await environment.observer.observe_page(environment.tabs.config, environment.tabs.downloads, "")
+            await environment.episode.observer.observe_page(environment.episode.tabs.config, environment.episode.tabs.downloads, "")
             if number % (observations // 5) == observations // 5 - 1:
                 memory.append(resident())
                 print(f"{number + 1} of {observations} observations", file=sys.stderr, flush=True)

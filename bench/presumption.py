@@ -125,8 +125,7 @@ class Walks:
                 continue
             if ways_to_go[0] is not following:
                 ways_to_go.pop(0)
-            presumption.controls = cast(BrowserEnvironment, environment).observer.controls
-            presumed = presumption.of(action, seen)
+            presumed = presumption.of(action, seen, cast(BrowserEnvironment, environment).episode.observer.controls)
             try:
                 step = await environment.step(action)
             except ActionError:

@@ -350,7 +350,7 @@ async def test_dialogs_of_two_pages_are_answered_one_after_the_other(enter: Ente
         for page in environment.page.context.pages:
             await page.evaluate("void setTimeout(() => { confirm('Of ' + location.pathname); document.title = 'answered' })")
         async with asyncio.timeout(10):
-            while not (environment.tabs.dialogs.is_asked and environment.tabs.dialogs._next):  # noqa: ASYNC110 (nobody tells)
+            while not (environment.episode.tabs.dialogs.is_asked and environment.episode.tabs.dialogs._next):  # noqa: ASYNC110 (nobody tells)
                 await asyncio.sleep(0.01)
         with pytest.raises(ActionError, match="a dialog is open and says 'Of /") as refused:
             await go(environment, opened, "wait")

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from exact.environments.browser import PageSetup
-from exact.environments.browser.fork.factory import ForkingEnvironment, ForkingFactory, forking
+from exact.environments.browser import BrowserEnvironment, PageSetup
+from exact.environments.browser.fork.factory import ForkingFactory, forking
 from exact.environments.check import check
 from exact.environments.sandbox.runsc import find_runsc
 from exact.environments.sandbox.service import Service
@@ -66,7 +66,7 @@ async def tour(environments: ForkingFactory, tmp_path_factory: pytest.TempPathFa
     return {name: each._replace(after=after.get(each.url, "")) for name, each in found.items()}
 
 
-async def visited(environment: ForkingEnvironment, seen: Observation, stop: Stop) -> tuple[Seen, Observation]:
+async def visited(environment: BrowserEnvironment, seen: Observation, stop: Stop) -> tuple[Seen, Observation]:
     seen = await go(environment, await go(environment, seen, "new_tab"), f'goto "{HOST}{stop.page}"')
     for text, expected in stop.steps:
         try:
@@ -78,7 +78,7 @@ async def visited(environment: ForkingEnvironment, seen: Observation, stop: Stop
     return Seen(seen.url, seen.text), seen
 
 
-async def around(environment: ForkingEnvironment, seen: Observation) -> dict[str, str]:
+async def around(environment: BrowserEnvironment, seen: Observation) -> dict[str, str]:
     """Return the observation of each tab by its address."""
     found = {seen.url: seen.text}
     while new := [number for number, url in enumerate(seen.tabs, 1) if url not in found]:

@@ -1,10 +1,9 @@
-"""A browser environment: one browser context and its tabs, behind the contract of `Environment`."""
+"""A browser environment: the episodes in one browser context and its tabs, behind the contract of `Environment`."""
 
 from __future__ import annotations
 
 import json
 import time
-from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -12,22 +11,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from exact.action import Action, ActionSpace
-from exact.config import BrowserConfig
-from exact.environments.base import SAFE_METHODS, Capabilities, Person, PersonQuestion, SideEffect, Snapshot, StateChanged, Transition
+from exact.environments.base import SAFE_METHODS, Capabilities, Person, SideEffect, Snapshot, StateChanged, Transition
 from exact.environments.browser.act.context import Ineffective, PartialAction, Vanished
 from exact.environments.browser.act.grammar import ASK_USER
-from exact.environments.browser.episode import EpisodeSetup
-from exact.environments.browser.hooks import EpisodeHooks
+from exact.environments.browser.episode import Episode
 from exact.environments.browser.interaction import Observed, evaluate_on, mark_late_of_timers, marked_late
-from exact.environments.browser.launch.browser import Browser
 from exact.environments.browser.observe.describe import held_text, moved_elements
 from exact.environments.browser.observe.redaction import SHOWN
 from exact.environments.browser.page.settle import JudgedDocuments, judging
-from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.presume.controls import Presumption
-from exact.environments.browser.shared import SharedState
+from exact.environments.browser.snapshot.state import Memo
 from exact.environments.browser.tabs import first_line
-from exact.environments.sites.accounts import AccountLease
+from exact.environments.process.process import processor_seconds
 from exact.errors import ActionError, EnvironmentFailure, ExactError, InfrastructureError, UsageError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
@@ -40,156 +35,137 @@ Evaluator = Callable[["Page", Outcome], Awaitable[Score]]
 _DRAGS = ("drag", "drag_at")
 
 
-class BrowserEnvironment(EpisodeHooks, ABC):
-    """An environment in a separate browser context. Its subclasses add snapshots.
+class BrowserEnvironment:
+    """An environment in a browser: a context that the backend of its episode provides, on this machine or in a sandbox."""
 
-    A subclass overrides the hooks of `EpisodeHooks`, `obstacle`, `take_snapshot` and `restore`, and reads the public parts: `episode`,
-    `tabs`, `observer`, `interaction`.
-    """
-
-    def __init__(
-        self,
-        browser: Browser,
-        setup: PageSetup,
-        config: BrowserConfig,
-        *,
-        isolated: bool,
-        simulation: bool,
-        evaluator: Evaluator | None,
-        shared: SharedState | None = None,
-        login: AccountLease | None = None,
-    ) -> None:
-        """Make an environment. `shared`: the state that environments opened together share. `login`: its leased account."""
-        self.episode = EpisodeSetup(
-            browser,
-            setup,
-            config,
-            isolated=isolated,
-            simulation=simulation,
-            shared=shared or SharedState.of(config),
-            account=login,
-            hooks=self,
-        )
-        self.tabs, self.observer, self.interaction = self.episode.tabs, self.episode.observer, self.episode.interaction
+    def __init__(self, episode: Episode, evaluator: Evaluator | None = None) -> None:
+        """Make an environment that plays the episodes of `episode`. `evaluator`: scores their last pages, if any."""
+        self.episode = episode
         self._evaluator, self._terminated = evaluator, True
         self._late: tuple[SideEffect, ...] = ()
         """Side effects of earlier actions that no transition reports yet."""
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(
-            fidelity="replay",
-            isolated=self.episode.isolated,
-            screenshots=self.tabs.config.screenshots,
-            evaluates=self._evaluator is not None,
-        )
+        backend, config, scores = self.episode.backend, self.episode.tabs.config, self._evaluator is not None
+        fidelity = backend.fidelity(config)
+        return Capabilities(fidelity=fidelity, isolated=backend.isolated, screenshots=config.screenshots, evaluates=scores)
 
     @property
     def actions(self) -> ActionSpace:
         return self.episode.actions
 
     @property
-    def _task(self) -> Task | None:
-        return self.episode.task
+    def pid(self) -> int | None:
+        """Process id of the sandbox that the environment has to itself; None if it shares its browser."""
+        return self.episode.backend.pid
+
+    @property
+    def processor(self) -> float:
+        """Processor seconds that the sandbox has used; 0 without one."""
+        return processor_seconds(self.pid) if self.pid else 0.0
 
     @property
     def page(self) -> Page:
         """The present page, for evaluators. Raises EnvironmentFailure before the first reset."""
-        return self.tabs.present.page
+        return self.episode.tabs.present.page
 
     @property
     def observation(self) -> Observation:
         """The last observation; in a new fork, the one on arrival. Raises EnvironmentFailure before the first one."""
-        if self.interaction.seen is None:
+        if (seen := self.episode.interaction.seen) is None:
             raise EnvironmentFailure("nothing was observed yet: reset first")
-        return self.interaction.seen
+        return seen
 
     @property
     def obstacle(self) -> str:
-        """The reason why no snapshot can be taken now: something is under way. Empty if there is none. Subclasses add to it."""
-        if self._terminated or self._task is None or not self.tabs.window.tabs:
+        """The reason why no snapshot can be taken now: something is under way. Empty if there is none."""
+        tabs = self.episode.tabs
+        if self._terminated or self.episode.task is None or not tabs.window.tabs:
             return "no episode is under way"
-        return self.tabs.obstacle
+        return tabs.obstacle or self.episode.backend.obstacle(tabs)
 
     async def reset(self, task: Task) -> Observation:
         """Bring the environment to the start of a task, without earlier cookies, storage and scripts. Raises EnvironmentFailure."""
-        self.observer.mask_for(task)
-        if self.tabs.config.learn_masks and self.observer.masks.begin_learning(task):
+        episode = self.episode
+        if episode.tabs.config.learn_masks and episode.observer.masks.begin_learning(task):
             await self._learn_masks(task)
         return await self._reset(task)
 
     async def _learn_masks(self, task: Task) -> None:
         """Observe the start three times, the last two without a reset between them. Parts that differ are volatile."""
+        observer = self.episode.observer
         await self._reset(task)
-        first = self.observer.identities
+        first = observer.identities
         await self._reset(task)
-        self.observer.masks.learn(first, second := self.observer.identities)
+        observer.masks.learn(first, second := observer.identities)
         async with self._call("look"):
-            await self.interaction.observe(run=False)
-        self.observer.masks.learn(second, self.observer.identities)
+            await self.episode.interaction.observe(run=False)
+        observer.masks.learn(second, observer.identities)
 
     async def _reset(self, task: Task) -> Observation:
         self._terminated = True
         async with self._call("reset"):
-            await self.episode.prepare(task)
-            observed = await self.interaction.observe()
+            observed = await self.episode.prepare(task)
         if observed.terminated:
             raise EnvironmentFailure(f"{task.id} is over before it begins: check the page's set-up")
-        blocked = [effect for effect in self.tabs.policy.take_effects() if effect.kind == "blocked"]
+        blocked = [effect for effect in self.episode.tabs.policy.take_effects() if effect.kind == "blocked"]
         observation = self._begin(observed)
         self._late = marked_late(blocked)  # the first step reports requests blocked meanwhile
         return observation
 
     async def step(self, action: Action) -> Transition:
         """Carry out one action and settle; see Environment."""
+        episode, actions = self.episode, self.actions
+        tabs, policy, observe = episode.tabs, episode.tabs.policy, episode.interaction.observe
         if self._terminated:
             raise ActionError("the episode is over: reset first")
-        if action.name not in self.actions.verbs:
-            raise ActionError(f"unknown action {action}: valid: {', '.join(self.actions.verbs)}")
+        if action.name not in actions.verbs:
+            raise ActionError(f"unknown action {action}: valid: {', '.join(actions.verbs)}")
         if action.name == ASK_USER.name:
             return await self._ask_user(str(action.args[0]))
-        self._late += marked_late(self.tabs.policy.take_effects())
-        if self.actions.is_final(action):
+        self._late += marked_late(policy.take_effects())
+        if actions.is_final(action):
             self._terminated = True
             return Transition(observation=None, terminated=True, effects=self._take_late())
-        before, here, began = self.interaction.seen, self.tabs.present.page.url, time.time()
+        before, here, began = episode.interaction.seen, tabs.present.page.url, time.time()
         presumption = self._presume(action, before)
         if presumption and (stopped := self._not_carried_out(presumption)):
             return Transition(observation=before, effects=(*self._take_late(), stopped))
-        self.episode.secrets.typed = ""
-        self.tabs.policy.begin_action(presumption=presumption.why if presumption and presumption.kind == "request" else "")
+        episode.secrets.typed = ""
+        policy.begin_action(presumption=presumption.why if presumption and presumption.kind == "request" else "")
         async with self._call(f"step {action.key}"):
             try:
                 refused = await self._act(action)
             except ActionError as error:
                 raise await self._refusal(action, before, error) from error
-            observed = await self.interaction.observe()
-            while self.tabs.policy.confirmations.waiting:  # a person decides whether a write may be sent
-                with self.tabs.timeouts.unlimited():
-                    await self.tabs.policy.confirmations.answered()
-                observed = await self.interaction.observe()
-            if not observed.terminated and await self.episode.login_has_expired(observed.observation.url):
+            observed = await observe()
+            while policy.confirmations.waiting:  # a person decides whether a write may be sent
+                with tabs.timeouts.unlimited():
+                    await policy.confirmations.answered()
+                observed = await observe()
+            if not observed.terminated and await episode.login_has_expired(observed.observation.url):
                 observed, refused = await self._renew_login(action, before, here, observed)
             self._terminated = observed.terminated
-            effects = self.tabs.policy.take_effects()
-            if not self.tabs.dialogs.is_asked:
-                effects = await mark_late_of_timers(effects, self.tabs.window.tabs, began)
+            effects = policy.take_effects()
+            if not tabs.dialogs.is_asked:
+                effects = await mark_late_of_timers(effects, tabs.window.tabs, began)
         effects = self._note_step(action, before, presumption, effects)
-        effects = (*self._take_late(), *map(self.episode.secrets.effect, effects))
+        effects = (*self._take_late(), *map(episode.secrets.effect, effects))
         transition = self._transition(action, before, observed, refused, effects)
-        if declined := self.tabs.policy.confirmations.declined:
+        if declined := policy.confirmations.declined:
             transition = msgspec.structs.replace(transition, info={**transition.info, "declined": declined})
         return transition
 
     def attend(self, person: Person) -> None:
         """Ask a person from now on, as the configuration provides."""
-        self.episode.person = person
+        self.episode.attend(person)
 
     async def look(self) -> Transition:
         """Observe the state after a person acted in the browser themselves. It counts as a write, since its requests are unknown."""
         async with self._call("look"):
-            observed = await self.interaction.observe()
-            effects = tuple(map(self.episode.secrets.effect, self.tabs.policy.take_effects()))
+            observed = await self.episode.interaction.observe()
+            effects = tuple(map(self.episode.secrets.effect, self.episode.tabs.policy.take_effects()))
         self._terminated = observed.terminated
         by_person = SideEffect(kind="request", method="PERSON", url=observed.observation.url, reach="outside", write=True)
         seen = None if observed.terminated else observed.observation
@@ -197,22 +173,18 @@ class BrowserEnvironment(EpisodeHooks, ABC):
 
     async def _ask_user(self, text: str) -> Transition:
         """Ask a question to the person who watches. A simulation leaves that to the commit."""
-        shown, seen = self.episode.secrets.mask(text), self.interaction.seen
-        if self.episode.simulation:
+        episode, seen = self.episode, self.episode.interaction.seen
+        if episode.simulation:
             asked = SideEffect(kind="blocked", method="ASK", detail="left to the commit: a question to the person who watches")
             return Transition(observation=seen, effects=(asked,))
-        person = self.episode.person
-        said = await person.answer(PersonQuestion(kind="question", text=shown)) if person else None
-        said = f"the user answers {json.dumps(self.episode.secrets.mask(said), ensure_ascii=False)}" if said else "the user did not answer"
+        said = episode.secrets.mask(await episode.answer(episode.secrets.mask(text)))
+        said = f"the user answers {json.dumps(said, ensure_ascii=False)}" if said else "the user did not answer"
         return Transition(observation=seen, info={"answer": said})
 
     def _presume(self, action: Action, seen: Observation | None) -> Presumption | None:
         """Return the presumed change of an action. None in environments that undo changes."""
         episode = self.episode
-        if not self.tabs.policy.presumes:
-            return None
-        episode.presumption.controls = self.observer.controls
-        return episode.presumption.of(action, seen)
+        return episode.presumption.of(action, seen, episode.observer.controls) if episode.tabs.policy.presumes else None
 
     def _not_carried_out(self, presumption: Presumption) -> SideEffect | None:
         """Return the side effect of an action that a simulation leaves to the commit, since nothing else would stop it.
@@ -220,7 +192,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         It opens another program, or writes to the clipboard of a browser that a person sees. None for other actions.
         """
         kind = presumption.kind
-        if not self.episode.simulation or kind == "request" or (kind == "clipboard" and not self.tabs.config.headed):
+        if not self.episode.simulation or kind == "request" or (kind == "clipboard" and not self.episode.tabs.config.headed):
             return None
         effect = SideEffect(kind="blocked", method=kind.upper(), url=presumption.url, detail=f"left to the commit: {presumption.why}")
         return self.episode.secrets.effect(effect)
@@ -229,7 +201,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         self, action: Action, seen: Observation | None, presumption: Presumption | None, effects: tuple[SideEffect, ...]
     ) -> tuple[SideEffect, ...]:
         """Remember whether a step wrote, for the presumption of later ones. Return its side effects, including a program that it opened."""
-        policy = self.tabs.policy
+        policy = self.episode.tabs.policy
         wrote = any(each.is_write or (each.is_blocked and each.method not in SAFE_METHODS) for each in effects if not each.late)
         self.episode.presumption.note(action, seen, wrote=wrote, complete=not (policy.sent_presumed or policy.is_read_only))
         if presumption is None or not presumption.url:
@@ -247,26 +219,24 @@ class BrowserEnvironment(EpisodeHooks, ABC):
     ) -> tuple[Observed, PartialAction | None]:
         """Log in again, return to the page before an action, and repeat the action if that page is as it was and nothing was sent.
 
-        `here`: address of the page before the action.
-
-        Return the observation, and the reason why the action was not repeated. A simulated action that is not repeated is an
-        EnvironmentFailure, which a fresh environment repairs: its outcome is still unknown. Raises EnvironmentFailure if the log-in cannot
-        be renewed.
+        `here`: address of the page before the action. Return the observation, and the reason why the action was not repeated. A simulated
+        action that is not repeated is an EnvironmentFailure, which a fresh environment repairs: its outcome is still unknown. Raises
+        EnvironmentFailure if the log-in cannot be renewed.
         """
-        policy, url, ids = self.tabs.policy, observed.observation.url, self.observer.ids
+        episode, observer, observe = self.episode, self.episode.observer, self.episode.interaction.observe
+        policy, url, ids = episode.tabs.policy, observed.observation.url, observer.ids
         effects = policy.take_effects()
         assert before is not None
-        await self.episode.renew_login(url, here)
-        observed = await self.interaction.observe()
-        self.observer.ids = ids.moved(self.observer.ids, before.elements, observed.observation.elements)
-        observed = await self.interaction.observe(run=False)
+        await episode.renew_login(url, here)
+        observer.reuse_ids(ids, before.elements, (await observe()).observation.elements)
+        observed = await observe(run=False)
         policy.take_effects()  # those of the log-in
         if observed.observation.fingerprint == before.fingerprint and not any(effect.is_write for effect in effects):
             policy.begin_action()
             refused = await self._act(action)
-            observed, policy.unauthorized = await self.interaction.observe(), ""  # a page that this account may not see
+            observed, policy.unauthorized = await observe(), ""  # a page that this account may not see
             return observed, refused
-        if self.episode.simulation:
+        if episode.simulation:
             raise EnvironmentFailure(f"the log-in expired during the task, at {url}, and was renewed: the action was not repeated")
         for effect in effects:
             policy.record(effect)
@@ -274,21 +244,21 @@ class BrowserEnvironment(EpisodeHooks, ABC):
 
     async def _refusal(self, action: Action, before: Observation | None, refused: ActionError) -> ActionError:
         """Observe again after a refusal. Return a StateChanged if the page, or the element, is no longer the one that was seen."""
-        observed = await self.interaction.observe(run=False)
+        secrets, observed = self.episode.secrets, await self.episode.interaction.observe(run=False)
         now, over = observed.observation, observed.terminated
         same = before is not None and (now.fingerprint, now.text) == (before.fingerprint, before.text)
         if same and not over and not isinstance(refused, Vanished):
             return refused
         self._terminated = over
-        effects = (*self._take_late(), *map(self.episode.secrets.effect, marked_late(self.tabs.policy.take_effects())))
-        why = f"{refused}: the page changed by itself before {self.episode.secrets.mask(action.key)} was carried out"
+        effects = (*self._take_late(), *map(secrets.effect, marked_late(self.episode.tabs.policy.take_effects())))
+        why = f"{refused}: the page changed by itself before {secrets.mask(action.key)} was carried out"
         return StateChanged(why, Transition(observation=None if over else now, terminated=over, effects=effects))
 
     async def _act(self, action: Action) -> PartialAction | None:
         """Carry out an action. Return the reason if it broke off halfway; None if it did not."""
         hide = self.episode.secrets.mask
         try:
-            await self.interaction.act(action)
+            await self.episode.interaction.act(action)
         except PartialAction as error:
             return type(error)(hide(str(error)))
         except ActionError as error:
@@ -307,15 +277,17 @@ class BrowserEnvironment(EpisodeHooks, ABC):
 
         Raises ActionError if the action broke off, or its download was stopped, and nothing else came of it.
         """
-        secrets, observation = self.episode.secrets, observed.observation
+        secrets, tabs, observation = self.episode.secrets, self.episode.tabs, observed.observation
         own = [effect for effect in effects if not effect.late]
-        comparable = not observed.unsettled and not (observed.terminated or self.tabs.clock) and before is not None
+        comparable = not observed.unsettled and not (observed.terminated or tabs.clock) and before is not None
         same = comparable and before is not None and before.fingerprint == observation.fingerprint
         ineffective = isinstance(refused, Ineffective) and before is not None and before.fingerprint == observation.fingerprint
         if refused and (same or ineffective) and not own:
             self._late = effects
             raise ActionError(str(refused))
-        info = self._unsettled(observed.unsettled)
+        info = {"unsettled": observed.unsettled} if observed.unsettled else {}
+        if url := tabs.window.unanswered():
+            info["unsettled"] = f"{secrets.mask(url)} did not answer for {tabs.config.answer_seconds:g} s: its loading was stopped"
         if refused and not isinstance(refused, Ineffective):
             info["refused"] = str(refused)
         if action.name == "fill" and (held := held_text(observation, action.elements[0], str(action.args[1]))):
@@ -323,25 +295,13 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         alike = same or (comparable and before is not None and before.text == observation.text)  # a moved element may look moved too
         if alike and before and action.name in _DRAGS and (found := moved_elements(before.elements, observation.elements)):
             info["moved"] = found
-        if stopped := self.tabs.downloads.refused or self.tabs.take_too_large():
-            self.tabs.downloads.refused, stopped = "", secrets.mask(stopped)
+        if stopped := tabs.downloads.refused or tabs.take_too_large():
+            tabs.downloads.refused, stopped = "", secrets.mask(stopped)
             if same and len(own) == 1:
                 raise ActionError(stopped)
             info["download"] = stopped
-        return Transition(
-            observation=None if observed.terminated else observation,
-            terminated=observed.terminated,
-            effects=effects,
-            info=info,
-        )
-
-    def _unsettled(self, why: str) -> dict[str, str]:
-        """Return the note about a page that did not become quiet, or did not answer."""
-        config = self.tabs.config
-        if url := self.tabs.window.unanswered():
-            shown = self.episode.secrets.mask(url)
-            return {"unsettled": f"{shown} did not answer for {config.answer_seconds:g} s: its loading was stopped"}
-        return {"unsettled": why} if why else {}
+        seen = None if observed.terminated else observation
+        return Transition(observation=seen, terminated=observed.terminated, effects=effects, info=info)
 
     async def snapshot(self) -> Snapshot:
         """Take a snapshot of the present state. Raises EnvironmentFailure if there is an obstacle; the state is unchanged then."""
@@ -349,47 +309,52 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             raise EnvironmentFailure(f"no snapshot now: {obstacle}")
         from playwright.async_api import Error
 
-        tab = self.tabs.present
+        tab = self.episode.tabs.present
         async with self._call("snapshot"):
             try:
-                return await self.take_snapshot()
+                return await self.episode.snapshot()
             except Error as error:
                 if not tab.is_navigation_error(error):
                     raise
                 raise EnvironmentFailure("no snapshot now: the page was replaced by another one meanwhile") from error
 
-    @abstractmethod
-    async def take_snapshot(self) -> Snapshot:
-        """Take the snapshot. This hook is called while nothing is under way in the browser."""
-
-    @abstractmethod
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Return to a snapshot, by calling `resume`. Raises EnvironmentFailure if it is gone."""
+        """Return to a snapshot that any environment of this kind took. Compare the fingerprints. Raises EnvironmentFailure if it is gone.
 
-    async def resume(self, task: Task, arrive: Callable[[], Awaitable[Observed]]) -> Observation:
-        """Bring the environment into a snapshot's state by calling `arrive`, which observes it last. For subclasses' `restore`."""
+        If the snapshot holds a page only, parts of the state may be missing. Elements get the ids they had, as far as it is built alike.
+        """
+        memo = self.episode.recall(snapshot)
+        self._terminated = True
+        if memo.page is None:  # the snapshot holds the browser
+            await self.episode.leave()
+            await self.episode.backend.restore(snapshot)
+        return await self.resume(memo)
+
+    async def resume(self, memo: Memo) -> Observation:
+        """Continue the episode of a snapshot, in whose state the browser is, or whose page is loaded. Raises EnvironmentFailure."""
         self._terminated = True
         async with self._call("restore"):
-            observed = await arrive()
+            observed = await self.episode.resume(memo)
         if observed.terminated:
-            self.tabs.policy.take_effects()
-            raise EnvironmentFailure(f"{task.id} is over after the restore: return by another route")
+            self.episode.tabs.policy.take_effects()
+            raise EnvironmentFailure(f"{memo.task.id} is over after the restore: return by another route")
         return self._begin(observed)
 
     async def evaluate(self, outcome: Outcome) -> Score:
         """Score the outcome on the present page, without a reset. Raises UsageError if the environment has no evaluator."""
         if self._evaluator is None:
             raise UsageError("this environment has no evaluator: its outcomes are judged, not scored")
-        secrets, config, policy = self.episode.secrets, self.tabs.config, self.tabs.policy
+        secrets, tabs = self.episode.secrets, self.episode.tabs
+        config, policy = tabs.config, tabs.policy
         if config.mask and SHOWN in (outcome.answer or ""):
             raise InfrastructureError(f"the answer holds {SHOWN}, in place of a text that browser.mask hides: it is not scored").final()
-        judged = secrets.revealed(msgspec.structs.replace(outcome, task=self._task))
+        judged = secrets.revealed(msgspec.structs.replace(outcome, task=self.episode.task))
         documents, before, policy.is_judged = JudgedDocuments(config.answer_seconds, policy.partial), dict(policy.partial), True
         try:
             async with self._call("evaluate"):
-                with self.tabs.timeouts.unlimited(), judging(documents):
-                    score = await evaluate_on(self.tabs, self._evaluator(self.page, judged))
-            for frame in (tab.main_frame for tab in self.tabs.window.tabs):  # a click of the evaluator may have led to such a document
+                with tabs.timeouts.unlimited(), judging(documents):
+                    score = await evaluate_on(tabs, self._evaluator(self.page, judged))
+            for frame in (tab.main_frame for tab in tabs.window.tabs):  # a click of the evaluator may have led to such a document
                 if (url := policy.partial.get(frame, "")) != before.get(frame, ""):
                     raise documents.still_loading(url)
         except ExactError as error:  # an evaluator may repeat secrets that it read
@@ -399,17 +364,17 @@ class BrowserEnvironment(EpisodeHooks, ABC):
             policy.is_judged = False
         return msgspec.structs.replace(score, reason=secrets.mask(score.reason))
 
-    async def leave(self) -> None:
-        """End the episode and close its browser context. Never raises."""
-        self._terminated = True
-        await self.episode.leave()
-
     async def close(self) -> None:
-        await self.leave()
+        """End the episode, close its browser context and release the browser."""
+        self._terminated = True
+        try:
+            await self.episode.leave()
+        finally:
+            await self.episode.backend.close()
 
     def _begin(self, observed: Observed) -> Observation:
         """Let an episode begin, without the side effects of its preparation."""
-        self.tabs.policy.take_effects()
+        self.episode.tabs.policy.take_effects()
         self._late = ()
         self._terminated = False
         return observed.observation
@@ -419,8 +384,8 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         """Run one call within the page's time limit, and turn Playwright's errors into EnvironmentFailure."""
         from playwright.async_api import Error
 
-        timeouts = self.tabs.timeouts
-        async with self.around_call(what):
+        timeouts = self.episode.tabs.timeouts
+        async with self.episode.backend.call(what):
             try:
                 async with timeouts.limited():
                     yield
@@ -429,7 +394,6 @@ class BrowserEnvironment(EpisodeHooks, ABC):
                 raise EnvironmentFailure(f"{what}: {error}") from error
             except Error as error:
                 self._terminated = True
-                why = timeouts.broken or first_line(error)
-                if self.tabs.browser.is_gone:
-                    why = "the browser is gone: launch it again"
+                gone = self.episode.backend.browser.is_gone
+                why = "the browser is gone: launch it again" if gone else timeouts.broken or first_line(error)
                 raise EnvironmentFailure(f"{what}: {why}") from error

@@ -1,19 +1,19 @@
-"""The preparation of an episode: its browser context, request policy, log-in, start page and trace."""
+"""An episode: its browser context, request policy, log-in, start page and trace."""
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin
+from urllib.parse import urldefrag
 
 from exact.action import Action, ActionSpace
-from exact.config import BrowserConfig
-from exact.environments.base import Person, PersonQuestion
-from exact.environments.browser.act import upload
+from exact.config import BrowserConfig, LoginConfig
+from exact.environments.base import Person, PersonQuestion, Snapshot
 from exact.environments.browser.act.grammar import ASK_USER, BROWSER_ACTIONS, PAGE_ACTIONS
-from exact.environments.browser.hooks import EpisodeHooks
-from exact.environments.browser.interaction import Interaction
-from exact.environments.browser.launch.browser import Browser
+from exact.environments.browser.act.upload import declared_files
+from exact.environments.browser.backend import Backend
+from exact.environments.browser.interaction import Interaction, Observed
 from exact.environments.browser.launch.context import browser_config_of, same_launch, with_device
 from exact.environments.browser.launch.trace import PlaywrightTrace
 from exact.environments.browser.login import LoginSession
@@ -27,13 +27,15 @@ from exact.environments.browser.page.setup import Beginning, PageSetup, geolocat
 from exact.environments.browser.page.timeouts import PAGE_TIMEOUT, START
 from exact.environments.browser.presume.presume import WritePresumption
 from exact.environments.browser.secrets import SecretMasking
-from exact.environments.browser.shared import Memo, OpenTab, SharedState
+from exact.environments.browser.shared import SharedState
+from exact.environments.browser.snapshot.state import Memo, OpenTab, SavedPage, load_page, move_pointer, restore_fields
 from exact.environments.browser.tabs import Tabs
-from exact.environments.sites.accounts import AccountLease, Login
+from exact.environments.sites.accounts import AccountLease
+from exact.environments.sites.lease import reset_is_due
+from exact.environments.sites.site import Site
 from exact.errors import EnvironmentFailure, UsageError
 from exact.observation import Observation
 from exact.origins import origins
-from exact.secrecy.values import Secret
 from exact.task import Task
 
 if TYPE_CHECKING:
@@ -47,126 +49,183 @@ _PARSED = """document.readyState === 'loading' &&
 """Script that waits until the document's own scripts have run, those that are loaded late apart."""
 
 
-class EpisodeSetup:
-    """Prepares the episodes of one environment, and holds the parts of the present one.
+class Episode:
+    """The episodes of one environment, one after another: their preparation, and the parts of the present one.
 
-    `tabs`, `observer` and `interaction` live as long as the environment. Each method may raise EnvironmentFailure, and UsageError if
-    the configuration does not fit the task.
+    `tabs`, `observer`, `interaction` and `secrets` live as long as the environment; every episode begins them anew. Each method may raise
+    EnvironmentFailure, and UsageError if the configuration does not fit the task.
     """
 
     def __init__(
         self,
-        browser: Browser,
+        backend: Backend,
         setup: PageSetup,
         config: BrowserConfig,
         *,
-        isolated: bool,
         simulation: bool,
-        shared: SharedState,
-        account: AccountLease | None,
-        hooks: EpisodeHooks,
+        shared: SharedState | None = None,
+        account: AccountLease | None = None,
+        site: Site | None = None,
     ) -> None:
-        """Make a set-up. `shared`: the state that environments opened together share. `account`: the leased log-in, if any."""
-        self.setup, self.isolated, self.simulation, self.account = setup, isolated, simulation, account
-        self._base, self._authenticator, self._harmless, self._hooks = config, shared.authenticator, shared.harmless, hooks
-        self.tabs = Tabs(browser, setup, config, shared.background)
-        self.secrets = SecretMasking(self._logins, self._login_origins, self._unfilled, lambda: self.task.instruction if self.task else "")
+        """Make the parts of the episodes in the browser of a backend.
+
+        `shared`: the state that environments opened together share. `account`: the leased log-in, if any. `site`: the site that is reset
+        when an episode begins, if that is due.
+        """
+        shared = shared or SharedState.of(config)
+        self.backend, self.setup, self.simulation, self._account = backend, setup, simulation, account
+        self._base, self._authenticator, self._harmless, self._pace = config, shared.authenticator, shared.harmless, shared.pace
+        self._site = site
+        self.tabs = Tabs(backend, setup, config, shared.background)
+        self.secrets = SecretMasking(shared.authenticator, account, config.login)
         self.observer = Observer(shared.masks, shared.ids, self.tabs.window, self.secrets, shared.pictures)
         self.interaction = Interaction(self.tabs, self.observer, self.secrets)
-        self.task: Task | None = None
-        """The task of the episode; None before the first one."""
-        self.context: BrowserContext | None = None
-        self.context_id = ""
-        """CDP id of the browser context."""
-        self._pace = shared.pace
-        self.person: Person | None = None
-        """The person to ask; None if there is none."""
         self.presumption = WritePresumption(shared.steps)
         """Presumes whether actions write."""
+        self.task: Task | None = None
+        """The task of the episode; None before the first one."""
+        self._context: BrowserContext | None = None
+        self._context_id = ""
+        """CDP id of the browser context."""
+        self._person: Person | None = None
         self._trace = PlaywrightTrace()
 
     @property
     def actions(self) -> ActionSpace:
         """The actions that an agent may take."""
         space = PAGE_ACTIONS if self.setup.one_page else BROWSER_ACTIONS
-        return ActionSpace((*space.verbs.values(), ASK_USER)) if self.config.ask_user else space
+        return ActionSpace((*space.verbs.values(), ASK_USER)) if self.tabs.config.ask_user else space
 
-    @property
-    def config(self) -> BrowserConfig:
-        """The configuration with the task's statements about its browser."""
-        return self.tabs.config
+    def attend(self, person: Person) -> None:
+        """Ask a person from now on, as the configuration provides."""
+        self._person = person
 
-    @property
-    def account_name(self) -> str:
-        """Name of the leased account; empty if there is none."""
-        return self.account.login.name if self.account else ""
+    async def answer(self, question: str) -> str:
+        """Return the answer of the person who watches; empty if there is none."""
+        return await self._person.answer(PersonQuestion(kind="question", text=question)) or "" if self._person else ""
 
-    async def prepare(self, task: Task) -> None:
-        """Bring the environment to the start of a task: the right page, logged in, with the page set-up's scripts run."""
+    async def prepare(self, task: Task) -> Observed:
+        """Bring the environment to the start of a task: the right page, logged in, with the page set-up's scripts run. Observe it."""
         if not self.simulation:
             self._pace.begin()
-        await self.begin(task)
+        await self._begin(task)
         await self._run_prepare(task)
         await self._open_tabs(task)
         await self._open_start_page(task)
         if not self.tabs.dialogs.is_asked:
-            if self.setup.begin:
-                await self.run_begin(task)
-            if self.setup.instruction:
-                instruction = await self.tabs.present.evaluate(self.setup.instruction, in_page=True)
-                self.observer.instruction = self.secrets.mask(str(instruction or ""))
+            await self._begin_page(task)
+        return await self.interaction.observe()
 
-    async def begin(self, task: Task, now: int = START, downloads: tuple[str, ...] = ()) -> None:
+    async def begin_again(self, task: Task) -> Observed:
+        """Begin an episode in the page that is open, if the page set-up's `begin` function can do that. Observe it."""
+        self._enter(task, self.tabs.config)
+        self._apply(self.tabs.policy)
+        await self._begin_page(task)
+        return await self.interaction.observe()
+
+    async def resume(self, memo: Memo) -> Observed:
+        """Continue the episode of a snapshot. A page is loaded; a browser that was restored is connected to. Observe it."""
+        return await (self._load(memo, memo.page) if memo.page else self._reconnect(memo))
+
+    async def _begin(self, task: Task, memo: Memo | None = None, now: int = START) -> None:
         """Begin an episode in an empty browser context.
 
-        `now`: time of a paused clock, in milliseconds since 1970. `downloads`: lines about the files that it had downloaded before.
+        `memo`: the snapshot whose page is loaded then. `now`: time of a paused clock, in milliseconds since 1970.
         """
-        await self._hooks.before_episode()
-        tabs, before, self.task = self.tabs, self.config, task
-        tabs.config = with_device(browser_config_of(self._base, task), tabs.browser.devices)
-        if not same_launch(self.config, self._base):
+        tabs = self.tabs
+        if self._site and reset_is_due(self._site):
+            with tabs.timeouts.unlimited():
+                await self._site.reset.call("reset", base=self._site.base)
+        config = self._config_of(task)
+        if not same_launch(config, self._base):
             raise UsageError(f"task {task.id} wants a browser of its own: open its environments with its configuration")
-        if before != self.config or self.config.permissions or self.config.login.certificate or not await self._try_empty():
+        alike = config == tabs.config and not (config.permissions or config.login.certificate)
+        kept = alike and self.backend.keeps_context and await tabs.try_empty()  # opening another context takes three times as long
+        if not kept:
             await self.leave()
-            await self._open_context(now)
-        self.observer.ids, self.observer.instruction, self.observer.drawn = Ids(), "", None
-        self.begin_parts(task, downloads)
-        self._hooks.policy_changed(tabs.policy)
+            with tabs.timeouts.unlimited():
+                await self.backend.renew()
+        self._enter(task, config, memo)
+        if not kept:
+            self._context_id = (await tabs.adopt(await self.connect(now))).context
+            await self.backend.browser.accept_downloads(self._context_id)
         self._apply(tabs.policy)
 
-    def begin_parts(self, task: Task, downloads: tuple[str, ...] = ()) -> None:
-        """Replace the parts that belong to an episode besides its pages: files, downloads, dialogs, clipboard, request policy."""
-        self.interaction.files = upload.declared_files(task)
-        self.tabs.begin(downloads)
-        if not self.setup.one_page:
-            self.interaction.clipboard = self.tabs.browser.clipboard()
-        self.tabs.policy = self._new_policy(task)
+    def _config_of(self, task: Task) -> BrowserConfig:
+        return with_device(browser_config_of(self._base, task), self.backend.browser.devices)
 
-    def resume(self, memo: Memo, context_id: str) -> None:
-        """Take over the episode of a snapshot whose browser context was restored as it was. Its pages are connected afterwards."""
-        self.tabs.timeouts.broken = ""
-        self.task, self.tabs.config, self.context_id = memo.task, browser_config_of(self._base, memo.task), context_id
-        self.observer.ids, self.observer.instruction, self.observer.drawn = memo.ids.copy(), memo.instruction, memo.drawn
-        self.observer.mask_for(memo.task)
-        self.begin_parts(memo.task, memo.downloads)
-        self.tabs.policy.begin_action(resumed=True)
+    def _enter(self, task: Task, config: BrowserConfig, memo: Memo | None = None) -> None:
+        """Begin the parts of an episode, its pages apart. `memo`: the snapshot that it continues, if any."""
+        self.task = task
+        self.secrets.begin(task, config.login)
+        policy, page = self._new_policy(task, config), memo.page if memo else None
+        self.tabs.begin(config, policy, memo.downloads if memo else (), page.history if page else ())
+        ids, drawn = (memo.ids.copy(), memo.drawn) if memo and page is None else (Ids(), None)
+        self.observer.begin(task, ids, memo.instruction if memo else "", drawn)
+        self.interaction.begin(declared_files(task), None if self.setup.one_page else self.backend.browser.clipboard())
 
-    def memo(self) -> Memo:
-        """Return the part of the present state that a snapshot has to store besides the browser's state."""
-        seen, tabs = self.interaction.seen, self.tabs
+    async def _load(self, memo: Memo, page: SavedPage) -> Observed:
+        """Load the page of a snapshot into an empty context and bring it into its state."""
+        tabs, task = self.tabs, memo.task
+        begins = bool(self.setup.begin) and urldefrag(page.content.url).url == urldefrag(task.start).url
+        now = memo.now - (1 + begins) * tabs.config.clock  # a paused clock runs for that long until the page is restored
+        await self._begin(task, memo, now)
+        assert self._context is not None
+        loading = load_page(tabs.present, self._context, page.content, lambda: tabs.settle(run=False))
+        await tabs.dialogs.race(loading)
+        await tabs.dialogs.race(tabs.settle())
+        if tabs.dialogs.is_asked:
+            raise EnvironmentFailure("restore: the page opens a dialog as it loads: return by another route")
+        if begins:
+            await self._run_begin(task)
+            await tabs.settle()
+        observe, tab = self.interaction.observe, tabs.present
+        changed = await restore_fields(tab, page.content)
+        observed = await observe(run=False)
+        if observed.observation.fingerprint != memo.fingerprint and not observed.terminated:  # the changes may have to be a user's
+            await restore_fields(tab, page.content, changed)
+            await move_pointer(tab, page.content)
+            observed = await observe(run=False)
+        if observed.terminated:
+            return observed
+        self.observer.reuse_ids(memo.ids, page.elements, observed.observation.elements)
+        return await observe(run=False)
+
+    async def _reconnect(self, memo: Memo) -> Observed:
+        """Restore the state of the old connection before the first command is sent to a restored browser, then observe."""
+        tabs, browser = self.tabs, self.backend.browser
+        self._enter(memo.task, self._config_of(memo.task), memo)
+        tabs.policy.begin_action(resumed=True)
+        self._context_id = browser.context_id
+        browser.interceptor.register(self._context_id, tabs.policy)
+        browser.interceptor.pause()
+        _, pages = await asyncio.gather(self.connect(memo.now), tabs.watch_all(browser.pages))
+        for target in pages:
+            tabs.policy.forget_popup(target)  # these are not popups
+        with tabs.timeouts.unlimited():
+            await self.backend.resume(memo)
+        self._apply(tabs.policy)
+        browser.interceptor.resume()
+        tabs.reopen(memo, pages)
+        return await self.interaction.observe(run=False, expected=memo.fingerprint)
+
+    async def snapshot(self) -> Snapshot:
+        """Take a snapshot of the present state."""
+        seen, tabs, observer = self.interaction.seen, self.tabs, self.observer
         assert self.task is not None and seen is not None
-        return Memo(
-            self.task,
-            seen.fingerprint,
-            self.observer.instruction,
-            self.observer.ids.copy(),
-            tabs.window.opened,
-            tuple(OpenTab(tab.target.id, tab.index, tab.traffic.documents) for tab in tabs.window.tabs),
-            self.observer.drawn,
-            tabs.clock.now if tabs.clock else 0,
-            downloads=tabs.downloads.completed,
-            account=self.account_name,
-        )
+        opened = tuple(OpenTab(tab.target.id, tab.index, tab.traffic.documents) for tab in tabs.window.tabs)
+        memo = Memo(
+            self.task, seen.fingerprint, observer.instruction, observer.ids.copy(), tabs.window.opened, opened, observer.drawn,
+            now=tabs.clock.now if tabs.clock else 0, downloads=tabs.downloads.completed, account=self._account_name,
+        )  # fmt: skip
+        return await self.backend.take(tabs, seen, memo)
+
+    def recall(self, snapshot: Snapshot) -> Memo:
+        """Return the facts about a snapshot, and change to its account."""
+        memo = self.backend.memo(snapshot)
+        if self._account:
+            self._account.change(memo.account)
+        return memo
 
     async def connect(self, now: int = START) -> Page:
         """Enter the browser and return its first page, which is not a tab yet; popups are adopted from now on.
@@ -174,23 +233,32 @@ class EpisodeSetup:
         `now`: time of a paused clock, in milliseconds since 1970.
         """
         tabs, task = self.tabs, self.task
+        config, browser = tabs.config, self.backend.browser
         timers = () if tabs.clock else (script_call("page/timers", _SOON, _TICK),)  # timers of a paused clock are not waited for
-        shadows = script_call("page/shadows", redaction.rules(self.config.mask))
+        shadows = script_call("page/shadows", redaction.rules(config.mask))
         scripts = (*timers, script_call("page/fetches"), shadows, *self.setup.init_scripts)
         task_origins = origins(task.start, *task.origins) if task else ()
-        self.context, page = await tabs.browser.open_context(self.config, scripts, task_origins)
+        self._context, page = await browser.open_context(config, scripts, task_origins)
         if not self.simulation:
-            await self._trace.begin(self.context, self.config.traces, task.id if task else "")
+            await self._trace.begin(self._context, config.traces, task.id if task else "")
         if tabs.clock:
-            await tabs.clock.pause(self.context, now)
+            await tabs.clock.pause(self._context, now)
         if task and (place := geolocation_of(task)):
-            await self.context.set_geolocation({"latitude": place[0], "longitude": place[1]})
-            await self.context.grant_permissions(["geolocation"])
-        self.context.set_default_timeout(PAGE_TIMEOUT * 1000)
-        self.context.on("page", tabs.adopt_popup)
+            await self._context.set_geolocation({"latitude": place[0], "longitude": place[1]})
+            await self._context.grant_permissions(["geolocation"])
+        self._context.set_default_timeout(PAGE_TIMEOUT * 1000)
+        self._context.on("page", tabs.adopt_popup)
         return page
 
-    async def run_begin(self, task: Task) -> None:
+    async def _begin_page(self, task: Task) -> None:
+        """Call the page set-up's `begin` function, and read the goal that only the page knows."""
+        if self.setup.begin:
+            await self._run_begin(task)
+        if self.setup.instruction:
+            instruction = await self.tabs.present.evaluate(self.setup.instruction, in_page=True)
+            self.observer.instruction = self.secrets.mask(str(instruction or ""))
+
+    async def _run_begin(self, task: Task) -> None:
         """Call the page set-up's `begin` function in the present page, once the page's own scripts have run."""
         await self.tabs.present.evaluate(_PARSED, in_page=True)
         call = self.tabs.present.evaluate(f"({self.setup.begin})({task.seed})", in_page=True)
@@ -198,7 +266,9 @@ class EpisodeSetup:
 
     async def login_has_expired(self, url: str) -> bool:
         """Return whether the page at `url`, to which a step led, shows that the log-in has expired."""
-        return not self.tabs.dialogs.is_asked and await self._authenticator.has_expired(self._session, url)
+        if self.tabs.config.login == LoginConfig() or self.tabs.dialogs.is_asked:
+            return False
+        return await self._authenticator.has_expired(self._session, url)
 
     async def renew_login(self, url: str, back: str) -> None:
         """Log in again and open the page at `back`. `url`: page on which the expiry showed. Raises EnvironmentFailure."""
@@ -210,12 +280,10 @@ class EpisodeSetup:
         """Close the browser context and write its trace. Never raises."""
         from playwright.async_api import Error
 
-        context, self.context = self.context, None
-        browser = self.tabs.browser
-        browser.interceptor.unregister(self.context_id)
-        self.tabs.clear()
-        if self.interaction.clipboard:
-            self.interaction.clipboard.close()
+        context, self._context = self._context, None
+        browser = self.backend.browser
+        browser.interceptor.unregister(self._context_id)
+        self.interaction.leave()
         if context is not None:
             try:
                 await self._trace.end(self.secrets.mask, pictures=lambda: not self.secrets.scrubber)
@@ -223,50 +291,35 @@ class EpisodeSetup:
                 with suppress(Error):
                     await browser.close_context(context)
 
-    async def _try_empty(self) -> bool:
-        """Empty the context instead of opening another one, which takes three times as long. Return False if that is not possible.
-
-        Only in an isolated environment, whose servers keep nothing that a cache could hold on to.
-        """
-        return self.isolated and self._hooks.keeps_context and await self.tabs.try_empty()
-
-    async def _open_context(self, now: int) -> None:
-        await self._hooks.before_context()
-        tabs = self.tabs
-        tabs.timeouts.broken, tabs.window.opened = "", 0
-        self.context_id = (await tabs.adopt(await self.connect(now))).context
-        await tabs.browser.accept_downloads(self.context_id)
-        await self._hooks.after_context()
-
     async def _run_prepare(self, task: Task) -> None:
         """Call the page set-up's `prepare`. It is not a step of an agent, so writes are sent and no side effects are reported."""
         if self.setup.prepare is None:
             return
-        assert self.context is not None
+        assert self._context is not None
         tabs = self.tabs
         preparing = RequestPolicy(tabs.policy.allowed, writes=True, frames=tabs.window)
         preparing.deny = tabs.policy.deny
         self._apply(preparing)
         try:
             with tabs.timeouts.unlimited():
-                await self.setup.prepare(Beginning(task, self.context, tabs.present.page, self.simulation))
+                await self.setup.prepare(Beginning(task, self._context, tabs.present.page, self.simulation))
             await self._clear_history()
         finally:
             self._apply(tabs.policy)
 
     def _apply(self, policy: RequestPolicy) -> None:
         """Let a policy decide from now on about the requests and connections of the context."""
-        assert self.context is not None
-        browser = self.tabs.browser
-        browser.interceptor.register(self.context_id, policy)
-        browser.admit(self.context, policy)
+        assert self._context is not None
+        browser = self.backend.browser
+        browser.interceptor.register(self._context_id, policy)
+        browser.admit(self._context, policy)
 
     async def _open_tabs(self, task: Task) -> None:
         """Open the task's further tabs, before the tab of its start page."""
-        assert self.context is not None
+        assert self._context is not None
         for url in tabs_of(task):
             await self._open(url)
-            await self.context.new_page()
+            await self._context.new_page()
             await self.tabs.policy.no_popups()
             await self.tabs.window.all_open()
 
@@ -300,22 +353,21 @@ class EpisodeSetup:
         self.observer.last_step = url
         await self.tabs.open(url)
 
-    def _new_policy(self, task: Task) -> RequestPolicy:
+    def _new_policy(self, task: Task, config: BrowserConfig) -> RequestPolicy:
         """Return the request policy of an episode: a simulation's writes are sent only if they are undone or `speculation` allows it."""
-        config, own = self.config, origins(task.start, *task.origins)
-        explores = not config.never_writes and {"rollback": self.isolated, "observe": False, "free": True}[config.speculation]
-        undone = self.isolated and self._hooks.undone_origins is None
-        only = self._hooks.undone_origins if self.simulation and config.speculation == "rollback" else None
+        backend, own = self.backend, origins(task.start, *task.origins)
+        explores = not config.never_writes and {"rollback": backend.isolated, "observe": False, "free": True}[config.speculation]
+        undone = backend.isolated and backend.undone_origins is None
+        only = backend.undone_origins if self.simulation and config.speculation == "rollback" else None
         allowed = origins(task.start, *task.origins, *config.allow_origins)
         policy = RequestPolicy(
             allowed, writes=explores or not self.simulation, frames=self.tabs.window, only=only, harmless=self._harmless,
-            learns=not self.isolated, presumes=config.never_writes or (config.speculation == "rollback" and not undone),
+            learns=not backend.isolated, presumes=config.never_writes or (config.speculation == "rollback" and not undone),
         )  # fmt: skip
         policy.mask, policy.deny, policy.withheld = self.secrets.mask, DenyList(config.deny), self.secrets.withheld
         policy.task_origins, policy.headers = own, self._authenticator.headers(config.login)
         policy.document_bytes, policy.document_seconds = config.download_bytes, config.answer_seconds
-        policy.body_bytes = config.document_bytes
-        policy.is_inside = lambda url: self.isolated
+        policy.body_bytes, policy.is_inside = config.document_bytes, backend.is_inside
         policy.pace, policy.counts_pages = self._pace, self.simulation
         policy.confirmations.suspended = self.tabs.timeouts.unlimited
         if not self.simulation and config.confirm != "never":
@@ -324,26 +376,16 @@ class EpisodeSetup:
 
     async def _ask(self, question: PersonQuestion) -> str:
         """Ask the person who watches whether a request may be sent. Return the reason if it may not; empty if it may."""
-        if self.person is None:
-            return "nobody was there to confirm it"
-        return await self.person.allows(question)
+        return await self._person.allows(question) if self._person else "nobody was there to confirm it"
 
-    def _logins(self) -> tuple[Login, ...]:
-        """Return the log-ins whose secrets an agent knows by name only."""
-        return (*((self.account.login,) if self.account else ()), *self._authenticator.logins(self.config.login))
-
-    def _unfilled(self) -> tuple[Secret, ...]:
-        """Return the secrets that no agent types: those of headers, basic authentication and sessions."""
-        return self._authenticator.secrets(self.config.login, self.account_name)
-
-    def _login_origins(self) -> tuple[str, ...]:
-        """Return the origins at which secrets may be typed that are bound to no others: those of the task's start and of its log-in."""
-        start = self.task.start if self.task else ""
-        return origins(start, urljoin(start, self.config.login.url))
+    @property
+    def _account_name(self) -> str:
+        """Name of the leased account; empty if there is none."""
+        return self._account.login.name if self._account else ""
 
     @property
     def _session(self) -> LoginSession:
-        assert self.context is not None and self.task is not None
+        assert self._context is not None and self.task is not None
         tabs = self.tabs
 
         async def look() -> Observation:
@@ -351,6 +393,6 @@ class EpisodeSetup:
             return (await self.interaction.observe()).observation
 
         return LoginSession(
-            self.config.login, self.account_name, self.context, lambda: tabs.present, tabs.policy, self.task.start,
-            self.actions, self._open, self._act_in_login, look, tabs.browser.user_state,
+            tabs.config.login, self._account_name, self._context, lambda: tabs.present, tabs.policy, self.task.start,
+            self.actions, self._open, self._act_in_login, look, self.backend.browser.user_state,
         )  # fmt: skip

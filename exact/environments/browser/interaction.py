@@ -49,10 +49,18 @@ class Interaction:
         self.tabs, self.observer, self.secrets = tabs, observer, secrets
         self.seen: Observation | None = None
         """The last observation; None before the first."""
-        self.files: dict[str, Path] = {}
-        """The files that an action may upload, by name."""
-        self.clipboard: Clipboard | None = None
-        """The environment's clipboard; None if its browser is not shared."""
+        self._files: dict[str, Path] = {}
+        self._clipboard: Clipboard | None = None
+
+    def begin(self, files: dict[str, Path], clipboard: Clipboard | None) -> None:
+        """Begin an episode. `files`: those that an action may upload, by name. `clipboard`: None if the browser is not shared."""
+        self._files, self._clipboard = files, clipboard
+
+    def leave(self) -> None:
+        """Forget the tabs, whose browser context is gone, and release the clipboard."""
+        self.tabs.clear()
+        if self._clipboard:
+            self._clipboard.close()
 
     async def act(self, action: Action) -> None:
         """Carry out one action, up to the next dialog.
@@ -127,7 +135,7 @@ class Interaction:
         return ActionContext(
             tab=tab, ids=self.observer.ids, width=tabs.config.width, height=tabs.config.height, others=tabs.window.others,
             focus=tabs.window.focus, refusal=lambda url: target_refusal(url, tabs.policy.allowed), previous_url=tabs.back,
-            fill=self.secrets.fill, holds_secret=self.secrets.holds, files=self.files, clipboard=self.clipboard,
+            fill=self.secrets.fill, holds_secret=self.secrets.holds, files=self._files, clipboard=self._clipboard,
         )  # fmt: skip
 
 

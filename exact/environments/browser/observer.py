@@ -65,9 +65,10 @@ class Observer:
         self.last_step = ""
         """The last action and the state it was taken in. It identifies a state whose page cannot be observed."""
 
-    def mask_for(self, task: Task) -> None:
-        """Use the masks of a task from now on."""
+    def begin(self, task: Task, ids: Ids, instruction: str = "", drawn: DrawnState | None = None) -> None:
+        """Begin an episode: with the masks of its task, and with the other facts of the snapshot that it begins at."""
         self.masks, self._task = self._shared.for_task(task), task.id
+        self.ids, self.instruction, self.drawn = ids, instruction, drawn
 
     async def observe_page(self, config: BrowserConfig, downloads: Downloads, terminated: str) -> tuple[Observation, bool]:
         """Observe the present page, and whether the episode is over.
@@ -152,6 +153,10 @@ class Observer:
             tabs=tabs,
             downloads=self._files(downloads),
         )
+
+    def reuse_ids(self, ids: Ids, before: Sequence[Element], after: Sequence[Element]) -> None:
+        """Give elements of a page that was loaded again, observed as `after`, the ids that elements of `before` have in `ids`."""
+        self.ids = ids.moved(self.ids, before, after)
 
     def aim_at(self, action: Action) -> None:
         """Note the elements that an action is about to change the looks of, by the pointer alone."""

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin
 
 import msgspec
 
+from exact.config import LoginConfig
 from exact.environments.base import SideEffect
-from exact.environments.sites.accounts import Login
+from exact.environments.sites.accounts import AccountLease, Login
 from exact.errors import InfrastructureError, SecretRefused, UsageError
 from exact.observation import Element
+from exact.origins import origins
 from exact.secrecy.scrubber import NOTHING, Scrubber
 from exact.secrecy.values import Secret, placeholder
-from exact.task import Outcome
+from exact.task import Outcome, Task
+
+if TYPE_CHECKING:
+    from exact.environments.browser.login import Authenticator
 
 _PLACEHOLDER = re.compile(r"<secret:[^<>\n]{1,120}>")
 
@@ -21,33 +28,39 @@ _PLACEHOLDER = re.compile(r"<secret:[^<>\n]{1,120}>")
 class SecretMasking:
     """Replacement of secrets by their placeholders in all that an agent reads, and of placeholders by secrets in all that it types."""
 
-    def __init__(
-        self,
-        logins: Callable[[], Sequence[Login]],
-        home: Callable[[], Iterable[str]] = tuple,
-        unfilled: Callable[[], Sequence[Secret]] = tuple,
-        goal: Callable[[], str] = str,
-    ) -> None:
-        """Create a masking.
-
-        `logins` returns the present log-ins, whose secrets are masked. `home` returns the origins of secrets that are bound to no others.
-        `unfilled` returns the secrets that no agent types, such as headers and values of cookies; they are masked too. `goal` returns the
-        instruction of the present task: user names and presumed secrets in it are not masked.
-        """
-        self._logins, self._home, self._unfilled, self._goal = logins, home, unfilled, goal
+    def __init__(self, authenticator: Authenticator, account: AccountLease | None, login: LoginConfig) -> None:
+        """Create a masking of the secrets of a log-in, which `begin` replaces, and of a leased account."""
+        self._authenticator, self._account, self._login = authenticator, account, login
+        self._start = self._goal = ""
+        """Start and instruction of the present task."""
         self._known: tuple[Secret, ...] = ()
         self._made = NOTHING
         self.typed = ""
         """Placeholder of the secret that the action under way types. Who begins an action empties it."""
 
+    def begin(self, task: Task, login: LoginConfig) -> None:
+        """Mask the secrets of an episode. User names and presumed secrets in the task's instruction are not masked."""
+        self._start, self._goal, self._login = task.start, task.instruction, login
+
     @property
     def scrubber(self) -> Scrubber:
         """Removes the present secrets."""
-        goal = self._goal()
-        known = tuple(secret for secret in self._all() if not secret.is_stated_in(goal))
+        known = tuple(secret for secret in self._all() if not secret.is_stated_in(self._goal))
         if known != self._known:
             self._known, self._made = known, Scrubber(known)
         return self._made
+
+    def _logins(self) -> tuple[Login, ...]:
+        """Return the log-ins whose secrets an agent knows by name only."""
+        return (*((self._account.login,) if self._account else ()), *self._authenticator.logins(self._login))
+
+    def _unfilled(self) -> tuple[Secret, ...]:
+        """Return the secrets that no agent types: those of headers, basic authentication and sessions."""
+        return self._authenticator.secrets(self._login, self._account.login.name if self._account else "")
+
+    def _home(self) -> tuple[str, ...]:
+        """Return the origins of secrets that are bound to no others: those of the task's start and of its log-in."""
+        return origins(self._start, urljoin(self._start, self._login.url))
 
     def _all(self) -> tuple[Secret, ...]:
         return (*(secret for login in self._logins() for secret in login.secrets), *self._unfilled())
@@ -69,7 +82,7 @@ class SecretMasking:
         if (shown := self._untyped(text)) and not any(login.named(shown) for login in self._logins()):
             raise SecretRefused(f"{shown} belongs to the log-in itself: no agent types it")
         for login in self._logins():
-            named, bound = login.named(text), login.origins or tuple(self._home())
+            named, bound = login.named(text), login.origins or self._home()
             if named and (not targets or not set(targets) <= set(bound)):
                 foreign = next((each for each in targets if each not in bound), "") or "a page without an origin"
                 raise SecretRefused(
@@ -92,7 +105,7 @@ class SecretMasking:
         except UsageError:
             return ""  # values that are not set are typed nowhere; the error is raised when the log-in begins
         for login in logins:
-            bound = login.origins or tuple(self._home())
+            bound = login.origins or self._home()
             if target in bound:
                 continue
             if (name := self.typed if login.named(self.typed) and not is_document else "") or (name := login.held(text)):

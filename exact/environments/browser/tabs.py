@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from exact.config import BrowserConfig
 from exact.environments.base import SideEffect
-from exact.environments.browser.launch.browser import Browser
 from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.network.sockets import SocketMessages
 from exact.environments.browser.observe import redaction
@@ -21,28 +20,35 @@ from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.page.tab import Navigation, Tab, TargetIds
 from exact.environments.browser.page.timeouts import Clock, Timeouts
 from exact.environments.browser.page.window import BrowserWindow
+from exact.environments.browser.snapshot.state import Memo
 from exact.errors import EnvironmentFailure
 from exact.origins import origin
 
 if TYPE_CHECKING:
     from playwright.async_api import Dialog, Page
 
+    from exact.environments.browser.backend import Backend
+
 
 class Tabs:
     """The tabs of one environment, with their common parts: dialogs, downloads, clock and timeouts.
 
-    A page becomes a tab by `adopt`, popups do so by themselves. `browser`, `config` and `policy` are replaced when an episode begins.
+    A page becomes a tab by `adopt`, popups do so by themselves.
     """
 
-    def __init__(self, browser: Browser, setup: PageSetup, config: BrowserConfig, background: BackgroundRequests | None = None) -> None:
-        """Make tabs. `background`: the requests that are learned not to be waited for, which environments share."""
-        self.browser, self.setup, self.config = browser, setup, config
+    def __init__(self, backend: Backend, setup: PageSetup, config: BrowserConfig, background: BackgroundRequests | None = None) -> None:
+        """Make tabs in the browser of a backend.
+
+        `config`: the configuration until an episode begins. `background`: the requests that are learned not to be waited for, which
+        environments share.
+        """
+        self._backend, self.setup, self.config = backend, setup, config
         self._background = background or BackgroundRequests()
         self.window = BrowserWindow()
         self.policy = RequestPolicy((), writes=False, frames=self.window)
         """The request policy of the episode; side effects are recorded in it."""
         self.dialogs = Dialogs("accept" if setup.one_page else config.dialogs)
-        self.downloads = self._new_downloads(())
+        self.downloads = self._new_downloads()
         self.clock = Clock(config.clock) if config.clock else None
         """The paused clock of the pages; None if their time is the machine's."""
         self.timeouts = Timeouts(lambda: self.config.settle_seconds)
@@ -65,12 +71,17 @@ class Tabs:
             return "a page is loading"
         return "a file is coming in" if self.downloads.in_progress else ""
 
-    def begin(self, downloads: tuple[str, ...] = ()) -> None:
-        """Begin an episode without dialogs. `downloads`: lines about the files that the episode had downloaded before."""
+    def begin(self, config: BrowserConfig, policy: RequestPolicy, downloads: tuple[str, ...] = (), history: Sequence[str] = ()) -> None:
+        """Begin an episode with the configuration of its task, without dialogs.
+
+        `downloads`: lines about the files that it had downloaded before. `history`: addresses behind the page that it begins with.
+        """
+        self.config, self.policy, self.history = config, policy, history
         self.downloads = self._new_downloads(downloads)
+        self.timeouts.broken = ""
         self.dialogs.clear()
         if not self.setup.one_page:
-            self.dialogs.mode = self.config.dialogs
+            self.dialogs.mode = config.dialogs
 
     async def adopt(self, page: Page) -> TargetIds:
         """Make a new page the present tab. Return its CDP ids."""
@@ -83,13 +94,27 @@ class Tabs:
         """Attach to a page and watch it, without making it a tab. `index`: its number among the episode's pages, from 0."""
         page.on("dialog", self._dialog)
         page.on("crash", lambda _: self.timeouts.fail("the page crashed"))
-        tab = Tab(page, await self.browser.attach(page), index, self.config.answer_seconds, self._background)
-        tab.is_held = lambda: self.policy.holds(tab.main_frame)
+        browser, seconds = self._backend.browser, self.config.answer_seconds
+        tab = Tab(page, await browser.attach(page), index, lambda frame: self.policy.holds(frame), seconds, self._background)
         tab.cdp.on("Page.downloadWillBegin", lambda event: self.downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self.downloads.progress(event))
         SocketMessages(tab.cdp, lambda: self.policy)
-        await asyncio.gather(self.browser.prepare_page(tab.cdp, self.config), tab.open(self.setup, redaction.rules(self.config.mask)))
+        await asyncio.gather(browser.prepare_page(tab.cdp, self.config), tab.open(self.setup, redaction.rules(self.config.mask)))
         return tab
+
+    async def watch_all(self, pages: Iterable[Page]) -> dict[str, Tab]:
+        """Watch the pages of a browser that was just forked. Return them by the CDP ids of their targets."""
+        return {tab.target.id: tab for tab in await asyncio.gather(*map(self.watch, pages))}
+
+    def reopen(self, memo: Memo, watched: Mapping[str, Tab]) -> None:
+        """Make the pages that were open tabs, in their order and with their numbers. Raises EnvironmentFailure if one is missing."""
+        for each in memo.tabs:
+            if each.target not in watched:
+                raise EnvironmentFailure("restore: a page is missing: return by another route")
+            tab = watched[each.target]
+            tab.index, tab.traffic.documents = each.index, each.documents
+            self.window.add(tab)
+        self.window.opened = memo.opened
 
     def adopt_popup(self, page: Page) -> None:
         """Record a popup and make it the present tab in the background; `settle` waits for it."""
@@ -208,8 +233,9 @@ class Tabs:
         way_out = self.setup.way_out(url) if self.setup.way_out else ""
         return EnvironmentFailure(f"the start page {url} cannot be opened ({why}){way_out}")
 
-    def _new_downloads(self, downloads: tuple[str, ...]) -> Downloads:
-        return Downloads(self.config.download_bytes, self.browser.store, lambda effect: self.policy.record(effect), downloads)
+    def _new_downloads(self, downloads: tuple[str, ...] = ()) -> Downloads:
+        store = self._backend.browser.store
+        return Downloads(self.config.download_bytes, store, lambda effect: self.policy.record(effect), downloads)
 
     async def _adopt_popup(self, page: Page) -> None:
         from playwright.async_api import Error

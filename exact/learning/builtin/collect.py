@@ -20,13 +20,13 @@ from exact.agents.learned.agent import LearnedAgent
 from exact.agents.learned.network import load
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.pages import serve
-from exact.benchmarks.miniwob.suite import BEGIN, HEIGHT, INSTRUCTION, WIDTH, page_setup, verdict
+from exact.benchmarks.miniwob.suite import BEGIN, HEIGHT, WIDTH, page_setup, verdict
 from exact.config import BrowserConfig
-from exact.environments.browser import launch
+from exact.environments.browser import BrowserEnvironment, launch
+from exact.environments.browser.episode import Episode
+from exact.environments.browser.factory import PlainBackend
 from exact.environments.browser.launch.browser import Browser
-from exact.environments.browser.page.ids import Ids
 from exact.environments.browser.page.setup import PageSetup
-from exact.environments.browser.snapshot.environment import PageEnvironment
 from exact.environments.reward import miniwob_pages
 from exact.errors import EnvironmentFailure
 from exact.learning.builtin import examples
@@ -155,7 +155,7 @@ _AGAIN = "document.activeElement?.blur(); (window.beginAgain ??= core.startEpiso
 """Begins an episode even if `BEGIN` has replaced the function that begins one. Nothing of the episode before has the focus."""
 
 
-class PracticeEnvironment(PageEnvironment):
+class PracticeEnvironment(BrowserEnvironment):
     """An environment whose `reset` to the same task begins the episode again in the loaded page.
 
     The start is compared with that of the loaded page: if it looks different, the page is loaded. `loaded` and `begun` count both ways.
@@ -185,16 +185,12 @@ class PracticeEnvironment(PageEnvironment):
 
     async def _again(self, task: Task, start: Observation) -> Observation | None:
         """Return the start of the task in the loaded page. None if it looks different, or the page was left."""
-        tabs = self.tabs
+        tabs = self.episode.tabs
         if len(tabs.window.tabs) != 1 or tabs.dialogs.is_asked or not tabs.present.page.url.startswith(task.start):
             return None
         self._terminated = True
         async with self._call("begin again"):
-            self.observer.ids, self.observer.drawn = Ids(), None
-            self.episode.begin_parts(task)
-            await self.episode.run_begin(task)
-            self.observer.instruction = str(await tabs.present.evaluate(INSTRUCTION, in_page=True) or "")
-            observed = await self.interaction.observe()
+            observed = await self.episode.begin_again(task)
         found = observed.observation
         if observed.terminated or (found.fingerprint, found.instruction) != (start.fingerprint, start.instruction):
             return None
@@ -207,7 +203,7 @@ class PracticeFactory:
     """Opens practice environments in one browser."""
 
     def __init__(self, browser: Browser, setup: PageSetup, config: BrowserConfig) -> None:
-        self._browser, self._setup, self._config = browser, setup, config
+        self._backend, self._setup, self._config = PlainBackend(browser, isolated=True), setup, config
 
     def open(self, *, simulation: bool) -> AbstractAsyncContextManager[PracticeEnvironment]:
         """Open a fresh environment, which is closed on leaving."""
@@ -215,9 +211,7 @@ class PracticeFactory:
 
     @asynccontextmanager
     async def _opened(self, simulation: bool) -> AsyncIterator[PracticeEnvironment]:
-        made = PracticeEnvironment(
-            self._browser, self._setup, self._config, isolated=True, simulation=simulation, evaluator=verdict
-        )  # fmt: skip
+        made = PracticeEnvironment(Episode(self._backend, self._setup, self._config, simulation=simulation), verdict)
         try:
             yield made
         finally:

@@ -8,7 +8,8 @@ import pytest_asyncio
 from exact.benchmarks.miniwob import MiniWob, flip_rewards
 from exact.config import BrowserConfig
 from exact.environments.base import Environment
-from exact.environments.browser.fork.factory import ForkingEnvironment, ForkingFactory
+from exact.environments.browser import BrowserEnvironment
+from exact.environments.browser.fork.factory import ForkingFactory
 from exact.environments.sandbox.runsc import find_runsc
 from exact.errors import EnvironmentFailure
 from exact.task import Outcome
@@ -29,7 +30,7 @@ async def forks(executable: str) -> AsyncIterator[ForkingFactory]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def fork(forks: ForkingFactory) -> AsyncIterator[ForkingEnvironment]:
+async def fork(forks: ForkingFactory) -> AsyncIterator[BrowserEnvironment]:
     async with forks.open(simulation=True) as environment:
         yield environment
 
@@ -40,7 +41,7 @@ async def local(executable: str) -> AsyncIterator[Environment]:
         yield environment
 
 
-async def test_one_branch_wins_and_the_other_loses(fork: ForkingEnvironment, forks: ForkingFactory, suite: MiniWob) -> None:
+async def test_one_branch_wins_and_the_other_loses(fork: BrowserEnvironment, forks: ForkingFactory, suite: MiniWob) -> None:
     start = await fork.reset(suite.task("miniwob/click-test-2?seed=1"))
     snapshot = await fork.snapshot()
     async with forks.fork(snapshot, simulation=True) as other:
@@ -52,7 +53,7 @@ async def test_one_branch_wins_and_the_other_loses(fork: ForkingEnvironment, for
 
 @pytest.mark.parametrize("name", ["click-tab-2", "login-user-popup", "use-slider", "choose-list", "email-inbox", "text-editor"])
 async def test_a_task_begins_as_it_does_in_a_local_browser_and_returns_to_it(
-    fork: ForkingEnvironment, local: Environment, suite: MiniWob, name: str
+    fork: BrowserEnvironment, local: Environment, suite: MiniWob, name: str
 ) -> None:
     task = suite.task(f"miniwob/{name}?seed=2")
     start = await fork.reset(task)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from exact.environments.base import Transition
 from exact.environments.browser import BrowserEnvironment
+from exact.environments.browser.fork.factory import ForkedBackend
 from exact.observation import Element, Observation
 
 
@@ -25,3 +26,10 @@ async def look(environment: BrowserEnvironment, text: str) -> Observation:
     observation = (await do(environment, text)).observation
     assert observation is not None
     return observation
+
+
+def forked(environment: BrowserEnvironment) -> ForkedBackend:
+    """Return the backend of an environment that forks."""
+    backend = environment.episode.backend
+    assert isinstance(backend, ForkedBackend)
+    return backend

@@ -204,7 +204,7 @@ async def test_acting_before_the_first_reset_is_refused(browser: Browser) -> Non
 async def test_a_crashed_page_is_a_broken_environment_and_a_reset_repairs_it(visit: Visit, task_at: Callable[..., Task]) -> None:
     async with visit("<p>Here") as (env, seen):
         with pytest.raises(EnvironmentFailure, match="the page crashed"):
-            await asyncio.gather(do(env, "wait"), env.tabs.present.cdp.send("Page.crash"))
+            await asyncio.gather(do(env, "wait"), env.episode.tabs.present.cdp.send("Page.crash"))
         with pytest.raises(ActionError, match="reset first"):
             await do(env, "wait")
         assert await env.reset(task_at()) == seen

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 async def test_the_end_of_the_episode_is_checked_last(visit: Visit, monkeypatch: pytest.MonkeyPatch, screenshots: bool) -> None:
     setup, config = PageSetup(terminated="globalThis.over"), msgspec.structs.replace(CONFIG, screenshots=screenshots)
     async with visit("<p>Here", setup=setup, config=config) as (env, _):
-        session, sent = env.tabs.present.cdp, list[str]()
+        session, sent = env.episode.tabs.present.cdp, list[str]()
         session = getattr(session, "_impl_obj", session)  # of Playwright, where the browser's pipe is left to its driver
 
         @wraps(session.send)
@@ -27,13 +27,13 @@ async def test_the_end_of_the_episode_is_checked_last(visit: Visit, monkeypatch:
 
         inner = session.send
         monkeypatch.setattr(session, "send", send)
-        seen, over = await env.observer.observe_page(config, env.tabs.downloads, setup.terminated)
+        seen, over = await env.episode.observer.observe_page(config, env.episode.tabs.downloads, setup.terminated)
         assert (over, bool(seen.screenshot)) == (False, screenshots)
         assert sent[-1] == "Runtime.evaluate" and set(sent[:-1]) == {
             "DOMSnapshot.captureSnapshot",
             "Accessibility.getFullAXTree",
             *(["Page.captureScreenshot"] if screenshots else []),
         }
-        await env.tabs.present.evaluate("globalThis.over = true", in_page=True)
-        seen, over = await env.observer.observe_page(config, env.tabs.downloads, setup.terminated)
+        await env.episode.tabs.present.evaluate("globalThis.over = true", in_page=True)
+        seen, over = await env.episode.observer.observe_page(config, env.episode.tabs.downloads, setup.terminated)
         assert over and seen.screenshot is None

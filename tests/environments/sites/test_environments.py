@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from exact.config import BrowserConfig
-from exact.environments.browser import PageSetup
+from exact.environments.browser import BrowserEnvironment, PageSetup
 from exact.environments.browser.fork.browser import ForkedBrowser
-from exact.environments.browser.fork.factory import ForkingEnvironment, forking
+from exact.environments.browser.fork.factory import forking
 from exact.environments.sandbox.runsc import find_runsc
 from exact.environments.sites.site import Hook, Outside
 from exact.errors import EnvironmentFailure
@@ -32,7 +32,7 @@ def runsc(executable: str) -> None:
         pytest.skip(str(error))
 
 
-async def add(environment: ForkingEnvironment, row: str) -> str:
+async def add(environment: BrowserEnvironment, row: str) -> str:
     """Add a row, and return the number of rows on the server."""
     box, button = (next(each.id for each in environment.observation.elements if each.role == role) for role in ("textbox", "button"))
     await environment.step(environment.actions.parse(f'fill [{box}] "{row}"'))

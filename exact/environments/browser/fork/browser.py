@@ -18,6 +18,7 @@ from exact.environments.browser.launch.context import context_options, grant_per
 from exact.environments.browser.launch.launch import chromium_arguments
 from exact.environments.browser.network.dial import Destinations, Dialler
 from exact.environments.browser.network.interceptor import RequestInterceptor
+from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.network.recording import Recording
 from exact.environments.browser.page.cdp import Cdp, CdpSession
 from exact.environments.browser.page.clipboard import Clipboard
@@ -114,19 +115,24 @@ class ForkedBrowser(Browser):
         *,
         targets: Sequence[str],
         artifacts: Path,
+        has_outside: bool = False,
     ) -> None:
-        """Drive a browser. `talk`: connection for sessions with pages. `targets`: CDP ids of the pages. `artifacts`: its trace folder."""
+        """Drive a browser.
+
+        `talk`: connection for sessions with pages. `targets`: CDP ids of the pages. `artifacts`: its trace folder. `has_outside`: whether
+        there are servers outside of the sandbox.
+        """
         super().__init__(playwright, interceptor, InnerStore(relay), relay.line)
         self.relay, self.context_id, self._talk = relay, context_id, talk
-        self._only = (self.context.pages[0], targets[0]) if len(targets) == len(self.context.pages) == 1 else None
-        self._started, self._artifacts = False, artifacts
+        self._only = (self.pages[0], targets[0]) if len(targets) == len(self.pages) == 1 else None
+        self._started, self._artifacts, self._has_outside = False, artifacts, has_outside
         self._tasks: set[asyncio.Task[None]] = set()
         self.idle = IdleTimer(relay.sandbox)
 
     async def open_context(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
         """Return the browser's default context and its first page. Requests are intercepted from now on."""
         self._started = True
-        context = self.context
+        context = self.playwright.contexts[0]
         if config.geolocation:
             await context.set_geolocation(context_options(config, ())["geolocation"])
         if config.permissions:
@@ -141,10 +147,11 @@ class ForkedBrowser(Browser):
         )
         return context, context.pages[0]
 
-    @property
-    def context(self) -> BrowserContext:
-        """The browser's default context."""
-        return self.playwright.contexts[0]
+    def admit(self, context: BrowserContext, policy: RequestPolicy) -> None:
+        """Let the sandbox connect to destinations outside that a policy allows, and to no others."""
+        if self._has_outside:
+            self.relay.egress.admit(policy.allowed, sockets=policy.socket_origins)
+            self.relay.egress.listener = policy
 
     async def attach(self, page: Page) -> CdpSession:
         return await self._talk.attach(self._only[1] if self._only and self._only[0] is page else await target_of(page))
@@ -211,8 +218,9 @@ async def connect(
 ) -> ForkedBrowser:
     """Connect to the Chromium in a sandbox once it is ready. Raises EnvironmentFailure with the reason why it is not.
 
-    `destinations`, `dialler`: as in Relay. `artifacts`: the folder in which each environment has a folder for Playwright, whose default
-    folder would remain if the environment ends meanwhile. `connection`: the state of the snapshot that the sandbox is restored from.
+    `destinations`, `dialler`: as in Relay; without destinations nothing outside is reached. `artifacts`: the folder in which each
+    environment has a folder for Playwright, whose default folder would remain if the environment ends meanwhile. `connection`: the state of
+    the snapshot that the sandbox is restored from.
     """
     from playwright.async_api import Error
 
@@ -235,7 +243,8 @@ async def connect(
     if connection and connection.started:
         interceptor.continue_from(connection.unanswered)
     targets, context = [info["targetId"] for info in pages], next((info.get("browserContextId", "") for info in pages), "")
-    return ForkedBrowser(browser, interceptor, relay, talk, context, targets=targets, artifacts=own)
+    outside = destinations is not None
+    return ForkedBrowser(browser, interceptor, relay, talk, context, targets=targets, artifacts=own, has_outside=outside)
 
 
 async def _over_cdp(playwright: Playwright, address: str, relay: Relay, seconds: float, artifacts: Path) -> PlaywrightBrowser:

@@ -28,7 +28,7 @@ from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.dial import Destinations, Dialler
 from exact.environments.browser.network.recording import Recording, recording_of
 from exact.environments.browser.page.setup import PageSetup
-from exact.environments.browser.shared import Memo
+from exact.environments.browser.snapshot.state import Memo
 from exact.environments.sandbox.application import SandboxApplication
 from exact.environments.sandbox.bundle import GuestSpec, find_interpreter, is_masked
 from exact.environments.sandbox.host import masked_folders
@@ -204,7 +204,7 @@ class ForkStore:
             sandbox,
             self._artifacts,
             connection=connection,
-            destinations=Destinations(self.outside.hosts if self.outside else {}, self._deny),
+            destinations=Destinations(self.outside.hosts, self._deny) if self.outside else None,
             recording=self._recording,
             dialler=self._dialler,
             seconds=_SECONDS + (0.0 if connection else sum(service.seconds for service in self._services)),

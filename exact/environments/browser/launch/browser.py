@@ -32,6 +32,9 @@ CLOSE_SECONDS = 10.0
 class Browser:
     """A running browser with the interceptor of its requests, made by `launch`."""
 
+    context_id = ""
+    """CDP id of the only context of a browser that was restored with its pages; empty if contexts are opened."""
+
     def __init__(
         self,
         playwright: PlaywrightBrowser,
@@ -85,6 +88,11 @@ class Browser:
                 self._walls = {each: other for each, other in self._walls.items() if other is not wall}
                 wall.close()
             raise
+
+    @property
+    def pages(self) -> list[Page]:
+        """The pages of its first context, which a restored browser has from the start."""
+        return self.playwright.contexts[0].pages
 
     def admit(self, context: BrowserContext, policy: RequestPolicy) -> None:
         """Let a context connect to destinations that a policy allows, and to no others."""

@@ -61,13 +61,20 @@ class Tab:
     """Name of our own execution context in each document."""
 
     def __init__(
-        self, page: Page, cdp: Cdp, index: int, answer_seconds: float = 15.0, background: BackgroundRequests | None = None
+        self,
+        page: Page,
+        cdp: Cdp,
+        index: int,
+        holds: Callable[[str], bool] = lambda frame: False,
+        answer_seconds: float = 15.0,
+        background: BackgroundRequests | None = None,
     ) -> None:
         """Create a tab for a page.
 
-        `index`: its number among the episode's pages, from 0. `answer_seconds`: seconds that a server may take to answer a navigation.
-        The browser answers nothing about the page until then, so loading is stopped after that time, as by a user. `background`: the
-        requests that were learned and are not waited for.
+        `index`: its number among the episode's pages, from 0. `holds` returns whether the navigation of a frame, by its CDP id, waits for a
+        person, or for the rest of a document with a separate time: no server is late then. `answer_seconds`: seconds that a server may
+        take to answer a navigation. The browser answers nothing about the page until then, so loading is stopped after that time, as by a
+        user. `background`: the requests that were learned and are not waited for.
         """
         self.page, self.cdp, self.index = page, cdp, index
         self.traffic = Traffic(cdp, background)
@@ -84,8 +91,7 @@ class Tab:
         """Receives the event when the page asks for files; None while nothing waits for it."""
         self.target = TargetIds("", "")
         """CDP ids of the page; known once the tab is open."""
-        self.is_held: Callable[[], bool] = lambda: False
-        """Returns whether a navigation waits for a person, or for the rest of a document with a separate time: no server is late then."""
+        self._holds = holds
         self._held = False
         """Whether the navigation was held when its time was last checked."""
         self._answer_seconds = answer_seconds
@@ -275,7 +281,7 @@ class Tab:
             self._timer = None
 
     def _navigation_timed_out(self, url: str) -> None:
-        held, self._held = self._held, self.is_held()
+        held, self._held = self._held, self._holds(self.main_frame)
         if held or self._held:  # the server has its whole time once the request is sent
             self._timer = asyncio.get_running_loop().call_later(self._answer_seconds, self._navigation_timed_out, url)
             return

@@ -97,6 +97,6 @@ class BrowserWindow:
 
     def clear(self) -> None:
         """Forget all tabs: their browser context is gone."""
-        self.tabs = []
+        self.tabs, self.opened = [], 0
         for task in self._opening:
             task.cancel()

@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 
 from exact.action import Action
 from exact.environments.browser.presume.address import graphql_in, overridden_method, writing_address
-from exact.environments.browser.presume.controls import NO_CONTROLS, Presumption
+from exact.environments.browser.presume.controls import NO_CONTROLS, Controls, Presumption
 from exact.environments.browser.presume.words import agrees, plain, writing_word
 from exact.observation import Element, Observation
 from exact.origins import split_url
@@ -43,15 +43,15 @@ class WritePresumption:
     """Presumes of actions in the pages of one environment whether they write."""
 
     def __init__(self, history: StepHistory) -> None:
-        self.history, self.controls = history, NO_CONTROLS
-        """The controls of the page that was observed last."""
+        self.history, self._controls = history, NO_CONTROLS
         self._asked = ""
         """Presumed effect of the last action, if nothing of it was sent or stopped: the page may ask for a confirmation."""
 
-    def of(self, action: Action, seen: Observation | None) -> Presumption | None:
-        """Return the presumed change by an action in the observed state; None if it is presumed to read."""
+    def of(self, action: Action, seen: Observation | None, controls: Controls) -> Presumption | None:
+        """Return the presumed change by an action in the observed state, by the controls of its page; None if it is presumed to read."""
         if seen is None:
             return None
+        self._controls = controls
         found = self._by_history(action, seen, self._by_page(action, seen))
         self._asked = found.why if found else ""
         return found
@@ -77,7 +77,7 @@ class WritePresumption:
         if action.name == "press":
             return self._by_key(str(action.args[0]), seen)
         if action.name in _POINTING and (target := _target(action, seen)):
-            return self.controls.clicks.get(target.id) or self._by_agreement(target)
+            return self._controls.clicks.get(target.id) or self._by_agreement(target)
         return None
 
     def _by_dialog(self, action: Action, seen: Observation, dialog: Element) -> Presumption | None:
@@ -98,9 +98,9 @@ class WritePresumption:
             return Presumption(f"{chord} saves or sends")
         if focused is None or chord not in ("Enter", "Space", " "):
             return None
-        if chord == "Enter" and (found := self.controls.fields.get(focused.id)):
+        if chord == "Enter" and (found := self._controls.fields.get(focused.id)):
             return found
-        return self.controls.clicks.get(focused.id)
+        return self._controls.clicks.get(focused.id)
 
     def _by_agreement(self, target: Element) -> Presumption | None:
         if self._asked and target.role in ("button", "link", "menuitem") and agrees(target.name):

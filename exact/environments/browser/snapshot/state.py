@@ -1,6 +1,8 @@
-"""The state of a page without that of its scripts: it is read, and restored in a fresh page.
+"""Snapshots: the part that is kept outside the browser, and the state of a page without that of its scripts.
 
-A snapshot holds address, cookies, both storages, IndexedDB, the values of fields, checked, selected, edited or opened items, focus and
+The state of a page is read, and restored in a fresh page.
+
+It holds address, cookies, both storages, IndexedDB, the values of fields, checked, selected, edited or opened items, focus and
 caret, scroll positions and the pointer, in all frames. It does not hold the state of scripts, nor their changes to the document. The
 fingerprint shows whether that matters.
 """
@@ -13,11 +15,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from exact.environments.browser.observe.drawing import DrawnState
 from exact.environments.browser.page.cdp import move_mouse, script_call
+from exact.environments.browser.page.ids import Ids
 from exact.environments.browser.page.tab import Tab
-from exact.environments.browser.shared import Memo
 from exact.errors import EnvironmentFailure
 from exact.observation import Element
+from exact.task import Task
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
@@ -46,46 +50,83 @@ class PageContent:
 
 
 @dataclass(frozen=True)
-class PageSnapshot:
-    """A state to which a page can be restored."""
+class SavedPage:
+    """A page that is loaded again to return to a snapshot."""
 
-    memo: Memo
-    volatile: str
     elements: tuple[Element, ...]
     """The elements of the last observation, whose ids are restored."""
     history: tuple[str, ...]
     """Addresses that going back leads to, the next one last."""
-    state: PageContent
+    content: PageContent
+
+
+@dataclass(frozen=True)
+class OpenTab:
+    """A tab that was open when a snapshot was taken."""
+
+    target: str
+    """CDP id of the tab's target, which a restored browser keeps."""
+    index: int
+    """Number of the tab among the pages of the episode, from 0."""
+    documents: int
+    """Number of documents that the main frame has had."""
+
+
+@dataclass(frozen=True)
+class Memo:
+    """The part of a state that is kept outside the browser. Element ids stay the same in every fork."""
+
+    task: Task
+    fingerprint: str
+    """Fingerprint of the last observation."""
+    instruction: str
+    ids: Ids
+    opened: int
+    """Number of pages opened in the episode."""
+    tabs: tuple[OpenTab, ...]
+    """The open tabs; the last one is the tab in front."""
+    drawn: DrawnState | None = None
+    """The picture; None if no screenshots are taken."""
+    now: int = 0
+    """Time of a paused page clock in milliseconds since 1970; 0 if the clock runs."""
+    downloads: tuple[str, ...] = ()
+    """Lines about the files downloaded in the episode."""
+    site: str = ""
+    """Name of the state of an outside site that was saved with the snapshot; empty if none was."""
+    account: str = ""
+    """Name of the account that the browser is logged in with; empty if it has none."""
+    page: SavedPage | None = None
+    """The page to load; None if the snapshot holds the whole browser."""
 
 
 class PageSnapshots:
-    """The snapshots of environments of one kind, by id. Any of these environments can restore them."""
+    """The snapshots of pages, by id. Any of the environments that share them can restore them."""
 
     def __init__(self) -> None:
-        self._snapshots: OrderedDict[str, PageSnapshot] = OrderedDict()
+        self._memos: OrderedDict[str, Memo] = OrderedDict()
         self._made = 0
 
-    def add(self, snapshot: PageSnapshot) -> str:
+    def add(self, memo: Memo) -> str:
         """Retain a snapshot. Return its id."""
         self._made += 1
         id = f"page-{self._made}"
-        self._snapshots[id] = snapshot
-        if len(self._snapshots) > MOST_SNAPSHOTS:
-            self._snapshots.popitem(last=False)
+        self._memos[id] = memo
+        if len(self._memos) > MOST_SNAPSHOTS:
+            self._memos.popitem(last=False)
         return id
 
-    def get(self, id: str) -> PageSnapshot:
+    def get(self, id: str) -> Memo:
         """Return a snapshot. Raises EnvironmentFailure if it is gone."""
-        if id not in self._snapshots:
+        if id not in self._memos:
             raise EnvironmentFailure(f"snapshot {id} is not of these environments, or was dropped: return by another route")
-        self._snapshots.move_to_end(id)
-        return self._snapshots[id]
+        self._memos.move_to_end(id)
+        return self._memos[id]
 
     def drop(self, id: str) -> None:
-        self._snapshots.pop(id, None)
+        self._memos.pop(id, None)
 
     def __contains__(self, id: str) -> bool:
-        return id in self._snapshots
+        return id in self._memos
 
 
 async def read_content(tab: Tab, context: BrowserContext) -> PageContent:

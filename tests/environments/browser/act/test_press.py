@@ -212,7 +212,7 @@ class LateAnswers:
 async def test_a_point_is_pressed_after_a_press_whose_end_was_asked_for_late(visit: Visit) -> None:
     page = f"{GO}<p style='position:fixed;left:0;top:200px' onclick=\"document.title='point'\">Elsewhere</p>"
     async with visit(page) as (env, seen):
-        tab = env.tabs.present
+        tab = env.episode.tabs.present
         tab.cdp = cast(Cdp, LateAnswers(tab.cdp))
         assert (await look(env, f"click [{find(seen, 'Go').id}]")).title == "hit"
         assert (await look(env, "click_at 10 225")).title == "point"

@@ -17,8 +17,8 @@ import pytest_asyncio
 
 from exact.config import BrowserConfig
 from exact.environments.base import SideEffect, Transition
-from exact.environments.browser import PageSetup
-from exact.environments.browser.fork.factory import ForkingEnvironment, ForkingFactory, forking
+from exact.environments.browser import BrowserEnvironment, PageSetup
+from exact.environments.browser.fork.factory import ForkingFactory, forking
 from exact.environments.browser.network.recording import Recording
 from exact.environments.sandbox.runsc import find_runsc
 from exact.environments.sites.site import Account, Outside
@@ -26,7 +26,7 @@ from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
 from tests.environments.browser.outside import Site, serving
-from tests.environments.browser.pages import find
+from tests.environments.browser.pages import find, forked
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -64,11 +64,11 @@ def fresh(site: Site) -> Site:
     return site
 
 
-async def do(environment: ForkingEnvironment, text: str) -> Transition:
+async def do(environment: BrowserEnvironment, text: str) -> Transition:
     return await environment.step(environment.actions.parse(text))
 
 
-async def click(environment: ForkingEnvironment, name: str) -> Transition:
+async def click(environment: BrowserEnvironment, name: str) -> Transition:
     return await do(environment, f"click [{find(environment.observation, name).id}]")
 
 
@@ -82,7 +82,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def shown(environment: ForkingEnvironment, text: str) -> Observation:
+async def shown(environment: BrowserEnvironment, text: str) -> Observation:
     """Wait until the page has that text."""
     async with asyncio.timeout(20):
         while text not in environment.observation.text:
@@ -106,14 +106,14 @@ async def test_a_page_of_a_site_outside_is_forked_with_its_scripts_and_half_type
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def environment(environments: ForkingFactory, fresh: Site) -> AsyncIterator[ForkingEnvironment]:
+async def environment(environments: ForkingFactory, fresh: Site) -> AsyncIterator[BrowserEnvironment]:
     """Open an environment that may write. It was not reset, and the site has no pages yet."""
     async with environments.open(simulation=False) as environment:
         yield environment
 
 
 @pytest.mark.parametrize("hops", [1, 2, 3])
-async def test_a_forbidden_host_is_not_reached_at_any_hop_of_a_redirect(environment: ForkingEnvironment, fresh: Site, hops: int) -> None:
+async def test_a_forbidden_host_is_not_reached_at_any_hop_of_a_redirect(environment: BrowserEnvironment, fresh: Site, hops: int) -> None:
     url = AWAY
     for _ in range(hops):
         url = f"/hop?to={quote(url)}"
@@ -126,7 +126,7 @@ async def test_a_forbidden_host_is_not_reached_at_any_hop_of_a_redirect(environm
 
 
 async def test_cookies_are_kept_across_redirects_and_branches(
-    environment: ForkingEnvironment, environments: ForkingFactory, fresh: Site
+    environment: BrowserEnvironment, environments: ForkingFactory, fresh: Site
 ) -> None:
     fresh.pages["/"] = "<a href='/hop?cookie=one&to=/hop%3Fcookie%3Dtwo%26to%3D/who'>Log in</a>"
     await environment.reset(TASK)
@@ -148,7 +148,7 @@ ESCAPES = {
 
 @pytest.mark.parametrize("page", ESCAPES.values(), ids=ESCAPES.keys())
 async def test_no_way_leads_to_a_forbidden_host_and_the_attempt_is_recorded(
-    environment: ForkingEnvironment, fresh: Site, page: str
+    environment: BrowserEnvironment, fresh: Site, page: str
 ) -> None:
     fresh.pages["/"] = page
     await environment.reset(TASK)
@@ -181,7 +181,7 @@ async def test_requests_of_a_restored_fork_are_intercepted_from_the_first_on(env
 @pytest.mark.parametrize(
     "register", ["navigator.serviceWorker.register(", "ServiceWorkerContainer.prototype.register.call(navigator.serviceWorker, "]
 )
-async def test_a_service_worker_does_not_come_between(environment: ForkingEnvironment, fresh: Site, register: str) -> None:
+async def test_a_service_worker_does_not_come_between(environment: BrowserEnvironment, fresh: Site, register: str) -> None:
     code = "addEventListener('fetch', event => event.respondWith(new Response('from the worker')))"
     fresh.pages["/"] = f"""<button onclick="{register}'/script?run=' + encodeURIComponent(`{code}`), {{scope: '/'}})
         .then(() => 0, () => 0).then(() => this.textContent = 'asked ' + isSecureContext)">Go</button>"""
@@ -213,7 +213,7 @@ async def test_a_write_is_blocked_in_simulation_and_a_side_effect_on_live(enviro
             assert ("POST /size" in fresh.asked or "PUT /size" in fresh.asked) is not simulation
 
 
-async def test_an_upload_of_megabytes_arrives_whole(environment: ForkingEnvironment, fresh: Site) -> None:
+async def test_an_upload_of_megabytes_arrives_whole(environment: BrowserEnvironment, fresh: Site) -> None:
     fresh.pages[
         "/"
     ] = """<form method=post action=/size enctype=multipart/form-data><input type=file name=f aria-label=f><button>Go</button></form>
@@ -227,7 +227,7 @@ async def test_an_upload_of_megabytes_arrives_whole(environment: ForkingEnvironm
     await shown(environment, hashlib.sha256(fresh.received).hexdigest())
 
 
-async def test_a_download_is_an_effect_and_leaves_the_page(environment: ForkingEnvironment, fresh: Site) -> None:
+async def test_a_download_is_an_effect_and_leaves_the_page(environment: BrowserEnvironment, fresh: Site) -> None:
     fresh.pages["/"] = "<a href=/file>Bill</a>"
     await environment.reset(TASK)
     step = await click(environment, "Bill")
@@ -235,7 +235,7 @@ async def test_a_download_is_an_effect_and_leaves_the_page(environment: ForkingE
     assert find(step.observation, "Bill")
 
 
-async def test_a_response_of_megabytes_arrives_whole_while_others_go_on(environment: ForkingEnvironment, fresh: Site) -> None:
+async def test_a_response_of_megabytes_arrives_whole_while_others_go_on(environment: BrowserEnvironment, fresh: Site) -> None:
     fresh.pages["/"] = """<button onclick="fetch('/large?bytes=8388608').then(r => r.arrayBuffer())
         .then(b => this.textContent = 'got ' + b.byteLength + ' ' + new Uint8Array(b)[8388607])">Go</button>"""
     await environment.reset(TASK)
@@ -251,7 +251,7 @@ EVENTS = """<p>-</p><script>const s = new EventSource('/stream?kind=text/event-s
 
 @pytest.mark.parametrize("page", [STREAM, EVENTS])
 async def test_a_stream_is_seen_as_it_comes_and_a_snapshot_before_its_end_counts_as_page(
-    environment: ForkingEnvironment, fresh: Site, page: str
+    environment: BrowserEnvironment, fresh: Site, page: str
 ) -> None:
     fresh.pages["/"] = page
     await environment.reset(TASK)
@@ -269,7 +269,7 @@ async def test_a_stream_is_seen_as_it_comes_and_a_snapshot_before_its_end_counts
         ("<button onclick=document.querySelector('iframe').src='/stream?kind=text/html'>Go</button><iframe></iframe>", "a request waits"),
     ],
 )
-async def test_no_snapshot_is_taken_while_something_is_under_way(environment: ForkingEnvironment, fresh: Site, page: str, why: str) -> None:
+async def test_no_snapshot_is_taken_while_something_is_under_way(environment: BrowserEnvironment, fresh: Site, page: str, why: str) -> None:
     fresh.pages["/"] = page
     await environment.reset(TASK)
     await click(environment, "Go")
@@ -286,13 +286,13 @@ SOCKET = """<p>-</p><script>const connect = () => { const socket = new WebSocket
 
 
 async def test_a_websocket_is_closed_at_a_restore_and_the_application_connects_again(
-    environment: ForkingEnvironment, environments: ForkingFactory, fresh: Site
+    environment: BrowserEnvironment, environments: ForkingFactory, fresh: Site
 ) -> None:
     fresh.pages["/"] = SOCKET
     await environment.reset(TASK)
     await shown(environment, "number 1")
     snapshot = await environment.snapshot()
-    assert (environment.severed, snapshot.fidelity) == ("1 WebSocket to the outside", "page")
+    assert (forked(environment).severed(environment.episode.tabs), snapshot.fidelity) == ("1 WebSocket to the outside", "page")
     async with environments.fork(snapshot, simulation=False) as branch:
         assert find(await shown(branch, "number 2"), "number 1")
     await do(environment, "wait")
@@ -309,7 +309,7 @@ async def test_a_websocket_is_refused_while_exploring(environments: ForkingFacto
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def impatient(environments: ForkingFactory, fresh: Site, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ForkingEnvironment]:
+async def impatient(environments: ForkingFactory, fresh: Site, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BrowserEnvironment]:
     """Open an environment as `environment`, with 3 s for a server to answer."""
     monkeypatch.setattr(environments.store, "config", msgspec.structs.replace(CONFIG, answer_seconds=3.0))
     async with environments.open(simulation=False) as environment:
@@ -318,7 +318,7 @@ async def impatient(environments: ForkingFactory, fresh: Site, monkeypatch: pyte
 
 @pytest.mark.parametrize("how", ["click", "goto"])
 async def test_a_navigation_that_is_never_answered_is_stopped_and_the_page_before_stays(
-    impatient: ForkingEnvironment, fresh: Site, how: str
+    impatient: BrowserEnvironment, fresh: Site, how: str
 ) -> None:
     fresh.pages["/"] = "<a href=/never>Go</a><button onclick='this.textContent = 42'>Other</button>"
     await impatient.reset(TASK)
@@ -328,7 +328,7 @@ async def test_a_navigation_that_is_never_answered_is_stopped_and_the_page_befor
 
 
 async def test_a_wait_returns_although_the_page_navigates_to_a_server_that_does_not_answer(
-    impatient: ForkingEnvironment, fresh: Site
+    impatient: BrowserEnvironment, fresh: Site
 ) -> None:
     fresh.pages["/"] = "<p>Here<script>setTimeout(() => location = '/never', 700)</script>"
     await impatient.reset(TASK)
@@ -337,14 +337,14 @@ async def test_a_wait_returns_although_the_page_navigates_to_a_server_that_does_
     assert "GET /never" in fresh.asked
 
 
-async def test_a_popup_that_is_never_answered_leaves_its_opener(impatient: ForkingEnvironment, fresh: Site) -> None:
+async def test_a_popup_that_is_never_answered_leaves_its_opener(impatient: BrowserEnvironment, fresh: Site) -> None:
     fresh.pages["/"] = "<button onclick=\"window.open('/never')\">Go</button>"
     await impatient.reset(TASK)
     assert find((await click(impatient, "Go")).observation, "Go")
     assert find((await do(impatient, "wait")).observation, "Go")
 
 
-async def test_a_start_that_is_never_answered_is_an_error_with_the_way_out(impatient: ForkingEnvironment) -> None:
+async def test_a_start_that_is_never_answered_is_an_error_with_the_way_out(impatient: BrowserEnvironment) -> None:
     with pytest.raises(EnvironmentFailure, match=r"never did not answer for 3 s: raise browser.answer_seconds"):
         await impatient.reset(msgspec.structs.replace(TASK, start="http://shop.test/never"))
 
@@ -426,7 +426,7 @@ async def test_a_site_with_tls_is_reached_and_its_sockets_are_seen(executable: s
         async with forking(CONFIG, PageSetup(), outside=outside) as environments, environments.open(simulation=False) as environment:
             await environment.reset(msgspec.structs.replace(TASK, start="https://shop.test/"))
             await shown(environment, "number 1")
-            assert environment.severed == "1 WebSocket to the outside"
+            assert forked(environment).severed(environment.episode.tabs) == "1 WebSocket to the outside"
         strict = msgspec.structs.replace(outside, trusted=())
         async with forking(CONFIG, PageSetup(), outside=strict) as environments, environments.open(simulation=False) as environment:
             with pytest.raises(EnvironmentFailure, match="ERR_CERT_AUTHORITY_INVALID"):

@@ -15,8 +15,8 @@ from playwright._impl.browser import Browser as PlaywrightsBrowser
 
 from exact.config import BrowserConfig
 from exact.environments.base import Snapshot
-from exact.environments.browser import BrowserFactory, PageSetup, launch
-from exact.environments.browser.fork.factory import ForkingEnvironment, ForkingFactory, forking
+from exact.environments.browser import BrowserEnvironment, BrowserFactory, PageSetup, launch
+from exact.environments.browser.fork.factory import ForkingFactory, forking
 from exact.environments.browser.fork.relay import Relay
 from exact.environments.browser.launch.trace import PlaywrightTrace
 from exact.environments.browser.page import timeouts
@@ -25,6 +25,7 @@ from exact.environments.sandbox.service import Service
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
+from tests.environments.browser.pages import forked
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -52,14 +53,14 @@ async def environments(runsc: str) -> AsyncIterator[ForkingFactory]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def environment(environments: ForkingFactory) -> AsyncIterator[ForkingEnvironment]:
+async def environment(environments: ForkingFactory) -> AsyncIterator[BrowserEnvironment]:
     """Open an environment at the task's start."""
     async with environments.open(simulation=True) as environment:
         await environment.reset(TASK)
         yield environment
 
 
-async def act(environment: ForkingEnvironment, text: str) -> Observation:
+async def act(environment: BrowserEnvironment, text: str) -> Observation:
     transition = await environment.step(environment.actions.parse(text))
     assert transition.observation is not None
     return transition.observation
@@ -71,7 +72,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def half_typed(environment: ForkingEnvironment) -> Snapshot:
+async def half_typed(environment: BrowserEnvironment) -> Snapshot:
     """Add one row, and type half of another one into the form."""
     await act(environment, 'fill [3] "one"')
     observation = await act(environment, "click [4]")
@@ -80,26 +81,26 @@ async def half_typed(environment: ForkingEnvironment) -> Snapshot:
     return await environment.snapshot()
 
 
-async def add(environment: ForkingEnvironment, row: str) -> str:
+async def add(environment: BrowserEnvironment, row: str) -> str:
     """Add a row, and return the number of rows on the server."""
     box, button = (next(each.id for each in environment.observation.elements if each.role == role) for role in ("textbox", "button"))
     await act(environment, f'fill [{box}] "{row}"')
     return (await act(environment, f"click [{button}]")).text.splitlines()[0]
 
 
-async def test_a_snapshot_does_not_keep_what_the_page_has_let_go_of(environment: ForkingEnvironment) -> None:
+async def test_a_snapshot_does_not_keep_what_the_page_has_let_go_of(environment: BrowserEnvironment) -> None:
     async def heap() -> float:
-        return float((await environment.tabs.present.cdp.send("Runtime.getHeapUsage"))["usedSize"])
+        return float((await environment.episode.tabs.present.cdp.send("Runtime.getHeapUsage"))["usedSize"])
 
     let_go = "globalThis.kept = Array.from({length: 400000}, (_, i) => ({i})); delete globalThis.kept"
-    await environment.tabs.present.cdp.send("Runtime.evaluate", {"expression": let_go})
+    await environment.episode.tabs.present.cdp.send("Runtime.evaluate", {"expression": let_go})
     before = await heap()
     await environment.snapshot()
     assert await heap() < before - 5e6
 
 
 async def test_rows_of_one_fork_are_absent_in_its_sibling_and_the_half_typed_form_is_back(
-    environment: ForkingEnvironment, environments: ForkingFactory
+    environment: BrowserEnvironment, environments: ForkingFactory
 ) -> None:
     snapshot = await half_typed(environment)
     assert "Rows: one, left" in await add(environment, "left")
@@ -112,7 +113,7 @@ async def test_rows_of_one_fork_are_absent_in_its_sibling_and_the_half_typed_for
 
 
 async def test_a_fork_cancelled_while_it_connects_does_no_harm_to_other_environments(
-    environment: ForkingEnvironment, environments: ForkingFactory, monkeypatch: pytest.MonkeyPatch
+    environment: BrowserEnvironment, environments: ForkingFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Playwright takes a browser that goes before it was handed over for an error, and raises it in whatever it is asked next."""
 
@@ -181,7 +182,7 @@ async def test_a_fork_whose_environment_goes_while_its_pages_are_taken_in_ends_s
     assert not temporary()
 
 
-async def test_five_branches_of_one_snapshot_live_side_by_side(environment: ForkingEnvironment, environments: ForkingFactory) -> None:
+async def test_five_branches_of_one_snapshot_live_side_by_side(environment: BrowserEnvironment, environments: ForkingFactory) -> None:
     snapshot = await half_typed(environment)
     names = ["a", "b", "c", "d", "e"]
 
@@ -197,7 +198,7 @@ async def test_five_branches_of_one_snapshot_live_side_by_side(environment: Fork
 
 
 async def test_a_branch_has_the_fingerprint_and_the_element_ids_of_its_snapshot(
-    environment: ForkingEnvironment, environments: ForkingFactory
+    environment: BrowserEnvironment, environments: ForkingFactory
 ) -> None:
     snapshot = await half_typed(environment)
     async with environments.fork(snapshot, simulation=True) as branch:
@@ -206,7 +207,7 @@ async def test_a_branch_has_the_fingerprint_and_the_element_ids_of_its_snapshot(
         assert await act(branch, "wait") == await act(environment, "wait")
 
 
-async def test_snapshots_of_branches_nest(environment: ForkingEnvironment, environments: ForkingFactory) -> None:
+async def test_snapshots_of_branches_nest(environment: BrowserEnvironment, environments: ForkingFactory) -> None:
     rows = []
     for row in ("one", "two", "three"):
         snapshot = await environment.snapshot()
@@ -217,7 +218,7 @@ async def test_snapshots_of_branches_nest(environment: ForkingEnvironment, envir
     assert "Rows: one, two, three" in rows[-1]
 
 
-async def test_state_of_the_old_connection_is_restored(environment: ForkingEnvironment, environments: ForkingFactory) -> None:
+async def test_state_of_the_old_connection_is_restored(environment: BrowserEnvironment, environments: ForkingFactory) -> None:
     snapshot = await half_typed(environment)
     async with environments.fork(snapshot, simulation=True) as branch:
         assert branch.observation.text.count("marked") == 1, "an init script ran again in the document that was restored"
@@ -231,7 +232,7 @@ async def test_state_of_the_old_connection_is_restored(environment: ForkingEnvir
         }
 
 
-async def test_the_page_does_not_notice_a_restore(environment: ForkingEnvironment) -> None:
+async def test_the_page_does_not_notice_a_restore(environment: BrowserEnvironment) -> None:
     await act(environment, 'fill [3] "x"')
     kinds = ["focus", "blur", "resize", "visibilitychange", "pagehide", "change", "scroll"]
     await environment.page.evaluate(
@@ -241,7 +242,7 @@ async def test_the_page_does_not_notice_a_restore(environment: ForkingEnvironmen
     assert await environment.page.evaluate("[seen, document.activeElement.name, document.hasFocus()]") == [[], "text", True]
 
 
-async def test_tabs_are_back_in_their_order(environment: ForkingEnvironment, environments: ForkingFactory) -> None:
+async def test_tabs_are_back_in_their_order(environment: BrowserEnvironment, environments: ForkingFactory) -> None:
     await environment.page.evaluate("window.open('http://rows.test/second', '_blank', 'width=200,height=100'), 0")
     before = await act(environment, "wait")
     async with environments.fork(await environment.snapshot(), simulation=True) as branch:
@@ -249,14 +250,14 @@ async def test_tabs_are_back_in_their_order(environment: ForkingEnvironment, env
         assert (await act(branch, "go_back")).url == "http://rows.test/"
 
 
-async def test_a_reset_begins_with_an_empty_database(environment: ForkingEnvironment) -> None:
+async def test_a_reset_begins_with_an_empty_database(environment: BrowserEnvironment) -> None:
     await add(environment, "one")
     await environment.page.evaluate("localStorage.setItem('k', 'v'), document.cookie = 'a=b'")
     assert "Rows: none" in (await environment.reset(TASK)).text
     assert await environment.page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
 
 
-async def test_cookies_storage_and_the_heap_are_part_of_a_snapshot(environment: ForkingEnvironment) -> None:
+async def test_cookies_storage_and_the_heap_are_part_of_a_snapshot(environment: BrowserEnvironment) -> None:
     await environment.page.evaluate("() => { document.cookie = 'a=b'; sessionStorage.k = 'v'; window.heap = new Map([[1, () => 2]]) }")
     snapshot = await environment.snapshot()
     await environment.page.evaluate("() => { document.cookie = 'a=c'; sessionStorage.k = 'w'; heap.clear() }")
@@ -264,7 +265,7 @@ async def test_cookies_storage_and_the_heap_are_part_of_a_snapshot(environment: 
     assert await environment.page.evaluate("[document.cookie, sessionStorage.k, heap.get(1)()]") == ["a=b", "v", 2]
 
 
-async def test_no_snapshot_is_taken_while_a_page_is_loading_and_the_environment_continues(environment: ForkingEnvironment) -> None:
+async def test_no_snapshot_is_taken_while_a_page_is_loading_and_the_environment_continues(environment: BrowserEnvironment) -> None:
     await environment.page.evaluate("setTimeout(() => location = '/never'), 0")
     await until(lambda: environment.obstacle == "a page is loading")
     with pytest.raises(EnvironmentFailure, match="no snapshot now: a page is loading"):
@@ -273,8 +274,8 @@ async def test_no_snapshot_is_taken_while_a_page_is_loading_and_the_environment_
     assert environment.obstacle == ""
 
 
-async def test_no_snapshot_is_taken_while_a_request_is_paused(environment: ForkingEnvironment) -> None:
-    interceptor = environment.tabs.browser.interceptor
+async def test_no_snapshot_is_taken_while_a_request_is_paused(environment: BrowserEnvironment) -> None:
+    interceptor = environment.episode.backend.browser.interceptor
     interceptor.pause()
     await environment.page.evaluate("void fetch('/')")
     await until(lambda: environment.obstacle == "a request waits to be answered")
@@ -285,7 +286,7 @@ async def test_no_snapshot_is_taken_while_a_request_is_paused(environment: Forki
     await environment.snapshot()
 
 
-async def test_a_forked_browser_shows_pages_as_a_local_one_does(environment: ForkingEnvironment) -> None:
+async def test_a_forked_browser_shows_pages_as_a_local_one_does(environment: BrowserEnvironment) -> None:
     traits = """() => [navigator.languages, navigator.userAgent, navigator.webdriver, innerWidth, innerHeight, devicePixelRatio,
         Intl.DateTimeFormat().resolvedOptions().timeZone, document.hasFocus(), document.visibilityState,
         ...['prefers-reduced-motion: reduce', 'hover: hover', 'pointer: fine', 'prefers-color-scheme: dark']
@@ -295,7 +296,7 @@ async def test_a_forked_browser_shows_pages_as_a_local_one_does(environment: For
         assert await environment.page.evaluate(traits) == await local.page.evaluate(traits)
 
 
-async def test_a_snapshot_that_was_dropped_is_gone(environment: ForkingEnvironment, environments: ForkingFactory) -> None:
+async def test_a_snapshot_that_was_dropped_is_gone(environment: BrowserEnvironment, environments: ForkingFactory) -> None:
     snapshot = await environment.snapshot()
     assert environments.has(snapshot)
     environments.drop(snapshot)
@@ -309,15 +310,15 @@ async def test_an_environment_that_is_idle_is_paused_and_continues_when_asked(ru
     async with forking(CONFIG, SETUP, services=[SERVICE], idle=0.0) as environments, environments.open(simulation=True) as environment:
         await environment.reset(TASK)
         for _ in range(2):
-            await until(lambda: environment.paused)
+            await until(lambda: forked(environment).browser.relay.sandbox.paused)
             assert (await act(environment, 'fill [3] "x"')).text.count('value="x"') == 1
-        await until(lambda: environment.paused)
+        await until(lambda: forked(environment).browser.relay.sandbox.paused)
         async with asyncio.timeout(25):  # Playwright would wait 30 s for a paused browser to say goodbye
             assert "Rows: none" in (await environment.reset(TASK)).text
-        await until(lambda: environment.paused)
+        await until(lambda: forked(environment).browser.relay.sandbox.paused)
         os.kill(environment.pid, 9)
         assert "Rows: none" in (await environment.reset(TASK)).text
-        await until(lambda: environment.paused)
+        await until(lambda: forked(environment).browser.relay.sandbox.paused)
 
 
 async def test_a_snapshot_that_gave_way_to_others_is_gone_and_the_newest_is_not(runsc: str) -> None:
@@ -331,7 +332,7 @@ async def test_a_snapshot_that_gave_way_to_others_is_gone_and_the_newest_is_not(
 
 
 async def test_a_killed_sandbox_breaks_its_environment_only_and_a_reset_repairs_it(
-    environment: ForkingEnvironment, environments: ForkingFactory
+    environment: BrowserEnvironment, environments: ForkingFactory
 ) -> None:
     async with environments.fork(await environment.snapshot(), simulation=True) as sibling:
         os.kill(environment.pid, 9)
@@ -342,7 +343,7 @@ async def test_a_killed_sandbox_breaks_its_environment_only_and_a_reset_repairs_
 
 
 @pytest.mark.parametrize("way", ["die", "fade"])
-async def test_a_service_that_ends_breaks_the_environment_and_is_named(environment: ForkingEnvironment, way: str) -> None:
+async def test_a_service_that_ends_breaks_the_environment_and_is_named(environment: BrowserEnvironment, way: str) -> None:
     with pytest.raises(EnvironmentFailure, match=r"rows.py 8000 ended with status"):
         await act(environment, f'goto "http://rows.test/{way}"')
         await act(environment, "wait")
@@ -379,8 +380,8 @@ async def test_a_service_that_does_not_start_is_named(runsc: str, command: tuple
     assert why in str(refused.value)
 
 
-async def test_strangers_on_this_machine_do_not_get_at_the_browser(environment: ForkingEnvironment) -> None:
-    address, _, path = environment.address.removeprefix("ws://").partition("/")
+async def test_strangers_on_this_machine_do_not_get_at_the_browser(environment: BrowserEnvironment) -> None:
+    address, _, path = forked(environment).browser.relay.address.removeprefix("ws://").partition("/")
     host, port = address.split(":")
     for target in ("/json/version", "/" + path.partition("/")[2]):
         reader, writer = await asyncio.open_connection(host, int(port))
@@ -390,7 +391,7 @@ async def test_strangers_on_this_machine_do_not_get_at_the_browser(environment: 
 
 
 async def test_a_page_that_loops_for_ever_breaks_its_environment_only(
-    environment: ForkingEnvironment, environments: ForkingFactory, monkeypatch: pytest.MonkeyPatch
+    environment: BrowserEnvironment, environments: ForkingFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = await environment.snapshot()
     await environment.page.evaluate("setTimeout(() => { while (true); }, 20), 0")
@@ -402,7 +403,7 @@ async def test_a_page_that_loops_for_ever_breaks_its_environment_only(
 
 
 async def test_a_snapshot_that_is_dropped_while_it_is_forked_arrives_all_the_same(
-    environment: ForkingEnvironment, environments: ForkingFactory
+    environment: BrowserEnvironment, environments: ForkingFactory
 ) -> None:
     snapshot = await half_typed(environment)
 
@@ -447,7 +448,7 @@ async def test_observing_holds_writes_back_also_where_they_would_be_undone_and_t
 
 async def test_a_branch_that_is_let_go_of_takes_its_debugging_port_along(environments: ForkingFactory) -> None:
     async with environments.open(simulation=True) as environment:
-        host, port = environment.address.removeprefix("ws://").partition("/")[0].split(":")
+        host, port = forked(environment).browser.relay.address.removeprefix("ws://").partition("/")[0].split(":")
         (await asyncio.open_connection(host, int(port)))[1].close()
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection(host, int(port))

@@ -225,7 +225,7 @@ async def test_only_the_step_that_sent_it_reports_a_write_without_an_answer(visi
         await asyncio.to_thread(asked.wait, 20)
         gate.set()
         async with asyncio.timeout(20):
-            while env.tabs.policy._pending or not env.tabs.present.traffic.is_idle:  # noqa: ASYNC110 (nobody tells)
+            while env.episode.tabs.policy._pending or not env.episode.tabs.present.traffic.is_idle:  # noqa: ASYNC110 (nobody tells)
                 await asyncio.sleep(0.01)
         assert (await do(env, "wait")).effects == (await do(env, "wait")).effects == ()
 

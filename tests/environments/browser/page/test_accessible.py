@@ -86,13 +86,13 @@ MUTATIONS = (
 
 async def seen(env: BrowserEnvironment) -> tuple[Element, ...]:
     """Return the elements of the page, numbered anew."""
-    tab, config = env.tabs.present, env.tabs.config
+    tab, config = env.episode.tabs.present, env.episode.tabs.config
     return build_capture(tab, Ids(), config, await asyncio.gather(*capture_commands(tab, config))).elements
 
 
 async def check(env: BrowserEnvironment, parts: AccessibleTree, changes: str) -> None:
     """Change the page, and compare what is read of it in parts and as a whole."""
-    tab = env.tabs.present
+    tab = env.episode.tabs.present
     tab.accessible = parts
     await tab.evaluate(changes, in_page=True)
     found = await seen(env)
@@ -102,7 +102,7 @@ async def check(env: BrowserEnvironment, parts: AccessibleTree, changes: str) ->
 
 async def test_each_change_alone_gives_the_elements_of_the_whole_page(visit: Visit) -> None:
     async with visit(PAGE, config=CONFIG) as (env, _):
-        parts = env.tabs.present.accessible = AccessibleTree(env.tabs.present, least=1)
+        parts = env.episode.tabs.present.accessible = AccessibleTree(env.episode.tabs.present, least=1)
         await seen(env)
         for change in MUTATIONS:
             for number in (7, 8):
@@ -113,7 +113,7 @@ async def test_each_change_alone_gives_the_elements_of_the_whole_page(visit: Vis
 async def test_changes_in_any_order_give_the_elements_of_the_whole_page(visit: Visit, seed: int) -> None:
     rng = random.Random(seed)
     async with visit(PAGE, config=CONFIG) as (env, _):
-        parts = env.tabs.present.accessible = AccessibleTree(env.tabs.present, least=1)
+        parts = env.episode.tabs.present.accessible = AccessibleTree(env.episode.tabs.present, least=1)
         await seen(env)
         for _ in range(15):
             changes = (rng.choice(MUTATIONS).format(n=rng.randrange(1000)) for _ in range(rng.choice((1, 1, 2, 4))))
@@ -123,7 +123,7 @@ async def test_changes_in_any_order_give_the_elements_of_the_whole_page(visit: V
 async def test_of_a_small_change_of_a_large_page_only_that_is_asked(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = "".join(f"<li><a href=/{i}>Row {i}</a>" for i in range(1000))
     async with visit(f"<ul>{rows}</ul>", config=CONFIG) as (env, _):
-        tab, asked = env.tabs.present, list[str]()
+        tab, asked = env.episode.tabs.present, list[str]()
         inner = tab.cdp.send
 
         async def send(method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -140,7 +140,7 @@ async def test_of_a_small_change_of_a_large_page_only_that_is_asked(visit: Visit
 
 async def test_a_node_that_goes_away_while_it_is_read_has_the_whole_page_read(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
     async with visit(PAGE, config=CONFIG) as (env, _):
-        tab = env.tabs.present
+        tab = env.episode.tabs.present
         tab.accessible, inner = AccessibleTree(tab, least=1), tab.cdp.send
 
         async def send(method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:

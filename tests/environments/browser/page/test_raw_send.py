@@ -15,7 +15,7 @@ ASKED = "DOMSnapshot.captureSnapshot", {"computedStyles": ["display"]}
 
 async def test_an_answer_is_the_same_either_way(visit: Visit) -> None:
     async with visit("<p>Here <a href=/x>there</a>") as (env, _):
-        cdp = env.tabs.present.cdp
+        cdp = env.episode.tabs.present.cdp
         send = raw_send(cdp)
         assert send is not cdp.send
         assert await send(*ASKED) == await cdp.send(*ASKED)
@@ -24,7 +24,7 @@ async def test_an_answer_is_the_same_either_way(visit: Visit) -> None:
 async def test_an_error_is_playwrights(visit: Visit) -> None:
     async with visit("<p>Here") as (env, _):
         with pytest.raises(Error, match="wasn't found"):
-            await raw_send(env.tabs.present.cdp)("Nothing.atAll", {})
+            await raw_send(env.episode.tabs.present.cdp)("Nothing.atAll", {})
 
 
 async def test_where_playwright_is_built_otherwise_its_own_way_is_taken() -> None:

@@ -172,7 +172,7 @@ async def test_frames_that_are_asked_for_without_end_and_change_nothing_are_wait
     async with visit(page) as (env, seen):
         step = await do(env, f"click [{find(seen, 'Go').id}]")
         assert step.info == {} and step.observation is not None
-        assert await env.tabs.present.evaluate("exact.animating") is False
+        assert await env.episode.tabs.present.evaluate("exact.animating") is False
 
 
 async def test_a_page_that_never_rests_is_observed_at_the_cap_and_says_so(visit: Visit) -> None:

@@ -126,7 +126,7 @@ async def test_a_page_that_asks_again_and_again_is_waited_for_once(
         assert all(step.observation and step.observation.title == "hit" for step in steps)
         assert sum(bool(step.info) for step in steps) <= 1  # not every page is caught asking while it is reset
     async with factory.open(simulation=True) as other, asyncio.timeout(30):
-        other.tabs.config = LONG
+        other.episode.tabs.config = LONG
         await other.reset(task_at())
 
 
@@ -161,7 +161,7 @@ async def test_an_action_is_waited_for_beside_a_poll_of_the_same_kind(visit: Vis
     page = """<button onclick="load().then(text => out.textContent = text)">Go</button><p id=out></p>
     <script>const load = async () => (await fetch('/items')).text(); (async () => { for (;;) await load() })()</script>"""
     async with visit(page, config=BRIEF) as (env, seen):
-        env.tabs.config = LONG
+        env.episode.tabs.config = LONG
         step = asyncio.ensure_future(do(env, f"click [{find(seen, 'Go').id}]"))
         done, _ = await asyncio.wait([step], timeout=0.5)
         assert not done
@@ -182,7 +182,7 @@ CHANGING = {
 async def test_a_part_that_changes_without_end_is_waited_for_once_and_reported(visit: Visit, script: str) -> None:
     config = BrowserConfig(screenshots=False, settle_seconds=1.0)
     async with visit(f"{BUTTON}<p id=out>0</p><script>{script}</script>", config=config) as (env, seen):
-        env.tabs.config = LONG
+        env.episode.tabs.config = LONG
         async with asyncio.timeout(30):
             step = await do(env, f"click [{find(seen, 'Go').id}]")
         assert step.observation is not None and step.observation.title == "hit"
@@ -195,7 +195,7 @@ async def test_what_follows_from_an_action_is_waited_for_beside_a_part_that_chan
     page = """<p id=out>0</p><p id=answer></p><script>setInterval(() => out.textContent++, 2)</script>
     <button onclick="fetch('/held').then(a => a.text()).then(text => answer.textContent = text)">Go</button>"""
     async with visit(page, config=BRIEF) as (env, seen):
-        env.tabs.config = LONG
+        env.episode.tabs.config = LONG
         step = asyncio.ensure_future(do(env, f"click [{find(seen, 'Go').id}]"))
         done, _ = await asyncio.wait([step], timeout=0.5)
         assert not done

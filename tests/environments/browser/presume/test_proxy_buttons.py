@@ -23,14 +23,12 @@ READS = "<button type=button onclick=s.click()>OK</button><form action=/s><input
 async def test_a_button_named_like_one_that_posts_a_form_is_presumed_to_write(page: str, visit: Visit) -> None:
     async with visit(page) as (env, seen):
         presumption = WritePresumption(StepHistory())
-        presumption.controls = env.observer.controls
         (button,) = [each for each in seen.elements if each.role == "button"]
-        found = presumption.of(env.actions.action("click", button.id), seen)
+        found = presumption.of(env.actions.action("click", button.id), seen, env.episode.observer.controls)
         assert found is not None and "named like one that sends a form" in found.why and not found.certain
 
 
 async def test_a_button_named_like_one_that_reads_is_not(visit: Visit) -> None:
     async with visit(READS) as (env, seen):
         presumption = WritePresumption(StepHistory())
-        presumption.controls = env.observer.controls
-        assert presumption.of(env.actions.action("click", find(seen, "OK").id), seen) is None
+        assert presumption.of(env.actions.action("click", find(seen, "OK").id), seen, env.episode.observer.controls) is None

@@ -12,7 +12,7 @@ from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup
 from exact.environments.check import CHECKS, check
 from exact.environments.restore.waypoint import compare_states, state_key
-from exact.errors import EnvironmentFailure
+from exact.errors import ActionError, EnvironmentFailure
 from exact.task import Task
 from tests.conftest import Visit
 from tests.environments.browser.pages import do, find, look
@@ -158,6 +158,10 @@ async def test_going_back_leads_where_it_led(visit: Visit, httpserver: HTTPServe
             await environment.restore(snapshot)
             back = [(await look(environment, "go_back")).text for _ in range(2)]
             assert ["a" in back[0], "Here" in back[1]] == [True, True]
+        await environment.restore(snapshot)
+        await environment.reset(environment.episode.task)
+        with pytest.raises(ActionError):
+            await look(environment, "go_back")
         await environment.restore(await environment.snapshot())
 
 

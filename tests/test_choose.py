@@ -85,8 +85,9 @@ def test_a_test_that_a_mutation_fails_is_chosen(path: str, before: str, after: s
     assert file in chosen and len(chosen) < len(choose.choose(["exact/errors.py"]))
 
 
-def test_mutations_fail_their_tests(tmp_path: Path) -> None:
-    assert all(fails(copied(tmp_path), each) for each in MUTATIONS[:1]) and fails(tmp_path, MUTATIONS[7])
+def test_a_mutation_fails_its_test(tmp_path: Path) -> None:
+    """One of them: `python -m tests.test_choose` carries out all."""
+    assert fails(copied(tmp_path), next(each for each in MUTATIONS if each[0].endswith(".j2")))
 
 
 @pytest.mark.parametrize("path", ["pyproject.toml", "constraints/test.txt", "tests/conftest.py", "exact/new.py", "new/file"])

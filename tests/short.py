@@ -1,6 +1,6 @@
 """A pytest plugin: `--short` leaves out the tests that took long when all were run last, but the shortest one of each file.
 
-`--within SECONDS` leaves out the longest of these, until the others fit. `tests/seconds.json` has their seconds. `--record-seconds`, with
+`--within SECONDS` leaves out the longest, until the others fit. `tests/seconds.json` has their seconds. `--record-seconds`, with
 all tests, writes it; `--record-whole` writes down that all have passed.
 """
 
@@ -41,8 +41,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Take the long tests out of `items` if that is wanted."""
-    within = 0.0 if config.getoption("--short") else config.getoption("--within")
-    if within is None:
+    within = config.getoption("--within")
+    if within is None and not config.getoption("--short"):
         return
     out = long_tests([item.nodeid for item in items], json.loads(SECONDS.read_text()), within)
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid in out])
@@ -57,14 +57,16 @@ def put_long_files_first(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: -files[item.path])
 
 
-def long_tests(ids: list[str], seconds: dict[str, float], within: float = 0.0) -> set[str]:
-    """Return the ids of the tests to leave out, so that the others take `within` seconds. An unrecorded test is short."""
+def long_tests(ids: list[str], seconds: dict[str, float], within: float | None = None) -> set[str]:
+    """Return the ids of the tests to leave out: those of `LONG`, or the longest until the others take `within` seconds."""
     files = defaultdict(list)
     for id in ids:
         files[id.partition("::")[0]].append((seconds.get(id, _USUAL), id))
-    long = [test for tests in files.values() for test in sorted(tests)[1:] if test[0] >= LONG]
+    others = sorted((test for tests in files.values() for test in sorted(tests)[1:] if test[1] in seconds), reverse=True)
+    if within is None:
+        return {id for took, id in others if took >= LONG}
     out, excess = set[str](), sum(took for tests in files.values() for took, _ in tests) - within
-    for took, id in sorted(long, reverse=True):
+    for took, id in others:
         if excess > 0:
             out.add(id)
             excess -= took

@@ -39,6 +39,7 @@ def test_long_tests_are_left_out_from_the_longest_on_until_the_others_fit() -> N
     assert long_tests(list(seconds), seconds, within=14.9) == {"a.py::longest", "a.py::longer"}
     assert long_tests(list(seconds), seconds, within=15.0) == {"a.py::longest"}
     assert long_tests(list(seconds), seconds, within=500.0) == set()
+    assert long_tests(list(seconds), seconds, within=0.0) == {"a.py::longest", "a.py::longer", "a.py::long"}, "one of each file stays"
 
 
 def test_a_test_of_20_seconds_has_a_reason() -> None:

@@ -1,6 +1,6 @@
 """Measure whether search teaches the learned built-in agent, and whether what it learned searches better.
 
-The plan, with rows, figures and rules, was committed before any run: docs/results/learning.md. The weights of all rows and the record of
+The plan, with rows, figures and rules, was committed before any run: bench/plans/learning.md. The weights of all rows and the record of
 each attempt are in bench/results/learning/. Tasks and seeds are those of exact/learning/builtin/split.json.
 
     python bench/learning.py --keep RUN                      copy the weights and records of a run of `exact train builtin`

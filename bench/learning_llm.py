@@ -1,6 +1,6 @@
 """Measure what SmolLM2-135M learns from ReAct and from the trees of R-MCTS, alone and as the policy of R-MCTS.
 
-The plan, with rows, tasks and figures, was committed before any run: docs/results/learning_llm.md. Data sets and the record of each attempt
+The plan, with rows, tasks and figures, was committed before any run: bench/plans/learning_llm.md. Data sets and the record of each attempt
 are in bench/results/learning_llm/. Steps, each of which goes on where it stopped:
 
     python bench/learning_llm.py --collect        search training tasks, and export three data sets of equal length

@@ -2,7 +2,7 @@
 
 For a task that is set from outside, the learned policy proposes what the lexical agent proposes. Here its model is asked all the same:
 before training (the lexical scores over wider candidates) and after each round, without and with a search, beside the lexical agent and
-the imitation of its wins. Nothing was trained on these applications. The plan was committed before any run: docs/results/learning.md.
+the imitation of its wins. Nothing was trained on these applications. The plan was committed before any run: bench/plans/learning.md.
 Trac and Wagtail run in the sandbox; the wiki runs on this machine, in the virtual environment that bench/third_party.py names.
 
     python bench/learning_transfer.py --json bench/results/learning_transfer.json     goes on from --work

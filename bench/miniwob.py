@@ -3,7 +3,7 @@
 BrowserGym's 125 tasks, 5 seeds each (40 to 44, on which no agent was run before), 15 committed actions for every agent. Strata by the
 rule of bench/strata.py, which knows no agent. The built-in agent was tuned on the tasks whose name's SHA-256 begins with an even
 digit, with seeds from 100 on: those are the development half. Every figure is of the other half, held out; the development half is
-shown apart. The half was held out, but not unseen: docs/results/miniwob.md names the tasks that were run before, with other seeds.
+shown apart. The half was held out, but not unseen: bench/plans/miniwob.md names the tasks that were run before, with other seeds.
 The built-in agent is not a language model.
 
 Agents, by default: react; best_of_n, best_first, tot, mcts and rmcts (mcts with reflections, none from the same task), each

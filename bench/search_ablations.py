@@ -1,6 +1,6 @@
 """Where does a search spend its budget, and what does it bring to spend it otherwise? Ablations on training tasks, at equal steps.
 
-The plan was committed before the run: docs/results/when_search_helps.md. Rows are R-MCTS with the learned policy, 40 environment steps
+The plan was committed before the run: bench/plans/when_search_helps.md. Rows are R-MCTS with the learned policy, 40 environment steps
 and 15 actions; a name is a judge and, after `@`, what differs in the search. `oracle_0` is a perfect judge, which sees the rewards of
 training tasks.
 

@@ -1,6 +1,6 @@
 """What does search bring with a judge of known quality? Reliability of the learned value, and the gain of search against a judge's AUC.
 
-The plan, with tasks, seeds, rows and rules, was committed before any run: docs/results/when_search_helps.md. Three parts; each goes on from
+The plan, with tasks, seeds, rows and rules, was committed before any run: bench/plans/when_search_helps.md. Three parts; each goes on from
 --work after an interruption:
 
     reliability   the learned agent alone on held-out and training tasks; at each state the values of three judges, and the outcome

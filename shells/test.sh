@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # Set up, then run lint, floors, and tests beside types, as CI does. Arguments go to pytest: shells/test.sh tests/search -x
 # Without arguments, tests that take seconds are left out where their file has a shorter one (tests/short.py).
-#   shells/test.sh --whole [PYTEST ARGUMENT]...      all tests: run it before a release (about an hour on two cores)
+#   shells/test.sh --whole [PYTEST ARGUMENT]...      all tests: run it before a release (about an hour on two cores); once they have passed,
+#                                                    tests/whole.json names the commit: commit it with tests/seconds.json
+#   shells/test.sh --changed [PYTEST ARGUMENT]...    tests that tests/choose.toml names for what changed since that commit, as CI does. The
+#                                                    longest are left out until the others fit into about eleven minutes
 #   shells/test.sh --parity-live [--parity-record]   compare with the peers themselves (JAX, OpenSpiel, TreeQuest, WebArena's evaluators),
 #                                                    which the other tests know from recorded answers; record the answers again
 set -euo pipefail
@@ -12,10 +15,21 @@ if [ "${1-}" = --parity-live ]; then
   live=(tests/search/parity tests/search/algorithms/test_abmcts.py tests/benchmarks/webarena/test_parity*.py)
   exec .venv/bin/pytest -n 2 --dist loadfile "${live[@]}" "$@"
 fi
-chosen=(--short)
-[ $# = 0 ] || chosen=("$@")
-[ "${1-}" != --whole ] || chosen=("${@:2}")
 bash shells/setup.sh
+echo "test: $(.venv/bin/python -m tests.choose --last)"
+case "${1-}" in
+  "") chosen=(--short) ;;
+  --whole)
+    chosen=("${@:2}")
+    case "${*:2}" in "" | --record-seconds) chosen+=(--record-whole) ;; esac
+    ;;
+  --changed)
+    files=$(.venv/bin/python -m tests.choose)
+    read -r -d "" -a chosen <<<"$files" || true
+    chosen+=(--within 2100 "${@:2}")
+    ;;
+  *) chosen=("$@") ;;
+esac
 step() {
   echo "test: $1"
   shift

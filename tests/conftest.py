@@ -26,8 +26,6 @@ hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 CONFIG = BrowserConfig(screenshots=False, width=600, height=400)
-LONG = ("tests/e2e/", "tests/benchmarks/", "tests/environments/", "tests/evaluation/")
-"""Folders whose files take minutes."""
 Visit = Callable[..., AbstractAsyncContextManager[tuple[BrowserEnvironment, Observation]]]
 
 
@@ -43,9 +41,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put files that take long first: all processes then end at about the same time, as short ones are left for the end."""
     short.leave_out(config, items)
-    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+    short.put_long_files_first(items)
 
 
 @pytest.fixture(scope="session", autouse=True)

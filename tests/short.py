@@ -1,6 +1,7 @@
 """A pytest plugin: `--short` leaves out the tests that took long when all were run last, but the shortest one of each file.
 
-`tests/seconds.json` has their seconds. `--record-seconds`, with all tests, writes it.
+`--within SECONDS` leaves out the longest, until the others fit. `tests/seconds.json` has their seconds. `--record-seconds`, with
+all tests, writes it; `--record-whole` writes down that all have passed.
 """
 
 from __future__ import annotations
@@ -11,38 +12,65 @@ from pathlib import Path
 
 import pytest
 
+from .choose import Recorder
+
 SECONDS = Path(__file__).parent / "seconds.json"
 LONG = 2.0
 """Seconds from which on a test is left out."""
 _LEAST = 1.0
 """Seconds of the shortest test that is recorded: it leaves a margin below `LONG`."""
+_USUAL = 0.1
+"""Seconds that a test takes on average if it is not recorded."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--short", action="store_true", help=f"leave out tests of {LONG:g} s and more, but one of each file")
+    parser.addoption("--within", type=float, metavar="SECONDS", help="leave out the longest of these tests, until all take as long as this")
+    parser.addoption("--record-whole", action="store_true", help="write down, if all tests pass, that they do at this commit")
     parser.addoption("--record-seconds", action="store_true", help=f"write how long the tests took to {SECONDS.name}, for --short")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--record-seconds") and not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        return
+    if config.getoption("--record-seconds"):
         config.pluginmanager.register(_Recorder())
+    if config.getoption("--record-whole"):
+        config.pluginmanager.register(Recorder())
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Take the long tests out of `items` if that is wanted."""
-    if not config.getoption("--short"):
+    within = config.getoption("--within")
+    if within is None and not config.getoption("--short"):
         return
-    out = long_tests([item.nodeid for item in items], json.loads(SECONDS.read_text()))
+    out = long_tests([item.nodeid for item in items], json.loads(SECONDS.read_text()), within)
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid in out])
     items[:] = [item for item in items if item.nodeid not in out]
 
 
-def long_tests(ids: list[str], seconds: dict[str, float]) -> set[str]:
-    """Return the ids of the tests to leave out. A test without recorded seconds is a short one."""
+def put_long_files_first(items: list[pytest.Item]) -> None:
+    """Sort the files by their seconds: all processes then end at about the same time, as short ones are left for the end."""
+    seconds, files = json.loads(SECONDS.read_text()), defaultdict[Path, float](float)
+    for item in items:
+        files[item.path] += seconds.get(item.nodeid, _USUAL)
+    items.sort(key=lambda item: -files[item.path])
+
+
+def long_tests(ids: list[str], seconds: dict[str, float], within: float | None = None) -> set[str]:
+    """Return the ids of the tests to leave out: those of `LONG`, or the longest until the others take `within` seconds."""
     files = defaultdict(list)
     for id in ids:
-        files[id.partition("::")[0]].append((seconds.get(id, 0.0), id))
-    return {id for tests in files.values() for took, id in sorted(tests)[1:] if took >= LONG}
+        files[id.partition("::")[0]].append((seconds.get(id, _USUAL), id))
+    others = sorted((test for tests in files.values() for test in sorted(tests)[1:] if test[1] in seconds), reverse=True)
+    if within is None:
+        return {id for took, id in others if took >= LONG}
+    out, excess = set[str](), sum(took for tests in files.values() for took, _ in tests) - within
+    for took, id in others:
+        if excess > 0:
+            out.add(id)
+            excess -= took
+    return out
 
 
 class _Recorder:

@@ -34,6 +34,14 @@ def test_long_tests_are_left_out_but_the_shortest_of_each_file() -> None:
     assert long_tests(ids, seconds) == {"a.py::slow", "a.py::slower", "b.py::slower"}
 
 
+def test_long_tests_are_left_out_from_the_longest_on_until_the_others_fit() -> None:
+    seconds = {"a.py::long": 5.0, "a.py::longer": 9.0, "a.py::longest": 99.0, "a.py::quick": 1.0}
+    assert long_tests(list(seconds), seconds, within=14.9) == {"a.py::longest", "a.py::longer"}
+    assert long_tests(list(seconds), seconds, within=15.0) == {"a.py::longest"}
+    assert long_tests(list(seconds), seconds, within=500.0) == set()
+    assert long_tests(list(seconds), seconds, within=0.0) == {"a.py::longest", "a.py::longer", "a.py::long"}, "one of each file stays"
+
+
 def test_a_test_of_20_seconds_has_a_reason() -> None:
     _, _, section = TABLE.read_text().partition("## Tests of 20 seconds and more")
     files = {id.partition("::")[0] for id, seconds in json.loads(SECONDS.read_text()).items() if seconds >= 20}

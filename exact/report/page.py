@@ -19,6 +19,7 @@ import msgspec
 from markupsafe import Markup
 
 from exact.report.model.data import Report
+from exact.report.suite import RunComparison
 from exact.text import counted
 
 _VENDOR = ("selection", "dispatch", "timer", "ease", "color", "interpolate", "transition", "drag", "zoom", "hierarchy")
@@ -49,8 +50,8 @@ def fragments(report: Report) -> dict[str, str]:
     return {name: _environment().get_template(f"{name}.html.j2").render(report=report, head=report.head) for name in ("head", "below")}
 
 
-def suite_page(found: Any, *, live: bool = False) -> str:
-    """Return the page of one run or of several, from an exact.report.suite.Suite. `live`: it reloads itself while attempts are open."""
+def suite_page(found: RunComparison, *, live: bool = False) -> str:
+    """Return the page of one run or of several. `live`: it reloads itself while attempts are open."""
     scripts = tuple(_file(name) for name in ("theme.js", "suite.js"))
     solved, scored = sum(row.ending == "solved" for row in found.rows), sum(row.score is not None for row in found.rows)
     again = live and any(row.ending in ("unfinished", "not started") for row in found.rows)

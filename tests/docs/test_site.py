@@ -30,6 +30,13 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(named) == sorted(pages), "add the page to nav in mkdocs.yml"
 
 
+def test_the_changelog_has_one_line_a_change_and_results_have_no_plans() -> None:
+    lines = (ROOT / "CHANGELOG.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 200 and [line for line in lines if line.startswith("  ") or len(line) > 160] == []
+    for page in (ROOT / "docs" / "results").glob("*.md"):
+        assert not re.search("^#.*plan", page.read_text("utf-8"), re.M | re.I), "plans are in bench/plans/"
+
+
 @pytest.mark.parametrize(
     ("page", "dead"),
     [

@@ -50,7 +50,7 @@ async def test_missing_parts_of_an_evaluation_are_recorded(error: Infrastructure
     assert [each.missing for each in folder.attempts()] == [missing]
 
 
-async def test_a_environment_that_broke_on_the_way_is_no_judge(tmp_path: Path) -> None:
+async def test_an_environment_that_broke_on_the_way_is_no_judge(tmp_path: Path) -> None:
     assert only(await benchmark(tmp_path / "bench", EnvironmentFailure("the browser is gone"), "reset")).missing == "environment"
 
 

@@ -141,7 +141,7 @@ def test_environments_that_stay_where_they_were_left_save_restores(monkeypatch: 
 
 
 @pytest.mark.parametrize("about", [{"isolated": False}, {"fidelity": "client"}])
-def test_where_a_environment_may_hold_a_log_in_that_another_waits_for_none_stays(
+def test_where_an_environment_may_hold_a_log_in_that_another_waits_for_none_stays(
     about: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     environments = slow_environments(**about)

@@ -62,7 +62,7 @@ async def test_a_reset_after_other_pages_leaves_nothing_either(visit: Visit, htt
 
 
 @pytest.mark.parametrize("isolated", [True, False])
-async def test_only_a_sealed_environment_is_emptied_instead_of_opened_anew(
+async def test_only_an_isolated_environment_is_emptied_instead_of_opened_anew(
     visit: Visit, task_at: Callable[..., Task], isolated: bool
 ) -> None:
     async with visit("<p>Here", isolated=isolated) as (env, _):
@@ -71,7 +71,7 @@ async def test_only_a_sealed_environment_is_emptied_instead_of_opened_anew(
         assert (env.page is before) is isolated
 
 
-async def test_a_sealed_environment_is_emptied_though_its_page_asks_whether_it_may_be_left(
+async def test_an_isolated_environment_is_emptied_though_its_page_asks_whether_it_may_be_left(
     visit: Visit, task_at: Callable[..., Task]
 ) -> None:
     async with visit('<input aria-label=Draft oninput="onbeforeunload = event => event.preventDefault()">', isolated=True) as (env, seen):
@@ -91,14 +91,14 @@ async def test_a_reset_takes_the_pointer_away(visit: Visit, task_at: Callable[..
         assert await look(env, "wait") == seen
 
 
-async def test_a_environment_begins_with_the_seed_and_tells_its_goal(visit: Visit, task_at: Callable[..., Task]) -> None:
+async def test_an_environment_begins_with_the_seed_and_tells_its_goal(visit: Visit, task_at: Callable[..., Task]) -> None:
     async with visit("<h1>Press it</h1><button disabled>Go</button>", setup=GAME) as (env, seen):
         assert (seen.title, seen.instruction) == ("seed 0", "Press it")
         assert find(seen, "Go").states == ()
         assert (await env.reset(task_at(seed=7))).title == "seed 7"
 
 
-async def test_a_environment_begins_once_the_scripts_of_a_slow_page_have_run(visit: Visit, httpserver: HTTPServer) -> None:
+async def test_an_environment_begins_once_the_scripts_of_a_slow_page_have_run(visit: Visit, httpserver: HTTPServer) -> None:
     def late(_: object) -> Response:
         threading.Event().wait(1.5)
         return Response("function late() { document.title = 'late' }", content_type="text/javascript")
@@ -147,7 +147,7 @@ async def test_the_evaluator_gets_the_page_as_it_is(visit: Visit) -> None:
         assert await env.evaluate(Outcome(actions=(), answer="42")) == Score(value=1.0, success=True, reason="42")
 
 
-async def test_a_environment_without_an_evaluator_says_so(visit: Visit) -> None:
+async def test_an_environment_without_an_evaluator_says_so(visit: Visit) -> None:
     async with visit("<p>Here") as (env, _):
         with pytest.raises(UsageError, match="no evaluator"):
             await env.evaluate(NOTHING)
@@ -283,7 +283,7 @@ async def test_a_popup_that_closes_itself_leaves_the_page_that_opened_it(
         assert step.info == {} and step.observation.tabs == ()
 
 
-async def test_a_environment_whose_only_page_closes_is_broken(visit: Visit) -> None:
+async def test_an_environment_whose_only_page_closes_is_broken(visit: Visit) -> None:
     async with visit("<p>Here") as (env, _):
         with pytest.raises(EnvironmentFailure):
             await asyncio.gather(do(env, "wait"), env.page.close())

@@ -67,7 +67,7 @@ async def test_arms_pay_about_as_often_as_their_means() -> None:
         assert paid / 2000 == pytest.approx(mean, abs=0.05)
 
 
-async def test_only_a_environment_that_slips_says_that_it_is_not_deterministic() -> None:
+async def test_only_an_environment_that_slips_says_that_it_is_not_deterministic() -> None:
     for environment, fixed in ((ice(), False), (ice(slip=0.0), True), (chain(), True)):
         async with ToyFactory(environment).open(simulation=True) as opened:
             assert opened.capabilities.deterministic is fixed

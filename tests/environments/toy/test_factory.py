@@ -106,7 +106,7 @@ async def test_replaying_gives_what_a_snapshot_gives() -> None:
         assert seen == await go(other, "toggle A", "toggle C", "toggle A")
 
 
-async def test_a_environment_has_only_its_own_snapshots_and_a_replay_environment_has_none() -> None:
+async def test_an_environment_has_only_its_own_snapshots_and_a_replay_environment_has_none() -> None:
     environments = ToyFactory(chain(3))
     async with environments.open(simulation=True) as one, environments.open(simulation=True) as other:
         await one.reset(TASK)
@@ -153,7 +153,7 @@ async def test_drift_shows_in_fingerprints_of_replays_but_not_of_snapshots() -> 
     "isolated, simulation, kind, ended, reached",
     [(False, True, "blocked", False, 0), (False, False, "request", True, 1), (True, True, "request", True, 0)],
 )
-async def test_a_write_is_blocked_in_a_try_done_for_real_and_undone_where_the_environment_is_sealed(
+async def test_a_write_is_blocked_in_a_try_done_for_real_and_undone_where_the_environment_is_isolated(
     isolated: bool, simulation: bool, kind: str, ended: bool, reached: int
 ) -> None:
     environments = ToyFactory(form(2, write=True), isolated=isolated)
@@ -218,6 +218,6 @@ SENSELESS = [
 
 
 @pytest.mark.parametrize("start, state", SENSELESS)
-def test_a_environment_that_makes_no_sense_is_refused(start: str, state: ToyState) -> None:
+def test_an_environment_that_makes_no_sense_is_refused(start: str, state: ToyState) -> None:
     with pytest.raises(UsageError):
         ToyGraph(name="w", instruction="", start=start, states={"s": state})

@@ -85,7 +85,7 @@ async def test_a_fork_has_no_snapshots_of_its_own_yet_and_its_ids_are_its_own() 
             assert len({snapshot.id, (await environment.snapshot()).id, (await branch.snapshot()).id}) == 3
 
 
-async def test_a_environment_that_broke_is_forked_from_before() -> None:
+async def test_an_environment_that_broke_is_forked_from_before() -> None:
     environments = ToyFactory(chain(4), faults=Faults(fail_every=2))
     async with environments.open(simulation=True) as environment:
         await environment.reset(TASK)
@@ -160,7 +160,7 @@ async def test_a_step_cancelled_while_it_waits_has_no_effect() -> None:
         assert "Step 1" in (await go(environment, "on") or pytest.fail()).text
 
 
-async def test_a_environment_without_snapshots_cannot_be_forked() -> None:
+async def test_an_environment_without_snapshots_cannot_be_forked() -> None:
     environments, other = ToyFactory(chain(3), fidelity="replay"), ToyFactory(chain(3))
     async with other.open(simulation=True) as environment:
         await environment.reset(TASK)

@@ -66,7 +66,7 @@ async def test_the_count_of_transitions_is_that_of_the_environments(tmp_path: Pa
     assert line.transitions == environments.counts.steps
 
 
-async def test_a_environment_that_drifts_is_reported_and_never_searched(tmp_path: Path) -> None:
+async def test_an_environment_that_drifts_is_reported_and_never_searched(tmp_path: Path) -> None:
     environments = ToyFactory(maze(), faults=Faults(drift_after=2))
     (line,) = await toy_runner(tmp_path, environments).run()
     events = journal(tmp_path)

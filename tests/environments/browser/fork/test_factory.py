@@ -419,7 +419,7 @@ async def test_a_snapshot_that_is_dropped_while_it_is_forked_arrives_all_the_sam
         await environments.store.fork_browser(snapshot.id)
 
 
-async def test_a_environment_whose_closing_is_cancelled_leaves_no_sandbox(
+async def test_an_environment_whose_closing_is_cancelled_leaves_no_sandbox(
     environments: ForkingFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def cancelled(trace: PlaywrightTrace, mask: object, **more: object) -> None:

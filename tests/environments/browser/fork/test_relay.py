@@ -168,7 +168,7 @@ async def test_a_slow_reader_is_not_sent_more_and_gets_everything_later() -> Non
         writer.close()
 
 
-async def test_a_environment_whose_pipes_are_full_is_let_go() -> None:
+async def test_an_environment_whose_pipes_are_full_is_let_go() -> None:
     async with asyncio.timeout(60), relay_to() as (relay, _):
         _, writer, _ = await connected(await relay.connect(seconds=20))
         await flooded(writer)
@@ -224,7 +224,7 @@ async def test_a_paused_relay_sends_nothing_and_loses_nothing() -> None:
 
 
 @pytest.mark.parametrize("way", ["late", "cancelled"])
-async def test_a_environment_that_does_not_come_to_rest_is_lost_at_once(way: str) -> None:
+async def test_an_environment_that_does_not_come_to_rest_is_lost_at_once(way: str) -> None:
     async with relay_to() as (relay, plain):
         reader, writer, head = await connected(await relay.connect(seconds=20))
         await reader.readexactly(len(head))

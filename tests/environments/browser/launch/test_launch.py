@@ -47,7 +47,7 @@ async def test_a_permission_that_there_is_not_leaves_no_context(browser: Browser
 
 
 @pytest.mark.parametrize("kind", [PlaywrightBrowser, BrowserContext])
-async def test_a_environment_that_is_given_up_while_it_is_opened_leaves_no_context(
+async def test_an_environment_that_is_given_up_while_it_is_opened_leaves_no_context(
     browser: Browser, monkeypatch: pytest.MonkeyPatch, kind: type[PlaywrightBrowser] | type[BrowserContext]
 ) -> None:
     name = "new_context" if kind is PlaywrightBrowser else "new_page"

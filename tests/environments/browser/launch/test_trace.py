@@ -91,7 +91,7 @@ async def test_a_trace_that_cannot_be_written_is_reported_and_its_environment_is
     assert not temporary()
 
 
-async def test_a_environment_whose_closing_is_cancelled_gives_its_account_and_its_context_back(
+async def test_an_environment_whose_closing_is_cancelled_gives_its_account_and_its_context_back(
     browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def cancelled(*args: object, **kwargs: object) -> None:

@@ -96,7 +96,7 @@ async def test_cookies_storage_and_databases_are_there_before_the_first_script_o
         assert await environment.page.evaluate(deep) == [[0], True]
 
 
-async def test_any_environment_of_the_environments_can_restore_and_it_outlives_the_one_that_took_it(
+async def test_any_environment_of_a_factory_can_restore_and_it_outlives_the_one_that_took_it(
     browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task], other: BrowserEnvironment
 ) -> None:
     httpserver.expect_request("/").respond_with_data(FORM, content_type="text/html")

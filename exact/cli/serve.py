@@ -93,15 +93,15 @@ def serve(
     if folder is not None and environment != "model":
         raise UsageError(f"unexpected {folder!r}: only `exact serve model` takes a second argument")
     if environment == "mcp":
-        require_options("with mcp", "path", "overrides", "runs", "origins")
+        require_options("with `exact serve mcp`", "path", "overrides", "runs", "origins")
         _mcp(load(path, overrides), runs, origins)
         return
     if environment == "model":
-        require_options("with model", "host", "port", "until_eof", "as_json")
+        require_options("with `exact serve model`", "host", "port", "until_eof", "as_json")
         _listen(_chat(folder, host), host, port, f"the model {folder}", until_eof=until_eof, as_json=as_json)
         return
     shown = ("screenshots", "html", "path", "overrides")
-    require_options("without mcp", "host", "port", "sessions", "max_steps", "idle", *shown, "until_eof", "as_json")
+    require_options("with ENV", "host", "port", "sessions", "max_steps", "idle", *shown, "until_eof", "as_json")
     from exact.interop.openenv.catalogue import catalogue
 
     config = load(path, overrides)

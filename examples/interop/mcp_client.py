@@ -1,4 +1,4 @@
-"""An MCP client that starts `exact serve mcp`, has it solve a task and reads the search. Needs: `pip install 'exact-agent[mcp,miniwob]'`."""
+"""Client that starts `exact serve mcp`, has it solve a task and reads the search. Needs `pip install 'exact-agent[mcp,miniwob]'`."""
 
 import asyncio
 import os

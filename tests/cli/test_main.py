@@ -175,7 +175,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 OLD = [
     "status RUN", "status RUN --json", "status nowhere", "cost RUN --by model --json", "cost RUN --task absent", "audit RUN --json",
-    "audit nowhere", "mcp --help", "calibrate RUN --json", "calibrate RUN --label x", "memory list MEMORY --json", "memory list MEMORY --status no",
+    "audit nowhere", "mcp --help",
+    "calibrate RUN --json", "calibrate RUN --label x", "memory list MEMORY --json", "memory list MEMORY --status no",
     "tasks --help", "tasks list miniwob", "tasks list miniwob --json", "tasks list miniwab", "tasks show miniwob/click-test", "tasks show",
     "tasks show miniwob/click-test --json", "prompts", "prompts list --json", "prompts show policy", "prompts show policy --json",
     "prompts render policy --example", "prompts render polcy --example", "config --help", "config show rmcts_gpt-4o",

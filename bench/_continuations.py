@@ -1,8 +1,8 @@
 """Judges of measured quality: each state that a search evaluates is labelled with what the policy alone reaches from there.
 
 The label is found in an environment of its own: the path to the state is replayed there, the policy follows its first proposals to the end,
-and the benchmark scores it, as `exact calibrate --label` does. An oracle of known quality is that label with an error; other judges do
-not see it.
+and the benchmark scores it, as `exact train calibration --label` does. An oracle of known quality is that label with an error; other
+judges do not see it.
 """
 
 from __future__ import annotations

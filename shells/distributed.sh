@@ -5,7 +5,7 @@
 #   1. manager.py on one machine: a server on port 12000         exact cluster jobs JOBS.yaml: its lists, translated; no key is copied
 #   2. worker.py on each machine, which joins the manager        exact cluster up machines.yaml: Ray over ssh, with a token
 #   3. dist_cli.py posts a shell script and the lists to it      exact bench ... --engine ray: one task of Ray a search
-#   4. each worker's results, gathered by hand                   the benchmark's folder, on this machine: exact status, report, compare
+#   4. each worker's results, gathered by hand                   the benchmark's folder, on this machine: exact show --progress, report, compare
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if [ $# -lt 2 ]; then
@@ -36,4 +36,4 @@ trap '"$exact" cluster down "$out/machines.yaml" || true; rm -rf "$out"' EXIT
 mapfile -t words <"$out/bench.args"
 "$exact" bench "${words[@]}" --agent "$agent" "$@"
 
-# 4. The results are in the folder that it printed: exact status FOLDER, exact compare FOLDER/agents/A FOLDER/agents/B.
+# 4. The results are in the folder that it printed: exact show FOLDER --progress, exact compare FOLDER/agents/A FOLDER/agents/B.

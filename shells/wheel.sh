@@ -35,8 +35,8 @@ try() { # the steps of a new user; stops at the first that fails
   python -W error -c 'import exact; print(exact.search, exact.solve)' >/dev/null
   exact doctor >doctor.txt || true
   ! grep -E 'shells/' doctor.txt || { echo "wheel: doctor names a script of the clone" >&2; return 1; }
-  exact config show rmcts_gpt-4o >/dev/null
-  exact tasks list miniwob >tasks.txt
+  exact list configs rmcts_gpt-4o >/dev/null
+  exact list tasks miniwob >tasks.txt
   exact run 'miniwob/click-test?seed=1' --config rmcts_builtin --set search.iterations=4
   exact show runs/* >/dev/null
   test -s runs/*/tasks/*/report.html

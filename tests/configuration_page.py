@@ -32,7 +32,7 @@ SHARED = {
 HEAD = """# Configuration
 
 A configuration is a YAML file with these sections. `exact run --config FILE` reads it, `--set search.iterations=32` overrides one key, and
-`exact config show FILE` prints it with all defaults. An unknown key is an error that names the nearest one. A renamed key is read and
+`exact list configs FILE` prints it with all defaults. An unknown key is an error that names the nearest one. A renamed key is read and
 reported on stderr. A removed key is an error that says what to write in its place.
 
 `null` means that a key is not set. Words before a colon, such as `llm:`, name the kinds that use a key. The other

@@ -101,6 +101,29 @@ def texts() -> Iterator[str]:
             yield re.sub(r"```.*?```|`[^`]*`", " ", page.read_text("utf-8"), flags=re.S)
 
 
+LONGEST = 30
+"""Most words of a sentence in a page that tells how to do something. A piece of code is one word."""
+
+
+def how_tos() -> list[Path]:
+    """Return the pages below Tutorial and How-to in the navigation of the site."""
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:")[2]
+    parts = [part for part in navigation.split("\n  - ") if part.startswith(("Tutorial:", "How-to:"))]
+    return [ROOT / "docs" / page for part in parts for page in re.findall(r"[\w/]+\.md", part)]
+
+
+def long_sentences() -> list[str]:
+    """Return the sentences of the how-tos with more than LONGEST words. List items and cells of tables are sentences too."""
+    found = []
+    for page in how_tos():
+        text = re.sub(r"`[^`]*`", "code", re.sub(r"```.*?```", "\n\n", page.read_text("utf-8"), flags=re.S))
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+        for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.) ?)|\|", text):
+            sentences = re.split(r"(?<=[.!?])[)\"*_]*\s+", " ".join(block.split()))
+            found += [f"{page.name}: {each}" for each in sentences if len(re.findall(r"\w[\w'./-]*", each)) > LONGEST]
+    return found
+
+
 @functools.cache
 def phrases() -> dict[str, float]:
     """Return how often each turn of phrase stands in 10,000 words."""

@@ -48,8 +48,8 @@ def test_an_unknown_name_comes_with_the_nearest_or_with_all(name: str, says: str
 
 
 def test_a_long_list_of_names_is_cut() -> None:
-    error = unknown("task", "?", (f"{i:03}" for i in range(100)), way_out="(see `exact tasks list`)")
-    assert str(error).endswith("010, 011, ... (see `exact tasks list`)")
+    error = unknown("task", "?", (f"{i:03}" for i in range(100)), way_out="(see `exact list tasks`)")
+    assert str(error).endswith("010, 011, ... (see `exact list tasks`)")
 
 
 @pytest.mark.parametrize(("where", "told"), [("tasks.yaml", "unknown task 'tee' in tasks.yaml: did"), ("'tee'", "unknown task 'tee': did")])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from exact.cli.main import RETIRED
 from tests import house
 
 LONG = 400
@@ -31,3 +34,16 @@ def test_packages_only_pass_names_on() -> None:
 @pytest.mark.parametrize(("phrase", "most"), [("where", 10), ("what", 6), ("is no", 3), ("of own", 2)])
 def test_docstrings_comments_and_pages_are_in_plain_english(phrase: str, most: float) -> None:
     assert house.phrases()[phrase] <= most
+
+
+def test_no_page_script_or_message_names_a_command_as_it_was_called_before() -> None:
+    old = re.compile(rf"\bexact ({'|'.join(sorted(RETIRED, key=len, reverse=True))})\b")
+    folders = (("docs", "*.md"), ("exact", "*"), ("examples", "*"), ("shells", "*"), ("bench", "*.py"), ("agents", "*.md"), (".ci", "run"))
+    paths = [*house.ROOT.glob("*.md"), *(path for folder, names in folders for path in (house.ROOT / folder).rglob(names))]
+    texts = {path: path.read_text("utf-8", "replace") for path in paths if path.is_file() and path.name != "CHANGELOG.md"}
+    assert len(texts) > 700
+    assert [f"{path.relative_to(house.ROOT)}: {found[0]}" for path, text in texts.items() for found in old.finditer(text)] == []
+
+
+def test_sentences_of_how_tos_are_short() -> None:
+    assert len(house.how_tos()) > 20 and house.long_sentences() == []

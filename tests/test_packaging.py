@@ -132,7 +132,7 @@ def test_the_installed_command_shows_its_help(installed: Path, tmp_path: Path) -
 
 def test_the_installed_command_takes_a_configuration_by_its_name(installed: Path, tmp_path: Path) -> None:
     def show(name: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([installed / "exact", "config", "show", name], cwd=tmp_path, env=ALONE, capture_output=True, text=True)
+        return subprocess.run([installed / "exact", "list", "configs", name], cwd=tmp_path, env=ALONE, capture_output=True, text=True)
 
     assert show("rmcts_gpt-4o").stdout.startswith("name: rmcts_gpt-4o\n")
     assert "did you mean 'rmcts_gpt-4o'" in show("rmcts_gpt4o").stderr

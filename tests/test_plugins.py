@@ -113,7 +113,9 @@ def test_an_entry_point_brings_a_policy(tmp_path, monkeypatch, place):
     assert type(built(policy={"kind": "greedy"}).policy).__name__ == "Greedy"
 
 
-@pytest.mark.parametrize("command", [("show",), ("report",), ("export", "graphml"), ("resume",), ("cost",), ("audit",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [("show",), ("report",), ("export", "graphml"), ("resume",), ("show", "--cost"), ("trust", "--secrets")], ids=" ".join
+)
 @pytest.mark.parametrize("key", ["search.algorithm", "policy.kind"])
 def test_code_that_a_strange_run_folder_names_is_not_run(tmp_path, capsys, key, command):
     from tests.library.number import Both, Near, Number
@@ -128,7 +130,7 @@ def test_code_that_a_strange_run_folder_names_is_not_run(tmp_path, capsys, key, 
     (tmp_path / "run" / "config.yaml").write_text(yaml.safe_dump(config))
     main([*command, str(tmp_path / "run")])
     assert not (tmp_path / "ran").exists()
-    if key == "search.algorithm" and command[0] in ("show", "resume"):
+    if key == "search.algorithm" and command in (("show",), ("resume",)):
         assert "evil.py:climb (search.algorithm)" in (said := capsys.readouterr().err) or "which is not run unasked" in said
         assert "exact trust" in said
 

@@ -1,14 +1,16 @@
 """The shell scripts, their configurations and the lock files."""
 
 import re
+import shlex
 import shutil
 import subprocess
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
 
-from exact.cli.main import main
+from exact.cli.main import RETIRED, cli, main
 from exact.config import load
 
 ROOT = Path(__file__).parents[1]
@@ -75,6 +77,30 @@ def test_a_dry_run_reads_the_configuration_and_would_start(
     assert main(["run", "--url", "http://localhost/", "--goal", "Nothing", "--config", str(path), "--dry-run"]) == 0
     plan = capsys.readouterr().out
     assert path.stem in plan and "refused" not in plan and "not known yet" not in plan and "sk-of-nobody" not in plan
+
+
+CALL = re.compile(r"""^\s*(?:exec |\[ .* \|\| )?(?:\S*\.venv/bin/exact"?|"\$exact"|exact) (.+?)(?: >.*| \|\| .*)?$""", re.M)
+CALLS = [(script, call) for script in SCRIPTS for call in CALL.findall(script.read_text()) if not call.startswith("-")]
+"""The command lines of `exact` in the scripts, without variables' values."""
+OLD_CALLS = [
+    (script, f"{old}{call.removeprefix(new)}") for script, call in CALLS for old, new in RETIRED.items() if call.startswith(f"{new} ")
+]
+
+
+@pytest.mark.parametrize(("script", "call"), [*CALLS, *OLD_CALLS], ids=lambda each: each if isinstance(each, str) else each.name)
+def test_a_command_of_a_script_and_its_options_exist_as_they_were_spelled_before_too(script: Path, call: str) -> None:
+    context = click.Context(cli, info_name="exact")
+    _, command, words = cli.resolve_command(context, shlex.split(call))
+    while isinstance(command, click.Group):
+        context = click.Context(command, parent=context)
+        _, command, words = command.resolve_command(context, words)
+    assert command is not None
+    command.make_parser(click.Context(command)).parse_args(words)
+
+
+def test_calls_of_each_kind_are_found() -> None:
+    assert len(CALLS) >= 12 and {call.split()[0] for _, call in CALLS} >= {"run", "report", "bench", "list", "show", "cluster"}
+    assert {call.split()[0] for _, call in OLD_CALLS} >= {"config", "tasks"}
 
 
 def test_each_documented_algorithm_and_model_has_a_configuration() -> None:

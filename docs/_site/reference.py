@@ -17,7 +17,7 @@ import click
 import msgspec
 
 import exact
-from exact.cli.main import COMMANDS
+from exact.cli.main import COMMANDS, GROUPS
 from exact.runs.journal import events
 
 TOPICS = {
@@ -55,6 +55,8 @@ def cli() -> str:
     codes = "0 done, 1 an infrastructure failure, 2 wrong usage, 3 unsolved with `--fail-unsolved`, 4 a person is needed, 130 interrupted"
     codes += ", 143 and 129 ended by SIGTERM and SIGHUP"
     lines += [f"Exit codes: {codes}.", ""]
+    for heading, group in GROUPS.items():
+        lines += [f"{heading}: {', '.join(f'[`{name}`](#exact-{name})' for name in group)}.", ""]
     for name, (place, help) in COMMANDS.items():
         module, _, function = place.partition(":")
         lines += [f"## `exact {name}`", "", *_command(getattr(importlib.import_module(module), function), f"exact {name}", help)]
@@ -74,7 +76,9 @@ def _command(command: click.Command, name: str, help: str) -> Iterator[str]:
             yield f"| `{record[0].replace('|', chr(92) + '|')}` | {_escaped(record[1])} |"
         yield ""
     if isinstance(command, click.Group):
-        for child, each in command.commands.items():
+        for child in command.list_commands(context):
+            each = command.get_command(context, child)
+            assert each is not None
             yield from (f"### `{name} {child}`", "", *_command(each, f"{name} {child}", each.help or ""))
 
 

@@ -46,12 +46,12 @@ def load_curve(path: str) -> Curve:
     except OSError as error:
         raise UsageError(f"cannot read calibration {path}: {error.strerror}") from error
     except (msgspec.DecodeError, RecursionError) as error:
-        raise UsageError(f"{path} holds no calibration ({error}): write one with `exact calibrate RUN --fit {path}`") from error
+        raise UsageError(f"{path} holds no calibration ({error}): write one with `exact train calibration RUN --fit {path}`") from error
     rising = all(a < b for a, b in zip(curve.values, curve.values[1:], strict=False))
     never_falls = all(a <= b for a, b in zip(curve.probabilities, curve.probabilities[1:], strict=False))
     whole = len(curve.values) == len(curve.probabilities) > 0 and all(0 <= each <= 1 for each in (*curve.values, *curve.probabilities))
     if not (rising and never_falls and whole):
-        raise UsageError(f"{path} holds no curve that never falls: write one with `exact calibrate RUN --fit {path}`")
+        raise UsageError(f"{path} holds no curve that never falls: write one with `exact train calibration RUN --fit {path}`")
     return curve
 
 

@@ -178,5 +178,5 @@ def _names(suite: Suite, pattern: str) -> list[str]:
         return [pattern]
     found = [id for id in suite.ids() if fnmatch.fnmatchcase(id, pattern)]
     if not found:
-        raise UsageError(f"no task matches {pattern!r}: `exact tasks list {prefix}` prints the ids")
+        raise UsageError(f"no task matches {pattern!r}: `exact list tasks {prefix}` prints the ids")
     return found

@@ -154,7 +154,7 @@ def bench(
     resources = needs_of(needs)
     if resume:
         if dry_run:
-            raise UsageError("--dry-run shows a new benchmark: leave out --resume, or use `exact status`")
+            raise UsageError("--dry-run shows a new benchmark: leave out --resume, or use `exact show OUT --progress`")
         if out is None:
             raise UsageError("--resume requires --out: give the folder of the benchmark")
         folder = BenchFolder.open(out)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--model", metavar="NAME", help="Model to test with a few short calls, to show its features.")
-@click.option("--provider", metavar="NAME", default="", help="Provider of the model: `exact config providers` lists them.")
+@click.option("--provider", metavar="NAME", default="", help="Provider of the model: `exact list providers` lists them.")
 @click.option("--base-url", metavar="URL", help="Address of the model's server, if not OpenAI: http://127.0.0.1:8000/v1")
 @click.option("--cdp-url", default="", metavar="URL", help="DevTools of a running browser to test, as browser.cdp_url. It is not closed.")
 @click.option("--fix", is_flag=True, help="Install the missing parts that need no decision of yours, then check again.")

@@ -43,11 +43,11 @@ def memory() -> None:
     """Show and edit a memory of reflections.
 
     MEMORY is a file, the folder of a run, or postgresql://... Nothing is deleted: `restore` recovers reflections that were forgotten,
-    evicted, merged or quarantined.
+    evicted, merged or quarantined. `exact list memory MEMORY` lists them.
     """
 
 
-@memory.command("list")
+@click.command("memory")
 @_WHERE
 @click.option(
     "--status",
@@ -128,7 +128,7 @@ def restore(where: str, ids: tuple[str, ...], as_json: bool) -> None:
     They were forgotten, evicted, merged or quarantined before.
     """
     if not ids:
-        raise UsageError("nothing to restore: give ids; `exact memory list --status all` shows them")
+        raise UsageError("nothing to restore: give ids; `exact list memory MEMORY --status all` shows them")
     with _opened(where) as opened:
         _count("restored", opened.restore(ids), as_json)
 
@@ -170,7 +170,7 @@ def import_(where: str, files: tuple[Path, ...], config: Path | None, as_json: b
         return {"read": len(found), "new": new, "quarantined": len(opened.entries("quarantined")) - before}
 
     done = _worked(where, config, work, new=True)
-    more = f"; {done['quarantined']} quarantined, see `exact memory list --quarantined`" if done["quarantined"] else ""
+    more = f"; {done['quarantined']} quarantined, see `exact list memory MEMORY --quarantined`" if done["quarantined"] else ""
     echo(json.dumps(done) if as_json else f"{done['new']} of {done['read']} are new{more}")
 
 

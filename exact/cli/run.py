@@ -70,7 +70,7 @@ def run(
 ) -> int:  # fmt: skip
     """Run one agent on tasks and write a report for each.
 
-    TASK is an id or a pattern: miniwob/click-test, 'miniwob/click-*?seed=1..3'. `exact tasks list` prints the ids. TASK may also be a file
+    TASK is an id or a pattern: miniwob/click-test, 'miniwob/click-*?seed=1..3'. `exact list tasks` prints the ids. TASK may also be a file
     of tasks on your own site: tasks.yaml for all of them, 'tasks.yaml#open-*' for some.
     """
     config = _config(path, (*overrides, *("models.strict_nltk=true",) * strict_nltk), origins, watch)

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from exact.cli.terminal import name_as
+from exact.errors import UsageError
 
 R = TypeVar("R")
 
@@ -26,6 +28,15 @@ class RunFolderPath(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return a Path, or the address as it is."""
         return str(value) if "://" in str(value) else super().convert(value, param, ctx)
+
+
+def require_options(use: str, *known: str) -> None:
+    """Raise UsageError if an option was given that has no effect in a use of the command, such as `with --cost`."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if isinstance(option, click.Option) and option.name not in known and source is ParameterSource.COMMANDLINE:
+            raise UsageError(f"{option.opts[0]} has no effect {use}")
 
 
 def on_storage(name: str, *, write: bool = False) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -44,7 +55,8 @@ def on_storage(name: str, *, write: bool = False) -> Callable[[Callable[..., R]]
                         return value
                     from exact.runs.storage import stored_folder
 
-                    copy = stack.enter_context(stored_folder(value, write=write and not given.get("dry_run")))
+                    reads = given.get("dry_run") or given.get("read_only")
+                    copy = stack.enter_context(stored_folder(value, write=write and not reads))
                     name_as(copy, value)
                     return copy
 

@@ -1,4 +1,4 @@
-"""`exact serve`: serve environments to trainers over OpenEnv."""
+"""`exact serve`: serve environments to trainers over OpenEnv, a trained model, or tools to MCP clients."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ import os
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from exact.cli.run_folder import require_options
+from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 from exact.errors import UsageError
 from exact.text import counted
 from exact.version import set_up
+
+if TYPE_CHECKING:
+    from exact.config import Config
 
 ASGI = Any
 """An application: a callable with a scope, and functions to receive and to send."""
@@ -23,7 +28,7 @@ _PIP_TRAIN = "pip install 'exact-agent[train]' in a virtual environment of its o
 
 
 @click.command()
-@click.argument("environment", metavar="ENV|model")
+@click.argument("environment", metavar="ENV|model|mcp")
 @click.argument("folder", required=False, metavar="[MODEL]")
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on. Whoever reaches it may act in the environments."
@@ -39,7 +44,18 @@ _PIP_TRAIN = "pip install 'exact-agent[train]' in a virtual environment of its o
 )
 @click.option("--html", is_flag=True, help="Put the page's HTML into each observation.")
 @click.option(
-    "--config", "path", type=click.Path(path_type=Path), help="Configuration of browser and sandbox: a file, or the name of a shipped one."
+    "--config", "-c", "path", type=click.Path(path_type=Path), help="Configuration of the browser and sandbox, or mcp: of the agent."
+)
+@click.option("--set", "-s", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one configuration key. Repeatable.")
+@click.option(
+    "--runs",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="mcp: folder of the runs to write and read.",
+)
+@click.option(
+    "--origin", "origins", multiple=True, metavar="ORIGIN", help="mcp: origin that clients may have opened. Repeatable. Default: any."
 )
 @click.option("--stdin", "until_eof", is_flag=True, help="End when standard input does, as with the program that started this one.")
 @click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")
@@ -54,6 +70,9 @@ def serve(
     screenshots: bool,
     html: bool,
     path: Path | None,
+    overrides: tuple[str, ...],
+    runs: Path,
+    origins: tuple[str, ...],
     until_eof: bool,
     as_json: bool,
 ) -> None:
@@ -63,18 +82,29 @@ def serve(
     module:factory. Clients choose among its tasks with reset(task_name=..., seed=...).
 
     `exact serve model MODEL` serves a model or an adapter that `exact train` wrote behind the Chat Completions API, one request at a time.
+
+    `exact serve mcp` serves tools over standard input and output to the MCP client that starts it. They solve tasks, list tasks and runs,
+    show search trees and states, and search memories. A client cannot change the agent, its limits and the folder of the runs.
     """
     import msgspec
 
-    from exact.config import Config, load
-    from exact.interop.openenv.catalogue import catalogue
+    from exact.config import load
 
+    if folder is not None and environment != "model":
+        raise UsageError(f"unexpected {folder!r}: only `exact serve model` takes a second argument")
+    if environment == "mcp":
+        require_options("with `exact serve mcp`", "path", "overrides", "runs", "origins")
+        _mcp(load(path, overrides), runs, origins)
+        return
     if environment == "model":
+        require_options("with `exact serve model`", "host", "port", "until_eof", "as_json")
         _listen(_chat(folder, host), host, port, f"the model {folder}", until_eof=until_eof, as_json=as_json)
         return
-    if folder is not None:
-        raise UsageError(f"unexpected {folder!r}: only `exact serve model` takes a second argument")
-    config = load(path) if path else Config()
+    shown = ("screenshots", "html", "path", "overrides")
+    require_options("with ENV", "host", "port", "sessions", "max_steps", "idle", *shown, "until_eof", "as_json")
+    from exact.interop.openenv.catalogue import catalogue
+
+    config = load(path, overrides)
     config = msgspec.structs.replace(config, browser=msgspec.structs.replace(config.browser, screenshots=screenshots, html=html))
     found = catalogue(environment, config, lambda text: echo(text, err=True))
     try:
@@ -111,6 +141,22 @@ def _chat(folder: str | None, host: str) -> ASGI:
     from exact.learning.train.model import load_model
 
     return chat_application(load_model(folder), Path(folder).name, host)
+
+
+def _mcp(config: Config, runs: Path, origins: tuple[str, ...]) -> None:
+    """Serve tools over standard input and output. Raises UsageError if the package mcp is missing."""
+    try:
+        import mcp.server
+    except ModuleNotFoundError as error:
+        raise UsageError("the MCP server needs the package mcp: pip install 'exact-agent[mcp]'") from error
+    if not hasattr(mcp.server, "MCPServer"):
+        raise UsageError("the MCP server needs mcp 2 or newer: pip install 'exact-agent[mcp]'")
+    from exact.interop.mcp.operations import Operations
+    from exact.interop.mcp.server import build_server, serve
+    from exact.search.registry import algorithm
+
+    algorithm(config.search)
+    run_async(serve(build_server(Operations(config, runs, origins=origins))))
 
 
 def _listen(app: ASGI, host: str, port: int, what: str, *, sessions: int = 0, until_eof: bool, as_json: bool) -> None:

@@ -1,42 +1,74 @@
-"""`exact show`: print the statistics, warnings and principal variation of a search, or one state."""
+"""`exact show`: print the searches of a run, one state, the progress of a run or a benchmark, or the cost of model calls."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from exact.cli.run_folder import RunFolderPath, on_storage
+from exact.cli.run_folder import RunFolderPath, on_storage, require_options
 from exact.cli.terminal import echo
 from exact.text import counted
 
 if TYPE_CHECKING:
     from exact.context import Evaluation
+    from exact.evaluation.status import AgentStatus
     from exact.report.model.reading import Reading
+    from exact.runs.journal.costs import CallCost
     from exact.search.inspect.health import Symptom
     from exact.search.tree import Edge, Node
 
+_PROGRESS = ("agent", "tasks", "done", "solved", "running", "failed", "left", "dollars")
+_COST = ("", "calls", "tokens in", "cached", "out", "dollars", "abandoned")
 _WIDEST = 10_000
 """Columns of a drawing that is written to a pipe."""
 
 
 @click.command()
 @click.argument("run", type=RunFolderPath())
-@click.option("--node", metavar="N", type=int, help="State to show, with its actions and the principal variation from it.")
+@click.option("--progress", is_flag=True, help="Print how far RUN is, which may be a benchmark: attempts, their cost, and the time left.")
+@click.option("--cost", is_flag=True, help="Print the tokens and money of the model calls.")
+@click.option(
+    "--by",
+    type=click.Choice(["role", "node", "model", "prompt", "task"]),
+    default="role",
+    show_default=True,
+    help="--cost: grouping of the calls.",
+)
 @click.option("--task", "pattern", metavar="GLOB", help="Select the tasks whose id matches, with or without its seed: 'miniwob/click-*'.")
+@click.option("--node", metavar="N", type=int, help="State to show, with its actions and the principal variation from it.")
 @click.option(
     "--tree", "depth", metavar="DEPTH", type=click.IntRange(1), help="Also draw the tree to this depth, from the start or the node."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, of searches one on each line.")
 @on_storage("run")
-def show(run: Path, node: int | None, pattern: str | None, depth: int | None, as_json: bool) -> None:
-    """Print the statistics, warnings and principal variation of each search of RUN.
+def show(
+    run: Path, progress: bool, cost: bool, by: str, pattern: str | None, node: int | None, depth: int | None, as_json: bool
+) -> None:  # fmt: skip
+    """Print the statistics, warnings and principal variation of each search of RUN, or its progress or cost.
 
-    A running, interrupted or torn journal is shown up to its end.
+    RUN is a folder of `exact run`, or BENCH/agents/NAME of `exact bench`. A running, interrupted or torn journal is shown up to its end.
+
+    With --progress, the time left and the dollars an hour assume that attempts continue as before. With --cost, calls at an unknown price
+    are counted as unknown, and abandoned requests, which the provider may have charged for, are counted too.
     """
+    if progress and cost:
+        raise click.UsageError("--progress excludes --cost: choose one")
+    if progress:
+        require_options("with --progress", "progress", "as_json")
+        _progress(run, as_json)
+    elif cost:
+        require_options("with --cost", "cost", "by", "pattern", "as_json")
+        _cost(run, by, pattern, as_json)
+    else:
+        require_options("without --cost", "pattern", "node", "depth", "as_json")
+        _searches(run, pattern, node, depth, as_json)
+
+
+def _searches(run: Path, pattern: str | None, id: int | None, depth: int | None, as_json: bool) -> None:
     from exact.cli.report import started_tasks
     from exact.config import load_recorded
     from exact.report.model.reading import Reading
@@ -46,8 +78,8 @@ def show(run: Path, node: int | None, pattern: str | None, depth: int | None, as
     config = load_recorded(folder.path)
     for task in started_tasks(folder, pattern):
         reading = Reading(folder.task_folder(task) / "journal.jsonl", config, folder.blobs)
-        at = _node(reading, node)
-        echo(_as_json(task.id, reading, at) if as_json else "\n".join(_lines(task.id, reading, at, whole=node is None)))
+        at = _node(reading, id)
+        echo(_as_json(task.id, reading, at) if as_json else "\n".join(_lines(task.id, reading, at, whole=id is None)))
         if depth is not None and not as_json:
             _draw(reading, at, depth)
 
@@ -192,3 +224,79 @@ def _figure(value: float | None) -> str:
 
 def _percent(value: float | None) -> str:
     return "none" if value is None else f"{value:.0%}"
+
+
+def _progress(run: Path, as_json: bool) -> None:
+    import msgspec
+
+    from exact.evaluation.status import money_an_hour, seconds_left, status_of
+
+    agents = status_of(run)
+    left, an_hour = seconds_left(agents), money_an_hour(agents)
+    if as_json:
+        plain = [{**msgspec.to_builtins(each), "running": each.running, "waiting": each.waiting} for each in agents]
+        echo(msgspec.json.encode({"agents": plain, "dollars_an_hour": an_hour, "seconds_left": left}))
+        return
+    _table([_PROGRESS, *map(_agent, agents)])
+    for each in agents:
+        for attempt in each.open:
+            what = " ".join(f"{each.agent} {attempt.task}".split())
+            echo(f"{'running' if attempt.running else 'interrupted'}: {what}, {duration(attempt.seconds)} in")
+    echo(_outlook(agents, left, an_hour, run))
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in words that fit its size: `42 s`, `7 min`, `3 h 05 min`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def _agent(each: AgentStatus) -> tuple[str, ...]:
+    counts = (each.tasks, each.done, each.solved, each.running, each.failed, each.waiting)
+    return (" ".join(each.agent.split()), *map(str, counts), f"{each.cost:.4f}" + (" + unknown" if each.unknown else ""))
+
+
+def _outlook(agents: list[AgentStatus], left: float | None, an_hour: float, run: Path) -> str:
+    """Return the last line: the time left, or how to continue."""
+    if any(each.running for each in agents):
+        time = "unknown before the first attempt has ended" if left is None else f"about {duration(left)}"
+        return f"time left: {time}; {an_hour:.2f} dollars an hour"
+    if any(each.waiting or each.failed for each in agents):
+        again = f"exact bench --resume --out {run}" if (run / "bench.json").exists() else f"exact resume {run}"
+        return f"nothing is running: `{again}` goes on"
+    return "complete"
+
+
+def _cost(run: Path, by: str, pattern: str | None, as_json: bool) -> None:
+    import msgspec
+
+    from exact.cli.report import started_tasks
+    from exact.runs.journal.costs import CallCost, cost_by_group, total_cost
+    from exact.runs.journal.file import read_journal
+    from exact.runs.journal.store import RunFolder
+
+    folder, groups = RunFolder.open(run), dict[str, CallCost]()
+    for task in started_tasks(folder, pattern):
+        for name, spent in cost_by_group(read_journal(folder.task_folder(task) / "journal.jsonl"), by, task=task.id).items():  # type: ignore[arg-type]
+            groups[name] = groups.get(name, CallCost()) + spent
+    whole = total_cost(groups.values())
+    if as_json:
+        echo(msgspec.json.encode({"total": whole, "by": by, "groups": groups}).decode())
+        return
+    _table([_COST, *(_calls(name or "(none)", spent) for name, spent in groups.items()), _calls("total", whole)])
+
+
+def _calls(name: str, spent: CallCost) -> tuple[str, ...]:
+    figures = (spent.calls, spent.input_tokens, spent.cached_tokens, spent.output_tokens)
+    money = f"{spent.cost:.4f}" + (f" + {spent.unknown} unknown" if spent.unknown else "")
+    return (" ".join(name.split()), *(f"{figure:,}" for figure in figures), money, str(spent.unaccounted))
+
+
+def _table(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows in columns: the first to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *others in rows:
+        cells = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
+        echo("  ".join([first.ljust(widths[0]), *cells]).rstrip())

@@ -129,7 +129,7 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     """cascade: the cheap value function, then the expensive one. Empty: one sample of a grade, then a debate, with these settings.
     ensemble: all of its members."""
     calibration: str = ""
-    """Calibration curve that values are mapped by, written by `exact calibrate --fit`. Empty: none."""
+    """Calibration curve that values are mapped by, written by `exact train calibration --fit`. Empty: none."""
     comparison: Literal["values", "llm"] = "values"
     """Ranking of siblings in searches that compare them: by their values, or by a model, pair by pair."""
     images: bool = False

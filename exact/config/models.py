@@ -31,7 +31,7 @@ class ModelConfig(Strict, frozen=True, kw_only=True):
     model: str
     """Name of the model at the provider."""
     provider: str = ""
-    """Name of a provider (`exact config providers` lists them). Empty: `openai`, or with a base_url `compatible`. `module:attribute`,
+    """Name of a provider (`exact list providers` lists them). Empty: `openai`, or with a base_url `compatible`. `module:attribute`,
     `file.py:attribute` or a name in the entry points `exact.models`: your own ChatModel, made with `model` and the fields of `extra`."""
     base_url: str = ""
     """Address of the server. Empty: the provider's."""

@@ -49,7 +49,7 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     """The search algorithm and its strategies, which docs/algorithms.md and exact/search/ describe."""
 
     algorithm: str = "mcts"
-    """Name of the algorithm. `exact config algorithms` lists them; the entry point `exact.algorithms` adds others. explorer: react, in
+    """Name of the algorithm. `exact list algorithms` lists them; the entry point `exact.algorithms` adds others. explorer: react, in
     environments with the actions `step_back` and `restart`, for models that were trained on exploratory conversations."""
     iterations: AtLeastOne = 16
     """Iterations for each committed action. Those that one step leaves over are added to the next."""

@@ -1,4 +1,4 @@
-"""An invented state to render prompts with: `exact prompts render --example`."""
+"""An invented state to render prompts with: `exact list prompts NAME --example`."""
 
 from __future__ import annotations
 

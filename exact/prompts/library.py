@@ -154,7 +154,7 @@ class Library:
         except (UsageError, msgspec.ValidationError) as error:
             details = " ".join(str(error).split())
             raise UsageError(
-                f"{own or name} does not begin with ---, name, version, inputs, --- ({details}): see `exact prompts show`"
+                f"{own or name} does not begin with ---, name, version, inputs, --- ({details}): see `exact list prompts policy`"
             ) from error
         if front.name != name:
             raise UsageError(f"{own or name} has the name {front.name!r}: write {name!r}, as its file is named")

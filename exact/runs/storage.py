@@ -47,7 +47,7 @@ def stored_folder(url: str, *, write: bool, interval: float = INTERVAL) -> Itera
         with tempfile.TemporaryDirectory(prefix="exact-stored-") as folder:
             copy = Path(folder) / storage.name
             storage.fetch(copy)
-            if (written := storage.get(OWNER)) is not None:  # `exact status` asks who writes
+            if (written := storage.get(OWNER)) is not None:  # `exact show --progress` asks who writes
                 (copy / OWNER).write_bytes(written)
             yield copy
         return

@@ -1,4 +1,4 @@
-"""An MCP client that starts `exact mcp`, has it solve a task, and reads the search. Needs `pip install 'exact-agent[mcp,miniwob]'`."""
+"""Client that starts `exact serve mcp`, has it solve a task and reads the search. Needs `pip install 'exact-agent[mcp,miniwob]'`."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from mcp.client.stdio import stdio_client
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as runs:
-        command = ["-m", "exact.cli", "mcp", "--runs", runs, "--set", "search.iterations=2"]
+        command = ["-m", "exact.cli", "serve", "mcp", "--runs", runs, "--set", "search.iterations=2"]
         server = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
         async with Client(stdio_client(server)) as client:
             solved = await client.call_tool("solve", {"task": "miniwob/click-test?seed=1"}, progress_callback=progress)

@@ -104,5 +104,5 @@ def test_value_functions_that_mean_other_things_by_a_grade_have_other_names() ->
 @pytest.mark.parametrize("text", ["{", '{"values": [0.5, 0.2], "probabilities": [0, 1]}', '{"values": [], "probabilities": []}'])
 def test_a_curve_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text(text)
-    with pytest.raises(UsageError, match="exact calibrate RUN --fit"):
+    with pytest.raises(UsageError, match="exact train calibration RUN --fit"):
         load_curve(str(tmp_path / "c.json"))

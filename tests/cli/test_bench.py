@@ -252,7 +252,7 @@ def test_a_benchmark_stops_where_its_money_does_not_suffice_and_goes_on_with_mor
     )
     assert "1 attempt not started, because --money 0.4 is not enough" in capsys.readouterr().err
     assert main(["bench", "--resume", "--out", out, "--money", "0.5", "--no-reports"]) == 0
-    assert main(["status", out]) == 0 and capsys.readouterr().out.endswith("complete\n")
+    assert main(["show", out, "--progress"]) == 0 and capsys.readouterr().out.endswith("complete\n")
 
 
 def test_a_dry_run_says_what_all_attempts_cost_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

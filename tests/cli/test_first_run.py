@@ -53,7 +53,7 @@ def test_a_tree_in_a_pipe_is_as_wide_as_its_lines(run: Path) -> None:
     assert drawn and all(line == line.rstrip() for line in drawn)
 
 
-@pytest.mark.parametrize("words", [("show", "run", "--tree", "4"), ("tasks", "list"), ("config", "show", "rmcts_builtin")])
+@pytest.mark.parametrize("words", [("show", "run", "--tree", "4"), ("list", "tasks"), ("list", "configs", "rmcts_builtin")])
 def test_a_reader_that_leaves_is_no_error(words: tuple[str, ...], run: Path) -> None:
     program = " ".join([f'"{sys.executable}" -m exact', *words]) + " | true"
     done = subprocess.run(["sh", "-c", program], cwd=run.parent, env=ENVIRON, capture_output=True, text=True, timeout=60)
@@ -73,14 +73,14 @@ def test_commands_suites_tasks_and_configurations_are_completed() -> None:
     assert "miniwob/click-test" in completions("run", "miniwob/click-t")
     assert completions("bench", "trac/@eas") == ["trac/@easy"]
     assert completions("run", "--config", "rmcts_gpt-4") == ["rmcts_gpt-4o"]
-    assert completions("tasks", "show", "desktop/mul") == ["desktop/multiply"]
+    assert completions("list", "tasks", "desktop/mul") == ["desktop/multiply"]
 
 
 def test_a_completion_loads_no_command_but_the_one_on_the_line() -> None:
     code = "import sys; from exact.cli.main import main; main([]); print([name for name in sys.modules if name.startswith('exact.cli.')])"
     environ = {**ENVIRON, "_EXACT_COMPLETE": "bash_complete", "COMP_WORDS": "exact re", "COMP_CWORD": "1"}
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
-    assert done.stdout.split() == ["plain,resume", "plain,rescore", "plain,report"], done.stderr
+    assert done.stdout.split() == ["plain,resume", "plain,report", "plain,rescore"], done.stderr
 
 
 def test_runs_that_begin_at_once_do_not_take_one_folder(tmp_path: Path) -> None:

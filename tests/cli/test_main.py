@@ -1,5 +1,6 @@
 import errno
 import os
+import re
 import subprocess
 import sys
 import types
@@ -9,8 +10,12 @@ from pathlib import Path
 import click
 import pytest
 
-from exact.cli.main import COMMANDS, INTERRUPTED, LONGEST_ERROR, cli, main
+from exact.cli.main import COMMANDS, GROUPS, INTERRUPTED, LONGEST_ERROR, RETIRED, cli, main
 from exact.errors import ExactError, JournalError, ModelError, UsageError
+from exact.reflection.memory.open import open_memory
+from tests.cli.test_json import leaves
+from tests.cli.test_memory import reflection
+from tests.report.journals import shop_run
 
 Run = Callable[[BaseException | None], int]
 
@@ -57,9 +62,9 @@ LONG = "A" * 5000
 ODD_ARGUMENTS = [
     ["show", LONG], ["show", "../" * 3000], ["show", f"{'b' * 200}/" * 50], ["view", LONG], ["run", LONG],
     ["run", "miniwob/x", "--config", LONG], ["run", "miniwob/x", "--set", LONG], ["run", "miniwob/click-test", "--out", "\udcff"],
-    ["memory", "list", f"postgresql://{LONG}"], ["memory", "list", LONG], ["check", f"module:{LONG}"],
+    ["list", "memory", f"postgresql://{LONG}"], ["list", "memory", LONG], ["check", f"module:{LONG}"],
     ["train", "sft", "--model", "m", "--data", LONG], ["bench", "miniwob/x", "--budget", LONG], ["view", ".", "--host", "x\x1b[31m"],
-    ["view", ".", "--host", LONG], [LONG], ["cost", "a", "--by", LONG],
+    ["view", ".", "--host", LONG], [LONG], ["show", "a", "--by", LONG],
 ]  # fmt: skip
 
 
@@ -106,9 +111,12 @@ def test_a_full_disk_is_one_line_with_the_way_out(run: Run, capsys: pytest.Captu
     ("args", "said"),
     [
         (["run", "miniwob/click-test", "--set", "search.algorithm=mtcs"], "unknown search algorithm 'mtcs': did you mean 'mcts'?"),
-        (["taks"], "unknown command 'taks': did you mean 'tasks'?"),
-        (["tasks", "list", "--jsn"], "--json"),
-        (["tasks", "show"], "Missing argument 'ID'"),
+        (["taks"], "unknown command 'taks': did you mean 'list tasks'?"),
+        (["list", "taks"], "unknown command 'taks': did you mean 'tasks'?"),
+        (["shwo"], "unknown command 'shwo': did you mean 'show'?"),
+        (["memory", "serch"], "Did you mean 'search'?"),
+        (["list", "tasks", "--jsn"], "--json"),
+        (["list", "tasks", "--fields"], "name it, e.g. `exact list tasks miniwob/click-test --fields`"),
         (["run", "--url", "http://[::1", "--goal", "Look."], "invalid --url 'http://[::1'"),
         (["login", "http://[::1", "--until", "x"], "invalid address 'http://[::1'"),
         (["login", "http://a.test", "--until", "("], "invalid pattern '(' in --until: missing )"),
@@ -124,8 +132,8 @@ def test_wrong_usage_is_one_line_and_2(capsys: pytest.CaptureFixture[str], args:
 
 
 @pytest.mark.parametrize(
-    "args", [["export", "json", "RUN", "--out"], ["prompts", "render", "policy", "--example", "-o"], ["memory", "export", "M", "-o"],
-             ["calibrate", "RUN", "--fit"]],
+    "args", [["export", "json", "RUN", "--out"], ["list", "prompts", "policy", "--example", "-o"], ["memory", "export", "M", "-o"],
+             ["train", "calibration", "RUN", "--fit"]],
 )  # fmt: skip
 def test_a_file_in_a_folder_that_is_not_there_is_refused_before_anything_is_done(
     args: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -148,6 +156,86 @@ def test_a_place_of_another_kind_is_one_line_with_the_way_out(run: Run, capsys: 
     assert capsys.readouterr().err == f"exact: {error.strerror}: {error.filename}: choose another path\n"
 
 
+def test_the_help_shows_each_command_once_in_five_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert re.findall(r"^(\w[\w ]*):$", shown, re.M) == ["Options", *GROUPS] and len(GROUPS) == 5
+    assert re.findall(r"^  (\w+) +[A-Z]", shown, re.M) == list(COMMANDS) and len(COMMANDS) < 20
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the run and the memory that old command lines name."""
+    folder = tmp_path_factory.mktemp("old")
+    run = shop_run(folder / "run").path
+    with open_memory(str(folder / "memory.sqlite")) as memory:
+        memory.add(reflection("a", "Click the button."))
+    return {"RUN": str(run), "MEMORY": str(folder / "memory.sqlite")}
+
+
+OLD = [
+    "status RUN", "status RUN --json", "status nowhere", "cost RUN --by model --json", "cost RUN --task absent", "audit RUN --json",
+    "audit nowhere", "mcp --help",
+    "calibrate RUN --json", "calibrate RUN --label x", "memory list MEMORY --json", "memory list MEMORY --status no",
+    "tasks --help", "tasks list miniwob", "tasks list miniwob --json", "tasks list miniwab", "tasks show miniwob/click-test", "tasks show",
+    "tasks show miniwob/click-test --json", "prompts", "prompts list --json", "prompts show policy", "prompts show policy --json",
+    "prompts render policy --example", "prompts render polcy --example", "config --help", "config show rmcts_gpt-4o",
+    "config providers --json", "config show rmcts_gpt-4o --set search.k=3 --json", "config show nowhere.yaml", "config algorithms",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", OLD)
+def test_an_old_spelling_does_the_same_and_names_the_new_one(line: str, places: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    words = [places.get(word, word) for word in line.split()]
+    old = next(each for each in (" ".join(words[:2]), words[0]) if each in RETIRED)
+    code, said = main(words), capsys.readouterr()
+    assert main([*RETIRED[old].split(), *words[len(old.split()) :]]) == code
+    expected = capsys.readouterr()
+    hint = f"exact: `exact {old}` is now `exact {RETIRED[old]}`: the old spelling ends with the next version\n"
+    assert (said.out, said.err) == (expected.out, hint + expected.err)
+
+
+def test_each_old_spelling_is_tried_and_none_is_shown() -> None:
+    tried = {next(old for old in (" ".join(line.split()[:2]), line.split()[0]) if old in RETIRED) for line in OLD}
+    assert tried == RETIRED.keys() and not RETIRED.keys() & COMMANDS.keys()
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"), [("statsu", "show --progress"), ("calibrat", "train calibration"), ("promts", "list prompts")]
+)
+def test_a_slip_in_an_old_spelling_is_answered_with_the_new_one(written: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([written]) == 2
+    assert capsys.readouterr().err == f"exact: unknown command {written!r}: did you mean {meant!r}?\n"
+
+
+RUNS = [
+    "resume {}", "show {}", "show {} --progress", "show {} --cost", "report {}", "compare {} {}", "rescore {}", "export json {}",
+    "export value {} --out x.jsonl", "train calibration {}", "trust {}", "trust {} --secrets", "view {}", "memory stats {}",
+    "list memory {}", "bench --resume --out {}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", RUNS)
+def test_a_run_is_a_path_and_no_name_below_runs(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shop_run(tmp_path / "runs" / "shop")
+    assert main([word.format("shop") for word in line.split()]) == 2
+    said = capsys.readouterr().err
+    assert "shop" in said and said.count("\n") == 1
+
+
+def test_each_argument_that_names_a_run_is_a_path() -> None:
+    found = [
+        (name, option.type)
+        for name, command in leaves(cli)
+        for option in command.params
+        if isinstance(option, click.Argument) and "run" in (option.metavar or option.name or "").lower()
+    ]
+    assert len(found) >= 9 and [name for name, kind in found if not isinstance(kind, click.Path)] == []
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_in_the_table_is_there_and_says_what_it_does(name: str) -> None:
     command = cli.get_command(click.Context(cli), name)
@@ -157,6 +245,6 @@ def test_every_command_in_the_table_is_there_and_says_what_it_does(name: str) ->
 def test_a_reader_that_went_away_is_no_error_message() -> None:
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run([sys.executable, "-m", "exact.cli", "tasks", "list"], stdout=write, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run([sys.executable, "-m", "exact.cli", "list", "tasks"], stdout=write, stderr=subprocess.PIPE, text=True)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, "")

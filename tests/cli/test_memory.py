@@ -29,7 +29,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> str:
-    assert main(["memory", *map(str, arguments)]) == code
+    group = ["list", "memory"] if arguments[0] == "list" else ["memory", arguments[0]]
+    assert main([*group, *map(str, arguments[1:])]) == code
     shown = capsys.readouterr()
     return shown.out if code == 0 else shown.err
 

@@ -79,7 +79,13 @@ def asked(httpserver: HTTPServer) -> Iterator[threading.Event]:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("SIGTERM", ["status"]), ("SIGHUP", ["status"]), ("SIGINT", ["status"]), ("SIGTERM", ["audit"]), ("SIGTERM", ["export", "json"])],
+    [
+        ("SIGTERM", ["show", "--progress"]),
+        ("SIGHUP", ["show", "--progress"]),
+        ("SIGINT", ["show", "--progress"]),
+        ("SIGTERM", ["trust", "--secrets"]),
+        ("SIGTERM", ["export", "json"]),
+    ],
 )
 def test_a_command_that_reads_from_storage_leaves_no_copy(
     name: str, words: list[str], start: Start, asked: threading.Event, httpserver: HTTPServer, tmp_path: Path

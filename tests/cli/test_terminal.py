@@ -28,7 +28,7 @@ def test_an_error_shows_no_control_character_of_what_was_typed(capsys: pytest.Ca
 def test_names_of_tasks_of_a_strangers_file_are_inert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "tasks.json"
     file.write_text(json.dumps([{"id": "x[bold]y", "goal": HOSTILE, "url": "http://127.0.0.1:9/"}]))
-    for command in (["tasks", "list", str(file)], ["tasks", "show", f"{file}#x[bold]y"]):
+    for command in (["list", "tasks", str(file)], ["list", "tasks", f"{file}#x[bold]y", "--fields"]):
         main(command)
         out = capsys.readouterr()
         assert not set(out.out + out.err) & set("\x1b\x9b\x07\u202e\r")

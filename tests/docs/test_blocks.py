@@ -90,8 +90,10 @@ def test_a_command_and_its_options_exist(place: str, words: list[str]) -> None:
     assert name in COMMANDS, f"{place}: exact {name}"
     module, _, function = COMMANDS[name][0].partition(":")
     command: click.Command = getattr(importlib.import_module(module), function)
-    while isinstance(command, click.Group) and arguments and arguments[0] in command.commands:
-        command, arguments = command.commands[arguments[0]], arguments[1:]
+    while isinstance(command, click.Group) and arguments:
+        child = command.get_command(click.Context(command), arguments.pop(0))
+        assert child is not None, f"{place}: {' '.join(words)}"
+        command = child
     command.make_parser(click.Context(command)).parse_args(list(arguments))
 
 

@@ -57,7 +57,7 @@ def test_a_benchmark_in_a_bucket_goes_on_on_another_machine(bucket: None, tmp_pa
     assert begun.returncode == 130 and f"exact bench --resume --out {URL}" in told
     assert not (one / "cache" / "exact" / "stored").exists() or not list((one / "cache" / "exact" / "stored").iterdir())
 
-    code, out, told = run(two, "status", URL, "--json")
+    code, out, told = run(two, "show", URL, "--progress", "--json")
     assert code == 0, told
     assert 1 <= json.loads(out)["agents"][0]["done"] < 6
     code, out, told = run(two, "bench", "--resume", "--no-reports", "--out", URL)

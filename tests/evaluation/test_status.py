@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from exact.cli.status import duration, status
+from exact.cli.show import duration, show
 from exact.environments.toy.factory import ToyFactory
 from exact.errors import JournalError, UsageError
 from exact.evaluation.status import AgentStatus, OpenAttempt, money_an_hour, seconds_left, status_of
@@ -27,7 +27,7 @@ async def test_a_finished_benchmark_has_nothing_left(tmp_path: Path) -> None:
         ("mcts", 3, 3, 0, ()),
     ]
     assert seconds_left(agents) is None and money_an_hour(agents) == 0
-    assert CliRunner().invoke(status, [str(tmp_path)]).output.endswith("complete\n")
+    assert CliRunner().invoke(show, [str(tmp_path), "--progress"]).output.endswith("complete\n")
 
 
 async def test_a_running_attempt_is_told_from_an_interrupted_one(tmp_path: Path) -> None:
@@ -39,11 +39,11 @@ async def test_a_running_attempt_is_told_from_an_interrupted_one(tmp_path: Path)
         while not (journal.exists() and journal.stat().st_size):  # noqa: ASYNC110 (the attempt runs in this loop: no clock is waited for)
             await asyncio.sleep(0)
         assert [(each.running, each.waiting) for each in status_of(tmp_path)] == [(0, 3), (1, 2)]
-        assert f"running: mcts {task.id}" in CliRunner().invoke(status, [str(tmp_path)]).output
+        assert f"running: mcts {task.id}" in CliRunner().invoke(show, [str(tmp_path), "--progress"]).output
         attempt.cancel()
         await asyncio.gather(attempt, return_exceptions=True)
     assert [each.open[0].running for each in status_of(tmp_path) if each.open] == [False]
-    said = CliRunner().invoke(status, [str(tmp_path)]).output
+    said = CliRunner().invoke(show, [str(tmp_path), "--progress"]).output
     assert f"interrupted: mcts {task.id}" in said and f"exact bench --resume --out {tmp_path}" in said
 
 
@@ -59,9 +59,9 @@ def test_attempts_that_another_machine_writes_to_storage_are_running(tmp_path: P
             files = {f"/status/bench/{path.relative_to(copy)}" for path in copy.rglob("*") if path.is_file()}
             while not files <= set(system.find("/status/bench")):
                 time.sleep(0.02)
-            said = CliRunner().invoke(status, [url]).output
+            said = CliRunner().invoke(show, [url, "--progress"]).output
             assert said.count("running: mcts") == 3 and "interrupted" not in said
-        assert CliRunner().invoke(status, [url]).output.count("interrupted: mcts") == 3
+        assert CliRunner().invoke(show, [url, "--progress"]).output.count("interrupted: mcts") == 3
     finally:
         system.store.clear()
         system.pseudo_dirs[:] = [""]
@@ -105,7 +105,7 @@ def test_the_time_left_is_what_attempts_took_shared_among_those_that_run() -> No
 
 def test_json_says_what_the_table_says(tmp_path: Path) -> None:
     asyncio.run(run(toy_bench(tmp_path)))
-    found = msgspec.json.decode(CliRunner().invoke(status, [str(tmp_path), "--json"]).output)
+    found = msgspec.json.decode(CliRunner().invoke(show, [str(tmp_path), "--json", "--progress"]).output)
     assert [each["waiting"] for each in found["agents"]] == [0, 0] and found["seconds_left"] is None
 
 

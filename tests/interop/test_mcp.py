@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import exact
-from exact.cli.mcp import mcp as command
+from exact.cli.serve import serve as command
 from exact.config import Config
 from exact.errors import UsageError
 from tests.processes import left
@@ -152,7 +152,7 @@ def test_a_server_that_is_stopped_in_a_solve_leaves_nothing_and_wrote_only_messa
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     env = {**os.environ, "LC_MARK": mark, "TMPDIR": str(temporary)}
-    server = [sys.executable, "-m", "exact.cli", "mcp", "--runs", str(tmp_path / "runs")]
+    server = [sys.executable, "-m", "exact.cli", "serve", "mcp", "--runs", str(tmp_path / "runs")]
     pipe = subprocess.PIPE
     with subprocess.Popen(server, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=ROOT) as process:
         call = {"name": "solve", "arguments": {"task": "miniwob/click-tab-2?seed=1"}, "_meta": {"progressToken": 1}}
@@ -186,7 +186,7 @@ def test_the_example_has_a_server_solve_a_task_over_stdio(executable):
 def test_without_the_package_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp.server", None)
     with pytest.raises(UsageError, match=r"pip install 'exact-agent\[mcp\]'"):
-        CliRunner().invoke(command, [], standalone_mode=False, catch_exceptions=False)
+        CliRunner().invoke(command, ["mcp"], standalone_mode=False, catch_exceptions=False)
 
 
 def test_a_missing_key_and_a_wrong_origin_are_reported_before_anything_is_served(tmp_path, monkeypatch):

@@ -150,7 +150,7 @@ async def test_costs_by_role_node_and_task_add_up_to_what_the_attempt_took(tmp_p
         assert whole.input_tokens + whole.output_tokens == line.tokens and whole.cost == pytest.approx(line.cost)
         assert (whole.calls, whole.unaccounted, whole.unknown) == (line.calls, line.unaccounted, 0)
     assert set(cost_by_group(events, "role")) == {"policy", "value"} and set(cost_by_group(events, "task", task=line.task)) == {line.task}
-    assert main(["cost", str(tmp_path / "run"), "--by", "node"]) == 0
+    assert main(["show", str(tmp_path / "run"), "--cost", "--by", "node"]) == 0
     assert f"{line.cost:.4f}" in capsys.readouterr().out.splitlines()[-1]
 
 

@@ -17,8 +17,8 @@ from exact.runs.journal.store import Blobs, Manifest, read_lines
 from exact.untrusted import open_picture
 
 COMMANDS = (
-    ("show",), ("report",), ("resume",), ("compare",), ("audit",), ("export", "json"), ("export", "value"), ("status",), ("cost",),
-    ("calibrate",), ("rescore",), ("trust",),
+    ("show",), ("report",), ("resume",), ("compare",), ("trust", "--secrets"), ("export", "json"), ("export", "value"),
+    ("show", "--progress"), ("show", "--cost"), ("train", "calibration"), ("rescore",), ("trust",),
 )  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def test_a_strange_run_folder_is_refused_in_one_line(tmp_path: Path, what: str, 
     for command in COMMANDS:
         code = main([*command, str(run), *([str(run)] if command == ("compare",) else [])])
         said = capsys.readouterr().err
-        if command == ("status",) and what in ("deep YAML", "deep YAML blocks", "aliases"):
+        if command == ("show", "--progress") and what in ("deep YAML", "deep YAML blocks", "aliases"):
             continue  # it does not read the configuration
         assert (code, said.count("\n"), said[:7]) == (2, 1, "exact: "), (command, said[-500:])
 
@@ -122,10 +122,10 @@ def test_a_plan_that_does_not_read_is_one_line(tmp_path: Path, what: str, name: 
     (run / name).write_bytes(ODD[what].encode("utf-8", "surrogatepass"))
     if name == "bench.json":
         (run / "run.json").unlink()
-    for command in COMMANDS if name == "run.json" else (("status",), ("rescore",), ("trust",), ("bench", "--resume", "--out")):
+    for command in COMMANDS if name == "run.json" else (("show", "--progress"), ("rescore",), ("trust",), ("bench", "--resume", "--out")):
         code = main([*command, str(run), *([str(run)] if command == ("compare",) else [])])
         said = capsys.readouterr().err
-        if command != ("audit",):  # it searches bytes
+        if command != ("trust", "--secrets"):  # it searches bytes
             assert (code in (1, 2), said.count("\n"), said[:7]) == (True, 1, "exact: "), (command, said[-500:])
 
 

@@ -175,7 +175,7 @@ def _note(notes: list[str], name: str, graph: str) -> str:
 
 TEXT = """# Algorithms
 
-`search.algorithm` selects the search algorithm. The default is `mcts`. `exact config algorithms` prints all names, including those of
+`search.algorithm` selects the search algorithm. The default is `mcts`. `exact list algorithms` prints all names, including those of
 installed packages.
 
 The code is in [exact/search](../exact/search): `mcts.py` holds the default search, `algorithms/` the others, and `rules/` the selection,

@@ -140,7 +140,7 @@ class WebArenaVerified:
     def _task(self, task: Task) -> VerifiedTask:
         number = split(task.id)[0].partition("/")[2]
         if number not in self._data.tasks:
-            raise UsageError(f"{task.id} is no task of {self.name}: `exact tasks list {self.name}` prints the ids")
+            raise UsageError(f"{task.id} is no task of {self.name}: `exact list tasks {self.name}` prints the ids")
         return self._data.tasks[number]
 
 

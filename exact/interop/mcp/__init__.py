@@ -1,1 +1,1 @@
-"""The MCP server `exact mcp`: tools that solve tasks, read runs and search memories."""
+"""The MCP server `exact serve mcp`: tools that solve tasks, read runs and search memories."""

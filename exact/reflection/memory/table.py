@@ -164,7 +164,7 @@ class Table:
             f"SELECT {_ENTRY} FROM reflections WHERE substr(id, 1, ?) = ? ORDER BY seq LIMIT 2", len(id), id
         )
         if len(found) != 1:
-            raise UsageError(f"{'no' if not found else 'more than one'} reflection has the id {id}: `exact memory list` names them")
+            raise UsageError(f"{'no' if not found else 'more than one'} reflection has the id {id}: `exact list memory MEMORY` names them")
         return _entry(found[0])
 
     def entries(self, status: Status | None, kind: Kind | None, task: str, limit: int) -> list[Entry]:

@@ -211,7 +211,8 @@ class RunFolder:
         """Open the run folder at a path. Raises UsageError where it holds no run."""
         if (path / "bench.json").exists():
             raise UsageError(
-                f"{path} is a benchmark: resume it with `exact bench --resume --out {path}`, or name a run of it, {path}/agents/NAME"
+                f"{path} is a benchmark: name a run of it, {path}/agents/NAME; `exact show --progress` shows how far it is, and "
+                f"`exact bench --resume --out {path}` resumes it"
             )
         if not (path / "run.json").exists():
             raise UsageError(f"no run in {path}: it has no run.json; name the folder that `exact run` wrote")

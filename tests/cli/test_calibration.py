@@ -34,39 +34,39 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_it_reports_the_quality_of_the_evaluations(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", str(run)]) == 0
+    assert main(["train", "calibration", str(run)]) == 0
     out = capsys.readouterr().out
     assert "committed states of 1 tasks" in out and "Brier score" in out and "led to success" in out
     assert "AUC in a task -  (requires a task with states of both outcomes)" in out and "ECE " in out
 
 
 def test_json_output_is_one_object_a_sample(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", str(run), "--json"]) == 0
+    assert main(["train", "calibration", str(run), "--json"]) == 0
     [figures] = json.loads(capsys.readouterr().out)
     assert figures["sample"] == "committed" and 0 <= figures["brier"][0] <= 1
 
 
 def test_the_curve_it_writes_can_be_loaded(run: Path, tmp_path: Path) -> None:
-    assert main(["calibrate", str(run), "--fit", str(tmp_path / "curve.json")]) == 0
+    assert main(["train", "calibration", str(run), "--fit", str(tmp_path / "curve.json")]) == 0
     assert load_curve(str(tmp_path / "curve.json")).probabilities == (1.0,) * len(load_curve(str(tmp_path / "curve.json")).values)
 
 
 def test_a_torn_last_label_is_left_out_and_another_that_does_not_read_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     label = '{"task": "toy", "node": 1, "value": 0.5, "success": true, "steps": 1}\n'
     (run / "labels.jsonl").write_text(label + label[:20])
-    assert main(["calibrate", str(run)]) == 0 and "1 drawn states" in capsys.readouterr().out
+    assert main(["train", "calibration", str(run)]) == 0 and "1 drawn states" in capsys.readouterr().out
     (run / "labels.jsonl").write_text("x\n" + label)
-    assert main(["calibrate", str(run)]) == 1 and "labels.jsonl:1 does not read" in capsys.readouterr().err
+    assert main(["train", "calibration", str(run)]) == 1 and "labels.jsonl:1 does not read" in capsys.readouterr().err
 
 
 def test_no_curve_is_fitted_to_calibrated_evaluations(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     curve = str(tmp_path / "curve.json")
-    assert main(["calibrate", str(run), "--fit", curve]) == 0
+    assert main(["train", "calibration", str(run), "--fit", curve]) == 0
     settings = load_config(run / "config.yaml")
     value = msgspec.structs.replace(settings.value, calibration=curve)
     (run / "config.yaml").write_text(dump(msgspec.structs.replace(settings, value=value)))
-    assert main(["calibrate", str(run)]) == 0 and f"calibrated by {curve}" in capsys.readouterr().out
-    assert main(["calibrate", str(run), "--fit", str(tmp_path / "again.json")]) == 2
+    assert main(["train", "calibration", str(run)]) == 0 and f"calibrated by {curve}" in capsys.readouterr().out
+    assert main(["train", "calibration", str(run), "--fit", str(tmp_path / "again.json")]) == 2
     assert "value.calibration" in capsys.readouterr().err and not (tmp_path / "again.json").exists()
 
 
@@ -97,7 +97,7 @@ def test_label_draws_states_and_saves_their_outcomes(
     monkeypatch.setattr("exact.benchmarks.registry.suite", lambda id: Suite())
     monkeypatch.setattr("exact.agents.agent.build_agent", build)
     for count in (3, 5):
-        assert main(["calibrate", str(run), "--label", str(count), "--seed", str(count), "--json"]) == 0
+        assert main(["train", "calibration", str(run), "--label", str(count), "--seed", str(count), "--json"]) == 0
         assert len(opened) == count
         samples = {found["sample"]: found for found in json.loads(capsys.readouterr().out)}
         assert set(samples) == {"committed", "drawn"} and samples["drawn"]["states"] == count

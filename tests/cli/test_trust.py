@@ -1,4 +1,4 @@
-"""`exact audit` finds secrets in all files of a run, and never prints one."""
+"""`exact trust --secrets` finds secrets in all files of a run, and never prints one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def audited(run: Path, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, list[tuple[str, int, str]]]:
-    code = main(["audit", str(run), "--secret-env", "AUDIT_WORD", "--json", *more])
+    code = main(["trust", str(run), "--secrets", "--secret-env", "AUDIT_WORD", "--json", *more])
     out = capsys.readouterr().out
     assert WORD.lower() not in out.lower()
     return code, [(each["file"], each["line"], each["what"]) for each in json.loads(out)["found"]]
@@ -37,7 +37,7 @@ def audited(run: Path, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[
 
 def test_a_clean_run_is_clean(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert audited(run, capsys) == (0, [])
-    assert main(["audit", str(run)]) == 0 and "0 places with a secret" in capsys.readouterr().out
+    assert main(["trust", str(run), "--secrets"]) == 0 and "0 places with a secret" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -119,6 +119,6 @@ def test_secrets_of_the_configuration_and_of_a_site_file_are_known(
 
 
 def test_what_cannot_be_audited_is_said(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["audit", str(run), "--secret-env", "NOT_SET_AT_ALL"]) == 2
-    assert main(["audit", str(run / "none")]) == 2
+    assert main(["trust", str(run), "--secrets", "--secret-env", "NOT_SET_AT_ALL"]) == 2
+    assert main(["trust", str(run / "none"), "--secrets"]) == 2
     assert capsys.readouterr().err.count("\n") == 2

@@ -14,7 +14,7 @@ import msgspec
 from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
 from exact.environments.base import SAFE_METHODS, Capabilities, Person, PersonQuestion, SideEffect, Snapshot, StateChanged, Transition
-from exact.environments.browser.act.context import Ineffective, PartialAction, Vanished
+from exact.environments.browser.act.action_context import Ineffective, PartialAction, Vanished
 from exact.environments.browser.act.grammar import ASK_USER
 from exact.environments.browser.episode import EpisodeSetup
 from exact.environments.browser.hooks import EpisodeHooks

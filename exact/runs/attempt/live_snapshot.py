@@ -22,7 +22,7 @@ class LiveSnapshots:
 
     async def take(self) -> bool:
         """Take a snapshot of the root unless there is one. Return whether there is one now."""
-        root, store = self._attempt.state.tree.root, self._slots.snapshots
+        root, store = self._attempt.state.search.tree.root, self._slots.snapshots
         if store.forks is None:
             return False
         async with self._lock:

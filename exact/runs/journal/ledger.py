@@ -47,7 +47,7 @@ class Ledger:
         key = self._key(request, content)
         while key in self._asking:
             await asyncio.wait([self._asking[key]])
-        if known := self._state.calls.get(key):
+        if known := self._state.spending.calls.get(key):
             return self._blobs.read(known.answer, ChatAnswer)
         self._asking[key] = asyncio.get_running_loop().create_future()
         try:
@@ -58,7 +58,7 @@ class Ledger:
     async def _ask(self, request: ChatRequest, content: list[object], key: str) -> ChatAnswer:
         began, selection = self._now(), SELECTION.get()
         tokens, money = self._worst_case(request)
-        with self._state.scope(selection).reserve({"calls": 1, "tokens": tokens, "money": money}):
+        with self._state.spending.scope(selection).reserve({"calls": 1, "tokens": tokens, "money": money}):
             answer = await self._metered(request, selection)
         self._record(
             ev.Called(

@@ -32,7 +32,7 @@ from exact.runs.attempt.memory import MemoryRounds, check_memory, open_run_memor
 from exact.runs.attempt.person import Ask
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal, read_journal
-from exact.runs.journal.ledger import Ledger
+from exact.runs.journal.journalled_model import JournalledModel
 from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import Manifest, ResultLine, RunFolder, log_error, write_whole
 from exact.runs.journal.versions import versions
@@ -214,7 +214,10 @@ class Runner:
             else:
                 failed = state.live.finished is not None and state.live.finished.status == "failed"
                 record(ev.Resumed(versions=versions(), repaired=again or failed))
-            wrapped = {role: Ledger(model, state, self.folder.blobs, record, lambda: journal.now) for role, model in models.items()}
+            wrapped = {
+                role: JournalledModel(model, state.spending, self.folder.blobs, record, lambda: journal.now)
+                for role, model in models.items()
+            }
             made = self.build_agent or partial(build_agent, run=self.folder.path.name)
             agent = made(self.config, wrapped.__getitem__)
             if agent.uses_reward:

@@ -126,7 +126,7 @@ class Priced:
 
 
 def judged_by_model(folder: Path, monkeypatch: pytest.MonkeyPatch, model: Priced, boxes: int = 4, **sections: dict[str, object]) -> Runner:
-    """Run a toy task whose value function asks a model through the ledger."""
+    """Run a toy task whose value function asks a journalled model."""
     environments = ToyFactory(form(boxes), latency=yielding)
     runner = toy_runner(folder, environments, config(**sections))
     good = runner.build_agent

@@ -15,7 +15,7 @@ from exact.context import Context, Evaluation, Proposal
 from exact.observation import Observation
 from exact.parts import calling, expect, expect_all
 from exact.reflection.record import action_label
-from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.attempt_context import AttemptContext
 from exact.search.base import Batched, Compared, Failure, Proposed, Result, Selection, Valued
 from exact.search.tree import Node
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from exact.errors import BudgetExceeded, ModelError
 from exact.runs.attempt.agent_calls import Answered
+from exact.runs.attempt.attempt_context import AttemptContext, deadline, is_past_deadline
 from exact.runs.attempt.commit import ORDERED, Committer
-from exact.runs.attempt.context import AttemptContext, deadline, is_past_deadline
 from exact.runs.attempt.ending import NEEDS_USER, STOPPED, Ending, final_answer, why_over
 from exact.runs.attempt.executor import Executor
 from exact.runs.attempt.live_snapshot import LiveSnapshots
@@ -23,7 +23,6 @@ from exact.runs.attempt.slots import Prefetch, open_slots
 from exact.runs.attempt.workers import Workers
 from exact.runs.journal import events as ev
 from exact.runs.journal.commands import watched
-from exact.runs.journal.ledger import SELECTION
 from exact.runs.journal.spending import evaluations_in
 from exact.search.base import Done, Selection, Wait
 from exact.search.rules.validate import validate
@@ -180,7 +179,6 @@ class Attempt(AttemptContext):
 
     async def _execute(self, selection: Selection) -> None:
         """Get what one selection needs and tell it. A budget that it would exceed ends the search."""
-        SELECTION.set(selection.id)
         is_iteration = not set(selection.needs) <= {"proposals", "sample"}
         try:
             with self.state.spending.search.reserve({"iterations": int(is_iteration)}):

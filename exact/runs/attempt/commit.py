@@ -5,7 +5,7 @@ from __future__ import annotations
 from exact.environments.restore.slot import Slot
 from exact.errors import BudgetExceeded, EnvironmentFailure, ModelError, UncertainCommit
 from exact.reflection.record import marks
-from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.ending import is_stopped_unsearched
 from exact.runs.attempt.live import UNCERTAIN
 from exact.runs.attempt.live_snapshot import LiveSnapshots

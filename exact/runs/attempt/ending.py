@@ -20,7 +20,7 @@ from exact.observation import Observation
 from exact.parts import calling, expect
 from exact.reflection.contrast import FailedPath, Option, Record, contrast
 from exact.runs.attempt.agent_calls import evaluated
-from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.memory import attempt_id, recalled_ids, went_well
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import AttemptState

@@ -24,7 +24,7 @@ from exact.budget import Reservation
 from exact.context import Evaluation
 from exact.errors import AnswerError, BudgetExceeded, EnvironmentFailure, ModelError, PromptRefused
 from exact.runs.attempt.agent_calls import AgentCalls, Answered
-from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.live_snapshot import LiveSnapshots
 from exact.runs.attempt.rollout import Rollouts
 from exact.runs.attempt.signal import Signal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.observations import waypoints
 from exact.runs.attempt.slots import Slots
 

@@ -48,7 +48,7 @@ def waypoints(node: Node) -> list[Waypoint]:
     return [Waypoint(here.edge.action if here.edge else None, "" if here.terminated else here.fingerprint) for here in ancestry(node)]
 
 
-def agent_context(state: AttemptState, blobs: Blobs, task: Task, node: Node, moment: AskMoment) -> Context:
+def agent_context(state: AttemptState, blobs: Blobs, task: Task, node: Node, moment: AskMoment, selection: int = -1) -> Context:
     """Return what a policy or a value function is shown at a node.
 
     A terminated or unseen node shows the observation before it.
@@ -70,6 +70,7 @@ def agent_context(state: AttemptState, blobs: Blobs, task: Task, node: Node, mom
         steps_left=None if left is None else max(0, left - (node.depth - moment.root_depth)),
         node=node.id,
         seed=state.search.tree.seed,
+        selection=selection,
     )
 
 

@@ -18,7 +18,7 @@ from exact.environments.restore.waypoint import Waypoint
 from exact.errors import ActionError
 from exact.reflection.base import Kind
 from exact.runs.attempt.agent_calls import AgentCalls, Answered, evaluated, question_digest
-from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.observations import observed_fields, waypoints
 from exact.runs.attempt.simulate import Simulator
 from exact.runs.journal import events as ev

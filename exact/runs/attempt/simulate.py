@@ -15,7 +15,7 @@ from exact.environments.base import StateChanged
 from exact.environments.restore.slot import Slot
 from exact.environments.restore.waypoint import Arrival, Divergence, Waypoint
 from exact.errors import ActionError, EnvironmentFailure
-from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.live_snapshot import LiveSnapshots
 from exact.runs.attempt.observations import ancestry, observed_fields, waypoints, wrote
 from exact.runs.attempt.slots import Slots

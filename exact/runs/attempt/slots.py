@@ -22,7 +22,7 @@ from exact.environments.restore.slot import Slot
 from exact.environments.restore.snapshots import SnapshotStore
 from exact.environments.restore.waypoint import Arrival, Waypoint
 from exact.errors import EnvironmentFailure
-from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.observations import waypoints
 from exact.runs.journal import events as ev
 from exact.search.tree import Node

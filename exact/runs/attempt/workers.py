@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from exact.errors import BudgetExceeded
-from exact.runs.attempt.context import AttemptContext, deadline
+from exact.runs.attempt.attempt_context import AttemptContext, deadline
 from exact.runs.journal import events as ev
 from exact.search.base import Done, Selection, Wait
 from exact.search.intervention import PRUNED

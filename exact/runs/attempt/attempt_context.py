@@ -131,7 +131,7 @@ class AttemptContext:
 
     async def context(self, node: Node, kind: Kind, *, selection: int = -1, draw: int = 0, confirms: bool = False) -> Context:
         """Return the context that an agent is shown at a node, with the reflections that memory recalls for it."""
-        await self._examine(node)
+        await self._examine(node, selection)
         seen = self.bare_context(node, selection=selection)
         if self.memory is not None:
             seen = await self._with_reflections(seen, kind)
@@ -139,9 +139,9 @@ class AttemptContext:
 
     def bare_context(self, node: Node, *, selection: int = -1) -> Context:
         """Return the context of a node without reflections."""
-        return agent_context(self.state, self.blobs, self.task, node, self.state.search.moment(selection, node))
+        return agent_context(self.state, self.blobs, self.task, node, self.state.search.moment(selection, node), selection)
 
-    async def _examine(self, node: Node) -> None:
+    async def _examine(self, node: Node, selection: int) -> None:
         """Let the detectors look at a node's observation before an agent is shown it, once. Raises ModelError, BudgetExceeded.
 
         A detector that gives no answer is a failure of its model, never an evaluation of the state.
@@ -157,7 +157,7 @@ class AttemptContext:
             if detector is not None:
                 try:
                     with calling("detector.marks"):
-                        found = await detector.marks(seen, node=node.id, seed=self.state.search.tree.seed)
+                        found = await detector.marks(seen, node=node.id, seed=self.state.search.tree.seed, selection=selection)
                 except AnswerError as error:
                     raise ModelError(f"the detector of injections gave no answer that can be read: {error}") from error
             rules = marks(seen)

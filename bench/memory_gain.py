@@ -114,7 +114,7 @@ async def attempted(folder: Path, cell: Cell, town: int, tasks: Sequence[Task], 
         )
 
     def watch(task: Task, state: AttemptState, event: ev.AnyEvent) -> None:
-        spent[task.id] = state.tree.iterations
+        spent[task.id] = state.search.tree.iterations
 
     made = create(folder, tuple(tasks), config)
     lines: list[ResultLine] = await Runner(

@@ -125,8 +125,8 @@ def grown(folder: Path, states: int) -> RunFolder:
     recorder = journals.Recorder(run, run.manifest.tasks[0], config, environment, screenshots=False)
     with unsynced():
         recorder.begin()
-        while len(recorder.state.tree.nodes) < states:
-            recorder.screenshots = len(recorder.state.tree.nodes) % PICTURED == 0
+        while len(recorder.state.search.tree.nodes) < states:
+            recorder.screenshots = len(recorder.state.search.tree.nodes) % PICTURED == 0
             answer = recorder.ask()
             assert isinstance(answer, Selection)
             recorder._fulfil(answer)
@@ -173,7 +173,7 @@ def graphviz(run: RunFolder) -> tuple[float, int] | None:
 
     task = run.manifest.tasks[0]
     reading = Reading(run.task_folder(task) / "journal.jsonl", load_recorded(run.path), run.blobs)
-    text, began = dot(reading.state.tree), time.perf_counter()
+    text, began = dot(reading.state.search.tree), time.perf_counter()
     try:
         done = subprocess.run(["dot", "-Tsvg"], input=text.encode(), capture_output=True, check=True, timeout=120)
     except subprocess.TimeoutExpired:

@@ -136,7 +136,7 @@ def states(source: Source) -> Iterator[Asked]:
     """Yield the states of a run's searches in the order in which they were made."""
     for attempt in attempts(source.folder, [task for task, _ in source.attempts]):
         actions = action_space(attempt)
-        for node in attempt.state.tree.nodes:
+        for node in attempt.state.search.tree.nodes:
             judged = node.evaluation is not None and not node.evaluation.unjudged
             if not (node.edges or judged):
                 continue

@@ -144,6 +144,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """Seed of the run. Draws are keyed by (seed, node, draw)."""
     draw: int = 0
     """Number of evaluations or samples of this state asked for before."""
+    selection: int = -1
+    """Id of the search's piece of work that the question is for, whose budget pays for it; -1 for the task's own budget."""
     confirms: bool = False
     """Whether the evaluation must be independent of the earlier ones, because it is to confirm them."""
 

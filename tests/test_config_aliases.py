@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exact.config import Config, GeolocationConfig, RecordingConfig, aliases, dump, load, load_recorded, parse
-from exact.environments.browser.launch.context import browser_config_of
+from exact.environments.browser.launch.options import browser_config_of
 from exact.errors import UsageError
 from exact.task import Task
 

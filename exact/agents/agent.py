@@ -179,7 +179,7 @@ _ANSWER = re.compile(r"^\W*injection\W*\s(yes|no)\b", re.I | re.M)
 class Detector(Protocol):
     """A further detector of injections."""
 
-    async def marks(self, observation: Observation, *, node: int, seed: int) -> tuple[str, ...]:
+    async def marks(self, observation: Observation, *, node: int, seed: int, selection: int = -1) -> tuple[str, ...]:
         """Return how an observation speaks to a model, in a few words each; empty if it does not. Raises ModelError."""
         ...
 
@@ -190,12 +190,18 @@ class LLMDetector:
     def __init__(self, model: ChatModel, *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
         self._model, self._sampling = model, sampling
 
-    async def marks(self, observation: Observation, *, node: int, seed: int) -> tuple[str, ...]:
+    async def marks(self, observation: Observation, *, node: int, seed: int, selection: int = -1) -> tuple[str, ...]:
         """Return the mark `MARK` if the model finds that the observation speaks to it. Raises ModelError."""
         shown, left_out = fit_observation(observation, TOKENS, model=self._model.name)
         prompt = render_prompt("detector", observation=shown)
         request = ChatRequest(
-            messages=prompt.messages(), sampling=self._sampling, role=ROLE, node=node, prompt=prompt.id, left_out=left_out + prompt.cut
+            messages=prompt.messages(),
+            sampling=self._sampling,
+            role=ROLE,
+            node=node,
+            prompt=prompt.id,
+            left_out=left_out + prompt.cut,
+            selection=selection,
         )
         found = await ask(self._model, request, parse_detection, seed=seed)
         return (MARK,) if any(found) else ()

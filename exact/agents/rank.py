@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from exact.agents import form
 from exact.agents.parse import parse_preference
-from exact.agents.request import chat_request, draw_key, view_state
+from exact.agents.request import chat_request, view_state
 from exact.config import ValueConfig
 from exact.context import Context
 from exact.models.base import ChatModel, ChatRequest, Sampling
@@ -64,8 +64,8 @@ class LLMComparator:
             "compare", first=one.context, second=other.context, label=action_label, history=config.history, pictures=len(pictures)
         )  # fmt: skip
         return chat_request(
-            prompt, (*one.images[:own], *pictures), self._sampling, role=config.role, samples=config.samples, node=first.node,
-            draw=draw_key(first), left_out=tuple(dict.fromkeys(one.left_out + other.left_out)), form=form.PREFERENCE,
+            prompt, (*one.images[:own], *pictures), self._sampling, role=config.role, samples=config.samples, context=first,
+            left_out=tuple(dict.fromkeys(one.left_out + other.left_out)), form=form.PREFERENCE,
         )  # fmt: skip
 
 

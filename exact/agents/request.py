@@ -42,8 +42,7 @@ def state_request(
     }  # fmt: skip
     prompt = render_prompt(name, **inputs, **{each: value for each, value in known.items() if each in prompt_inputs(name)})
     request = chat_request(
-        prompt, seen.images, sampling, role=role, samples=samples, node=context.node, draw=draw_key(context, more), left_out=seen.left_out,
-        form=form,
+        prompt, seen.images, sampling, role=role, samples=samples, context=context, more=more, left_out=seen.left_out, form=form,
     )  # fmt: skip
     return msgspec.structs.replace(request, grammar=grammar(seen)) if grammar else request
 
@@ -69,20 +68,24 @@ def chat_request(
     *,
     role: str,
     samples: int,
-    node: int,
-    draw: int = 0,
+    context: Context,
+    more: int = 0,
     left_out: tuple[str, ...] = (),
     form: AnswerForm | None = None,
 ) -> ChatRequest:
-    """Return the request for `samples` answers to a rendered prompt, with notes on the parts that the view and the prompt left out."""
+    """Return the request for `samples` answers to a prompt about a context, with notes on the parts that view and prompt left out.
+
+    `more`: as in `state_request`.
+    """
     return ChatRequest(
         messages=prompt.messages(*images),
         sampling=msgspec.structs.replace(sampling, n=samples),
         role=role,
-        node=node,
+        node=context.node,
         prompt=prompt.id,
         left_out=left_out + prompt.cut,
-        draw=draw,
+        draw=draw_key(context, more),
+        selection=context.selection,
         form=form,
     )
 

@@ -17,7 +17,7 @@ from exact.agents import form
 from exact.agents.base import ValueFunction, evaluate_all, evaluate_each
 from exact.agents.parse import parse_grade, parse_grades
 from exact.agents.rank import LLMComparator, bradley_terry
-from exact.agents.request import chat_request, draw_key, state_request, view_state
+from exact.agents.request import chat_request, state_request, view_state
 from exact.agents.value.samples import ValueSample, aggregate, grade_scale, sample_until_precise
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation, Reflection
@@ -42,13 +42,12 @@ class Siblings(NamedTuple):
     left_out: tuple[str, ...]
     role: str
     history: int
-    draw: int
 
     def request(self, name: str, sampling: Sampling, *, samples: int) -> ChatRequest:
         """Return the request that asks about all siblings with prompt `name`."""
         prompt = render_prompt(name, context=self.before, states=self.states, label=action_label, history=self.history)
         return chat_request(
-            prompt, self.images, sampling, role=self.role, samples=samples, node=self.states[0].node, draw=self.draw,
+            prompt, self.images, sampling, role=self.role, samples=samples, context=self.states[0],
             left_out=self.left_out, form=form.GRADES,
         )  # fmt: skip
 
@@ -74,7 +73,6 @@ def view_siblings(contexts: Sequence[Context], config: ValueConfig, model: str) 
         left_out=tuple(dict.fromkeys(note for one in (before, *seen) for note in one.left_out)),
         role=config.role,
         history=config.history,
-        draw=draw_key(first),
     )
 
 

@@ -139,7 +139,7 @@ async def _site(
     task: Task, config: Config, notify: Notify, setup: PageSetup, evaluator: Evaluator | None
 ) -> AsyncIterator[EnvironmentFactory]:
     """Open the site whose services the task declares, or one that runs elsewhere."""
-    from exact.environments.browser.launch.context import browser_config_of
+    from exact.environments.browser.launch.options import browser_config_of
     from exact.environments.browser.network.trust import pinned_keys
     from exact.environments.browser.served import open_remote_site, open_served_site
     from exact.environments.sandbox.service import declared_services

@@ -85,7 +85,7 @@ def evaluated_nodes(source: Source) -> list[tuple[Task, AttemptState, Node]]:
     found = [
         (task, state, node)
         for task, state in source.attempts
-        for node in state.tree.nodes
+        for node in state.search.tree.nodes
         if node.parent is not None and node.evaluation is not None and not (node.unseen or node.evaluation.unjudged)
     ]
     if not found:
@@ -95,12 +95,12 @@ def evaluated_nodes(source: Source) -> list[tuple[Task, AttemptState, Node]]:
 
 def _committed(source: Source) -> Iterator[Prediction]:
     for task, state in source.attempts:
-        if state.scored is None:
+        if state.live.scored is None:
             continue
-        for id in state.path:
-            node = state.tree.nodes[id]
+        for id in state.live.path:
+            node = state.search.tree.nodes[id]
             if node.evaluation is not None:
-                yield Prediction(task.id, id, node.evaluation.value, state.scored.score.success)
+                yield Prediction(task.id, id, node.evaluation.value, state.live.scored.score.success)
 
 
 STEPS = 15
@@ -158,7 +158,7 @@ async def _outcome(source: Source, task: Task, state: AttemptState, node: Node, 
     if not node.terminated:
         limit = source.config.limits.actions
         left = max(0, (limit or STEPS) - len(actions))
-        start = agent_context(state, source.folder.blobs, task, node, state.moment(-1, node))
+        start = agent_context(state, source.folder.blobs, task, node, state.search.moment(-1, node))
         start = msgspec.structs.replace(start, steps_left=left if limit else None)
         actions += await _finish(environment, start, policy, left)
     score = await evaluate_outcome(environment, task, Outcome(actions=tuple(actions), answer=_answer(environment, actions)))

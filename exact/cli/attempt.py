@@ -87,7 +87,7 @@ def _interrupted(folder: RunFolder, config: Config) -> str:
 
 def _is_resumable(journal: Path, config: Config) -> bool:
     try:
-        return not journal.exists() or fold(config, read_journal(journal)).is_resumable
+        return not journal.exists() or fold(config, read_journal(journal)).live.is_resumable
     except ExactError:
         return True  # resuming reports what is wrong with the journal
 
@@ -179,17 +179,17 @@ class RunProgress:
             self._live.start()
 
     def _now(self, task: Task, state: AttemptState) -> Table:
-        root, spent = state.tree.root, state.budget.spent
+        root, spent = state.search.tree.root, state.spending.task.spent
         best = max((edge.value for edge in root.edges if edge.value is not None), default=None)
         row = Table.grid(padding=(0, 2))
         row.add_row(
             f"[bold]{self._done + 1}/{self._total}[/]",
             Text(inert(task.id)),
-            counted(len(state.tree.nodes), "node"),
+            counted(len(state.search.tree.nodes), "node"),
             "best –" if best is None else f"best {best:.2f}",
             counted(int(spent.get("actions", 0)), "action"),
             f"${spent.get('money', 0):.4f}",
-            f"{state.elapsed:.0f} s",
+            f"{state.spending.elapsed:.0f} s",
         )
         return row
 

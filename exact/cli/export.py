@@ -126,9 +126,9 @@ async def _content(kind: str, task: Task, reading: Reading, out: Path | None) ->
 
             return playwright_test(task, reading).encode()
         case "json":
-            return to_json(reading.state.tree)
+            return to_json(reading.state.search.tree)
         case "graphml":
-            return to_graphml(reading.state.tree)
+            return to_graphml(reading.state.search.tree)
         case "trajectory":
             from exact.report.export.animation import trajectory
 
@@ -139,7 +139,7 @@ async def _content(kind: str, task: Task, reading: Reading, out: Path | None) ->
             return moving_picture(reading, out.suffix if out and out.suffix else ".webp")
     from exact.report.export.picture import dot, drawn
 
-    text = dot(reading.state.tree, frozenset(reading.state.path), path=kind == "path")
+    text = dot(reading.state.search.tree, frozenset(reading.state.live.path), path=kind == "path")
     return text.encode() if kind == "dot" else await drawn(text, "png" if kind == "path" else kind)  # type: ignore[arg-type]
 
 

@@ -317,7 +317,7 @@ async def _asked(config: ModelConfig, structured: Structured) -> ChatAnswer:
 
 def _request(config: ModelConfig) -> ChatRequest:
     prompt = render_prompt(PROMPT, **example_inputs(describe_prompt(PROMPT)))
-    return chat_request(prompt, (), sampling(config), role="policy", samples=1, node=0, form=ACTIONS)
+    return chat_request(prompt, (), sampling(config), role="policy", samples=1, context=example_context(), form=ACTIONS)
 
 
 def _is_read(answer: ChatAnswer) -> bool:

@@ -90,7 +90,7 @@ def _draw(reading: Reading, node: Node, depth: int) -> None:
     from rich.text import Text
     from rich.tree import Tree as Drawn
 
-    path = frozenset(reading.state.path)
+    path = frozenset(reading.state.live.path)
     drawn = Drawn(Text(f"state {node.id}  V {_figure(node.value)}  N {node.visits}"))
     below, known = [(node, drawn)], {node.id}
     while below:
@@ -115,7 +115,7 @@ def _node(reading: Reading, id: int | None) -> Node:
     """Return the state of an id, by default the first. Raises UsageError if the tree has no such state."""
     from exact.errors import UsageError
 
-    nodes = reading.state.tree.nodes
+    nodes = reading.state.search.tree.nodes
     if id is not None and not 0 <= id < len(nodes):
         raise UsageError(f"no node {id}: this tree has the nodes 0 to {len(nodes) - 1}; select one task with --task")
     return nodes[id or 0]
@@ -126,7 +126,7 @@ def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[
     from exact.report.model.text import one_line
     from exact.search.inspect.stats import stats
 
-    figures = stats(reading.state.tree, node)
+    figures = stats(reading.state.search.tree, node)
     yield one_line(task)
     if whole and reading.config.value.kind == "reward":
         yield "  trained with reward: the search read the environment's rewards"
@@ -140,8 +140,8 @@ def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[
     if whole:
         yield from (f"  {line}" for line in lines(travel(reading)))
         yield from (f"  warning: {symptom.text}" for symptom in _health(reading))
-        if reading.state.ended is not None and reading.state.ended.answer is not None:
-            yield f"  answer: {one_line(reading.state.ended.answer) or '(empty)'}"
+        if reading.state.live.ended is not None and reading.state.live.ended.answer is not None:
+            yield f"  answer: {one_line(reading.state.live.ended.answer) or '(empty)'}"
     yield "  principal variation:"
     yield from (f"    {_edge(edge)}" for edge in _principal(reading, node))
     yield from (f"  {one_line(warning)}" for warning in reading.warnings)
@@ -185,7 +185,7 @@ def _principal(reading: Reading, node: Node) -> Iterator[Edge]:
     from exact.search.registry import final_choice
     from exact.search.rules.final import principal
 
-    for index in principal(reading.state.tree, final_choice(reading.config.search), node):
+    for index in principal(reading.state.search.tree, final_choice(reading.config.search), node):
         yield node.edges[index]
         node = node.edges[index].child or node
 
@@ -194,7 +194,7 @@ def _health(reading: Reading) -> tuple[Symptom, ...]:
     from exact.search.inspect.health import health
 
     replayed = sum(arrival.transitions for each in reading.arrivals.values() for arrival in each)
-    return health(reading.state.tree, steps=len(reading.state.acted), replayed=replayed)
+    return health(reading.state.search.tree, steps=len(reading.state.search.acted), replayed=replayed)
 
 
 def _as_json(task: str, reading: Reading, node: Node) -> str:
@@ -209,7 +209,7 @@ def _as_json(task: str, reading: Reading, node: Node) -> str:
             "task": task,
             "trained_with_reward": reading.config.value.kind == "reward",
             "node": node.id,
-            "stats": msgspec.to_builtins(stats(reading.state.tree, node)),
+            "stats": msgspec.to_builtins(stats(reading.state.search.tree, node)),
             "health": msgspec.to_builtins(_health(reading)),
             "travel": msgspec.to_builtins(travel(reading)),
             "principal_variation": variation,

@@ -19,7 +19,7 @@ def finished_state(run: RunFolder, config: Config, task: Task) -> AttemptState |
     """Return the state of an ended attempt; None if it has not ended. Raises JournalError."""
     path = run.task_folder(task) / "journal.jsonl"
     state = fold(config, read_journal(path)) if path.exists() else None
-    return state if state is not None and state.ended is not None and state.started else None
+    return state if state is not None and state.live.ended is not None and state.live.started else None
 
 
 async def replay(environments: EnvironmentFactory, task: Task, state: AttemptState, blobs: Blobs) -> Replay:
@@ -28,17 +28,17 @@ async def replay(environments: EnvironmentFactory, task: Task, state: AttemptSta
     Raises EnvironmentFailure if the environment fails, UsageError if the actions wrote to an environment that is not isolated,
     JournalError.
     """
-    assert state.ended is not None, "an attempt is replayed after it has ended"
-    steps = state.carried_out
+    assert state.live.ended is not None, "an attempt is replayed after it has ended"
+    steps = state.live.carried_out
     async with environments.open(simulation=False) as environment:
-        if state.wrote and not environment.capabilities.isolated:
+        if state.live.wrote and not environment.capabilities.isolated:
             raise UsageError(
                 f"{task.id} wrote to a site that is not isolated: its actions are not sent twice; reset the site and run the task again"
             )
         match, reason = "same", ""
         start = await environment.reset(task)
         observation: Observation | None = start
-        if start.fingerprint != waypoints(state.tree.root)[0].fingerprint:
+        if start.fingerprint != waypoints(state.search.tree.root)[0].fingerprint:
             match, reason = "drifted", "at the start"
         for number, (step, then) in enumerate(zip(steps, observations_before_steps(state, blobs), strict=True), 1):
             try:
@@ -56,7 +56,7 @@ async def replay(environments: EnvironmentFactory, task: Task, state: AttemptSta
                 break
         if not environment.capabilities.evaluates:
             return Replay(task=task.id, score=None, match=match, reason=reason or "no evaluator")
-        score = await evaluate_outcome(environment, task, Outcome(actions=state.actions, answer=state.ended.answer))
+        score = await evaluate_outcome(environment, task, Outcome(actions=state.live.actions, answer=state.live.ended.answer))
         return Replay(
             task=task.id, score=score.value, raw=score.raw, match=match, reason=reason or score.reason,
             missing="answer" if score.unanswered else "",

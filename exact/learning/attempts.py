@@ -41,8 +41,8 @@ class JournaledAttempt:
     @property
     def score(self) -> Score | None:
         """The benchmark's score; None if the attempt was not scored."""
-        if self.state.scored is not None:
-            return self.state.scored.score
+        if self.state.live.scored is not None:
+            return self.state.live.scored.score
         line = self.line
         if line is None or line.score is None:
             return None
@@ -57,7 +57,7 @@ class JournaledAttempt:
     @property
     def path(self) -> list[Node]:
         """The committed states, from the task's start."""
-        return [self.state.tree.nodes[id] for id in self.state.path]
+        return [self.state.search.tree.nodes[id] for id in self.state.live.path]
 
     @property
     def site(self) -> str:
@@ -115,12 +115,12 @@ def _attempt(folder: RunFolder, task: Task, config: Config, journal: Path, line:
         for event in tail.new():
             state.replay(event)
             if isinstance(event, ev.Acted):
-                found.steps.append((event, state.tree.nodes[event.node]))
+                found.steps.append((event, state.search.tree.nodes[event.node]))
         if tail.torn and not found.is_running:  # a line that is still being written is not damage
             found.damage = "its last line is torn"
     except (ExactError, LookupError, AssertionError) as error:
         found.damage = str(error) or type(error).__name__
-    if state.opened is not None and state.opened.task.id != task.id:
-        found.damage = f"it is the journal of {state.opened.task.id}"
+    if state.live.opened is not None and state.live.opened.task.id != task.id:
+        found.damage = f"it is the journal of {state.live.opened.task.id}"
         found.state, found.steps = AttemptState(config), []
     return found

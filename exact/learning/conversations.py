@@ -62,7 +62,7 @@ def imitation(texts: StateTexts) -> Conversation:
         at = node.parent
         if at is None or node.unseen:
             raise JournalError("a committed state is missing from the tree")
-        came = state.effects.get(node.id)
+        came = state.search.effects.get(node.id)
         seen.add(at.fingerprint)
         moves.append(_Move("act", at, node, node.via, reported_info(came.info) if came else ""))
         trained.append(node.terminated or node.fingerprint not in seen)
@@ -126,7 +126,7 @@ def _way(attempt: JournaledAttempt, here: Node, there: Node) -> Iterator[_Move]:
             yield _Move("back", node, node.parent)
     for node in below[common:]:
         assert node.parent is not None
-        came = attempt.state.effects.get(node.id)
+        came = attempt.state.search.effects.get(node.id)
         yield _Move("act", node.parent, node, node.via, reported_info(came.info) if came else "")
 
 

@@ -42,7 +42,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     def of_attempt(self, attempt: JournaledAttempt, kind: Kind, sites: Counter[str]) -> str:
         """Return the reason if an attempt is left out; empty if it is not. `sites` counts the exported attempts of each site."""
         score, state = attempt.score, attempt.state
-        if not state.started:
+        if not state.live.started:
             return "not begun"
         if self.excluded and is_test_task(attempt, self.excluded):
             return "a test's task"
@@ -50,11 +50,11 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
             return "not solved" if score else "not scored"
         if self.outcome == "failed" and (score is None or score.success):
             return "solved" if score else "not scored"
-        if state.touched:
+        if state.people.touched:
             return "a person took part"
-        if kind in CONVERSATIONS and (state.ended is None or attempt.damage):
+        if kind in CONVERSATIONS and (state.live.ended is None or attempt.damage):
             return "damaged" if attempt.damage else "still running" if attempt.is_running else "not ended"
-        if len(state.carried_out) < self.min_steps:
+        if len(state.live.carried_out) < self.min_steps:
             return "too few steps"
         if self.per_site is not None and sites[attempt.site] >= self.per_site:
             return "enough of its site"
@@ -90,7 +90,7 @@ def is_test_task(attempt: JournaledAttempt, excluded: tuple[str, ...]) -> bool:
     """Return whether an attempt is at a task of the list: by its id, with or without its seed, or by its instruction."""
     task = attempt.task
     names = {task.id, task.id.partition("?")[0]}
-    said = {_plain(task.instruction), _plain(attempt.state.instruction)} - {""}
+    said = {_plain(task.instruction), _plain(attempt.state.live.instruction)} - {""}
     return any(any(name == each or fnmatch.fnmatchcase(name, each) for name in names) or _plain(each) in said for each in excluded)
 
 

@@ -72,13 +72,15 @@ def records(kind: Kind, texts: StateTexts, *, by_step: bool, margin: float) -> F
         case "exploratory":
             yield from _each(texts, [-1], lambda _: _conversed(exploratory(texts), by_step))
         case "preference":
-            yield from _each(texts, _expanded(texts), lambda id: _preferences(texts, texts.attempt.state.tree.nodes[id], margin))
+            yield from _each(texts, _expanded(texts), lambda id: _preferences(texts, texts.attempt.state.search.tree.nodes[id], margin))
         case "value":
-            yield from _each(texts, _valued(texts), lambda id: _values(texts, texts.attempt.state.tree.nodes[id]))
+            yield from _each(texts, _valued(texts), lambda id: _values(texts, texts.attempt.state.search.tree.nodes[id]))
         case "policy":
-            yield from _each(texts, _expanded(texts), lambda id: _visits(texts, texts.attempt.state.tree.nodes[id]))
+            yield from _each(texts, _expanded(texts), lambda id: _visits(texts, texts.attempt.state.search.tree.nodes[id]))
         case "rollouts":
-            yield from _each(texts, list(range(len(texts.attempt.state.calls))), lambda number: rollout_records(texts.attempt, number))
+            yield from _each(
+                texts, list(range(len(texts.attempt.state.spending.calls))), lambda number: rollout_records(texts.attempt, number)
+            )
 
 
 def _each(texts: StateTexts, ids: list[int], make: Callable[[int], Iterator[TrainingRecord]]) -> Found:
@@ -101,7 +103,7 @@ def _imitated(texts: StateTexts, by_step: bool) -> Iterator[TrainingRecord]:
         return
     for turn in conversation.turns:
         if turn.is_trained:
-            node = texts.attempt.state.tree.nodes[turn.node]
+            node = texts.attempt.state.search.tree.nodes[turn.node]
             yield TrainingRecord(prompt=texts.policy(node), completion=(_assistant(turn.answer),), node=turn.node)
 
 
@@ -133,11 +135,11 @@ def _length(conversation: Conversation, number: int) -> int:
 
 
 def _expanded(texts: StateTexts) -> list[int]:
-    return [node.id for node in texts.attempt.state.tree.nodes if len(node.edges) > 1 and node.observation and not node.leaf]
+    return [node.id for node in texts.attempt.state.search.tree.nodes if len(node.edges) > 1 and node.observation and not node.leaf]
 
 
 def _valued(texts: StateTexts) -> list[int]:
-    return [node.id for node in texts.attempt.state.tree.nodes if node.mean is not None and not node.unseen]
+    return [node.id for node in texts.attempt.state.search.tree.nodes if node.mean is not None and not node.unseen]
 
 
 def _preferences(texts: StateTexts, node: Node, margin: float) -> Iterator[TrainingRecord]:
@@ -172,7 +174,7 @@ def _committed(texts: StateTexts, node: Node) -> int:
 
 def _values(texts: StateTexts, node: Node) -> Iterator[TrainingRecord]:
     """Yield a state with its target: the score on the committed path, else the mean of the search's values at and below it."""
-    reward, on_path = texts.attempt.reward, node.id in texts.attempt.state.path
+    reward, on_path = texts.attempt.reward, node.id in texts.attempt.state.live.path
     target = reward if reward is not None and on_path else node.mean
     assert target is not None
     source = "score" if reward is not None and on_path else "search"
@@ -232,7 +234,7 @@ def rollout_records(attempt: JournaledAttempt, number: int) -> Iterator[Training
     was neither committed nor searched has none, and is left out. Raises JournalError if a token id or log-probability is missing,
     ActionError if an answer holds no action.
     """
-    called = list(attempt.state.calls.values())[number]
+    called = list(attempt.state.spending.calls.values())[number]
     if called.role.partition(".")[0] != "policy":
         return
     answer = attempt.blobs.read(called.answer, ChatAnswer)
@@ -254,7 +256,7 @@ def rollout_records(attempt: JournaledAttempt, number: int) -> Iterator[Training
                 "source": source,
                 "temperature": float(called.sampling.temperature),
                 "model": called.model,
-                "step": attempt.state.tree.nodes[called.node].depth,
+                "step": attempt.state.search.tree.nodes[called.node].depth,
             },
             node=called.node,
         )
@@ -291,7 +293,7 @@ def _tokens(choice: Choice) -> tuple[list[int], list[float]]:
 
 def _reward(attempt: JournaledAttempt, called: ev.Called, choice: Choice) -> tuple[float | None, str]:
     """Return the reward of an answer and its source; None if neither the score nor the search gives one."""
-    node = attempt.state.tree.nodes[called.node]
+    node = attempt.state.search.tree.nodes[called.node]
     seen = attempt.blobs.get_observation(node.observation)
     action = _action(attempt, choice, seen)
     index = next((i for i, edge in enumerate(node.edges) if edge.action.key == action.key), None)

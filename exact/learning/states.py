@@ -23,7 +23,7 @@ from exact.environments.toy.environment import TOY_ACTIONS
 from exact.learning.attempts import JournaledAttempt
 from exact.models.base import ChatRequest, Message, Sampling
 from exact.runs.attempt.observations import agent_context
-from exact.runs.journal.state import AskMoment
+from exact.runs.journal.search_state import AskMoment
 from exact.search.tree import Node
 from exact.text import use_fence_key
 from exact.views.labels import describe
@@ -43,7 +43,7 @@ class StateTexts:
     @contextmanager
     def fenced(self) -> Iterator[None]:
         """Draw the marks of fences with the attempt's key, inside the context."""
-        opened = self.attempt.state.opened
+        opened = self.attempt.state.live.opened
         with use_fence_key(opened.fences if opened else ""):
             yield
 
@@ -116,7 +116,7 @@ def action_space(attempt: JournaledAttempt) -> ActionSpace:
 
     If there is none, the space is made of the actions themselves: it has their verbs and forms, without descriptions.
     """
-    seen = {edge.action.key: edge.action for node in attempt.state.tree.nodes for edge in node.edges}
+    seen = {edge.action.key: edge.action for node in attempt.state.search.tree.nodes for edge in node.edges}
     return next((space for space in _known(attempt) if all(_reads(space, action) for action in seen.values())), None) or _derived(seen)
 
 

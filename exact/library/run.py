@@ -76,7 +76,7 @@ class Run:
 
     def tree(self, task: str | None = None) -> Tree:
         """Return the tree of an attempt's search. Raises UsageError, JournalError."""
-        return self.state(task).tree
+        return self.state(task).search.tree
 
     def graph(self, task: str | None = None) -> networkx.DiGraph[int]:
         """Return the tree as a networkx graph, as `exact export` writes it. Raises UsageError if networkx is not installed."""

@@ -95,6 +95,8 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Notes on parts of the state that did not fit into the messages; journalled, not sent."""
     draw: int = 0
     """Number of earlier questions of this kind at the node. Below 0: the answer has to be independent of theirs."""
+    selection: int = -1
+    """The context's selection, whose budget the call is counted in; not sent. -1 for the task's own budget."""
     screen: Display | None = None
     """Display of the model's own computer tool: the last picture. None: the tool is not offered."""
 

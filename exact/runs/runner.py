@@ -32,7 +32,7 @@ from exact.runs.attempt.memory import MemoryRounds, check_memory, open_run_memor
 from exact.runs.attempt.person import Ask
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal, read_journal
-from exact.runs.journal.ledger import Ledger
+from exact.runs.journal.journalled_model import JournalledModel
 from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import Manifest, ResultLine, RunFolder, log_error, write_whole
 from exact.runs.journal.versions import versions
@@ -145,7 +145,7 @@ class Runner:
                 self._opened_attempt(task, with_simulation(environments), models, memory, listening, again=False) as attempt,
             ):
                 await attempt.search()
-                return attempt.state.tree
+                return attempt.state.search.tree
 
     @asynccontextmanager
     async def _shared(self) -> AsyncIterator[tuple[dict[str, ChatModel], Memory | None]]:
@@ -189,7 +189,7 @@ class Runner:
         """Attempt a task from where its journal ends. `again`: its environments have just failed."""
         with self._opened_attempt(task, environments, models, memory, listening, again=again) as attempt:
             await attempt.run()
-            tree = self.folder.scrubber.data(to_json(attempt.state.tree))
+            tree = self.folder.scrubber.data(to_json(attempt.state.search.tree))
             write_whole(self.folder.task_folder(task) / "tree.json", tree)
             return line_of(task, self.config, attempt.state, oracle=attempt.agent.oracle, trained_with_reward=attempt.agent.uses_reward)
 
@@ -201,7 +201,7 @@ class Runner:
         """Open the journal of a task, and yield the attempt that it folds to."""
         with self._journal(self.folder.task_folder(task) / "journal.jsonl", listening) as journal:
             state = fold(self.config, read_journal(journal.path))
-            journal.since(journal.clock() - state.elapsed)
+            journal.since(journal.clock() - state.spending.elapsed)
             if self.watch:
                 watch = self.watch
                 journal.listen(lambda event: watch(task, state, event))
@@ -209,22 +209,25 @@ class Runner:
             def record(event: ev.AnyEvent) -> None:
                 state.apply(journal.write(event))
 
-            if state.opened is None:
+            if state.live.opened is None:
                 record(self._opened(task, memory))
             else:
-                failed = state.finished is not None and state.finished.status == "failed"
+                failed = state.live.finished is not None and state.live.finished.status == "failed"
                 record(ev.Resumed(versions=versions(), repaired=again or failed))
-            wrapped = {role: Ledger(model, state, self.folder.blobs, record, lambda: journal.now) for role, model in models.items()}
+            wrapped = {
+                role: JournalledModel(model, state.spending, self.folder.blobs, record, lambda: journal.now)
+                for role, model in models.items()
+            }
             made = self.build_agent or partial(build_agent, run=self.folder.path.name)
             agent = made(self.config, wrapped.__getitem__)
             if agent.uses_reward:
                 refuse_reward(self.folder.manifest.tasks, benchmark=self.folder.manifest.benchmark)
-            assert state.opened is not None
+            assert state.live.opened is not None
 
             def note(reason: str) -> None:
-                record(ev.Failed(what="environment", node=state.tree.root.id, reason=reason))
+                record(ev.Failed(what="environment", node=state.search.tree.root.id, reason=reason))
 
-            with use_fence_key(state.opened.fences):
+            with use_fence_key(state.live.opened.fences):
                 opened: EnvironmentFactory = agent.informed_factory(guarded_factory(environments, note))
                 if self.config.search.algorithm == "explorer":
                     from exact.environments.backtracking import BacktrackingFactory
@@ -240,7 +243,7 @@ class Runner:
         folder = self.folder.task_folder(task)
         with self._journal(folder / "journal.jsonl", listening) as journal:
             state = fold(self.config, read_journal(journal.path))
-            journal.since(journal.clock() - state.elapsed)
+            journal.since(journal.clock() - state.spending.elapsed)
             state.apply(journal.write(ev.Finished(status="failed", reason=str(error), missing=error.missing, resumable=error.resumable)))
             return line_of(task, self.config, state)
 
@@ -344,9 +347,9 @@ def reopen(path: Path) -> tuple[RunFolder, Config]:
 
 def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = False, trained_with_reward: bool = False) -> ResultLine:
     """Return the result line of an attempt's state."""
-    spent = state.budget.spent
-    finished = state.finished or ev.Finished(status="stopped", reason="interrupted")
-    judged = state.judged.evaluation.value if state.judged else None
+    spent = state.spending.task.spent
+    finished = state.live.finished or ev.Finished(status="stopped", reason="interrupted")
+    judged = state.live.judged.evaluation.value if state.live.judged else None
     return ResultLine(
         task=task.id,
         seed=task.seed,
@@ -354,31 +357,31 @@ def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = F
         policy=config.policy.kind,
         value_function=config.value.kind,
         status=finished.status,
-        score=state.scored.score.value if state.scored and finished.status == "scored" else None,
+        score=state.live.scored.score.value if state.live.scored and finished.status == "scored" else None,
         value=judged,
-        answer=state.ended.answer if state.ended else final_answer(state),
+        answer=state.live.ended.answer if state.live.ended else final_answer(state),
         reason=finished.reason,
-        score_reason=state.scored.score.reason if state.scored and finished.status == "scored" else "",
-        missing="answer" if finished.status == "scored" and state.scored and state.scored.score.unanswered else finished.missing,
+        score_reason=state.live.scored.score.reason if state.live.scored and finished.status == "scored" else "",
+        missing="answer" if finished.status == "scored" and state.live.scored and state.live.scored.score.unanswered else finished.missing,
         actions=int(spent.get("actions", 0)),
         transitions=int(spent.get("transitions", 0)),
         evaluations=int(spent.get("evaluations", 0)),
         calls=int(spent.get("calls", 0)),
         tokens=int(spent.get("tokens", 0)),
-        cost=spent.get("money", 0.0) if state.cost_known else None,
-        unaccounted=state.unaccounted,
-        drifted=state.drifted,
-        restores=state.restores,
-        promoted=sum(step.promoted for step in state.committed),
-        raw=state.scored.score.raw if state.scored and finished.status == "scored" else None,
-        failures=state.failures,
-        seconds=round(state.elapsed, 3),
+        cost=spent.get("money", 0.0) if state.spending.cost_known else None,
+        unaccounted=state.spending.unaccounted,
+        drifted=state.spending.drifted,
+        restores=state.spending.restores,
+        promoted=sum(step.promoted for step in state.live.committed),
+        raw=state.live.scored.score.raw if state.live.scored and finished.status == "scored" else None,
+        failures=state.spending.failures,
+        seconds=round(state.spending.elapsed, 3),
         oracle=oracle,
-        informed=state.informed if oracle else None,
+        informed=state.spending.informed if oracle else None,
         trained_with_reward=trained_with_reward,
         same_task=config.reflection.kind != "none" and not config.reflection.exclude_same_task,
-        began=state.started,
-        touched=state.touched,
+        began=state.live.started,
+        touched=state.people.touched,
         resumable=finished.resumable,
     )
 

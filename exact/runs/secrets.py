@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from exact.config import BrowserConfig, Config
-from exact.environments.browser.launch.context import browser_config_of
+from exact.environments.browser.launch.options import browser_config_of
 from exact.environments.sites.accounts import value_of, variable_of
 from exact.environments.sites.known import login_secrets, resolved
 from exact.environments.sites.site import declared_outside

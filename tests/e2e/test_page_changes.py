@@ -19,7 +19,7 @@ from exact.environments.browser.launch.browser import Browser
 from exact.environments.browser.page.setup import PageSetup
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read_journal
-from exact.runs.journal.state import MOST_CHANGES
+from exact.runs.journal.spending import MOST_CHANGES
 from exact.runs.journal.store import ResultLine
 from exact.runs.runner import Runner, create
 from exact.task import Task

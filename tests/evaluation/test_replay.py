@@ -119,12 +119,12 @@ async def test_writes_are_not_sent_twice_to_a_site_that_keeps_them(tmp_path: Pat
     task = folder.plan.tasks[0]
     state = finished_state(run_folder, config, task)
     assert state is not None
-    wrote = state.committed[0]
+    wrote = state.live.committed[0]
     from msgspec.structs import replace
 
     from exact.environments.base import SideEffect
 
-    state.committed[0] = replace(wrote, effects=(SideEffect(kind="request", method="POST"),))
+    state.live.committed[0] = replace(wrote, effects=(SideEffect(kind="request", method="POST"),))
     with pytest.raises(UsageError, match="not sent twice"):
         await replay(ToyFactory(WORLD, isolated=False), task, state, run_folder.blobs)
 

@@ -152,12 +152,12 @@ class Recorder:
             self._fulfil(answer)
 
     def ask(self) -> Selection | Wait | Done:
-        answer = self.state.algorithm.ask(self.state.tree)
+        answer = self.state.search.algorithm.ask(self.state.search.tree)
         self.write(ev.Asked(answer=answer))
         return answer
 
     def _fulfil(self, selection: Selection) -> None:
-        node = self.state.tree.nodes[selection.node]
+        node = self.state.search.tree.nodes[selection.node]
         for need in selection.needs:
             if need == "step":
                 result = self._step(node, selection.edge or 0)
@@ -170,7 +170,7 @@ class Recorder:
             if isinstance(result, Failure) and result.kind in ("environment", "model"):
                 self.write(ev.Failed(what=result.kind, node=node.id, reason=result.reason))
             self.write(ev.Told(selection=selection.id, result=result))
-            if selection.id not in self.state.selections:
+            if selection.id not in self.state.search.selections:
                 return
 
     def _step(self, node: Node, edge: int) -> Result:
@@ -195,7 +195,7 @@ class Recorder:
         effects = (SideEffect(kind="blocked", method="POST", url="http://shop.test/basket", detail="write held back"),) if held else ()
         self.write(ev.Acted(node=node.id, edge=edge, action=action.key, effects=effects, seconds=0.18, **seen))
         if leads in self.environment:
-            self.pages[len(self.state.tree.nodes)] = self.environment[leads]
+            self.pages[len(self.state.search.tree.nodes)] = self.environment[leads]
         seen.pop("effects", None)
         return Stepped(blocked=held, **({"fingerprint": ""} | seen))
 
@@ -220,7 +220,7 @@ class Recorder:
         return Valued(evaluation=Evaluation(value=page.value, rationale=page.rationale, samples=samples, disagreement=0.082))
 
     def _propose(self, node: Node) -> Result:
-        page, k = self.pages[node.id], self.state.algorithm.k  # type: ignore[attr-defined]
+        page, k = self.pages[node.id], self.state.search.algorithm.k  # type: ignore[attr-defined]
         if node.id == 0:
             self.write(ev.Recalled(node=0, kind="policy", memory="v1", reflections=(LESSON,)))
         self._call("policy", node, page.observe(screenshot=False).text, "\n".join(page.moves))
@@ -258,21 +258,23 @@ class Recorder:
     def commit(self, *, otherwise: str = "") -> bool:
         """Search, decide, do; `otherwise`: the page that the real environment shows instead. True if the episode goes on."""
         stopped = self.search()
-        decision = self.state.algorithm.decide(self.state.tree)
-        root, index = self.state.tree.root, decision.edges[0]
+        decision = self.state.search.algorithm.decide(self.state.search.tree)
+        root, index = self.state.search.tree.root, decision.edges[0]
         action = root.edges[index].action
-        self.write(ev.Decided(step=len(self.state.committed), action=action.key, decision=decision, stopped=stopped))
+        self.write(ev.Decided(step=len(self.state.live.committed), action=action.key, decision=decision, stopped=stopped))
         leads = otherwise or self.pages[root.id].moves[action.key]
         seen, child = self._seen(leads), root.edges[index].child
         agrees = None if child is None or child.blocked else child.fingerprint == seen.get("fingerprint", "")
         paid = leads == "END"
         effects = (SideEffect(kind="request", method="POST", url="http://shop.test/pay", status=201),) if paid else ()
         self.write(
-            ev.Committed(step=len(self.state.committed), edge=index, action=action.key, agrees=agrees, effects=effects, seconds=0.3, **seen)
+            ev.Committed(
+                step=len(self.state.live.committed), edge=index, action=action.key, agrees=agrees, effects=effects, seconds=0.3, **seen
+            )
         )
         if leads in self.environment:
-            self.pages[self.state.tree.root.id] = self.environment[leads]
-        return not self.state.tree.root.terminated
+            self.pages[self.state.search.tree.root.id] = self.environment[leads]
+        return not self.state.search.tree.root.terminated
 
     def end(self, score: Score | None) -> None:
         self.write(ev.Ended(reason="the episode ended"))
@@ -300,7 +302,7 @@ def shop_run(
     run, config = new_run(folder, "shop/tea?seed=1")
     recorder = Recorder(run, run.manifest.tasks[0], config, environment)
     recorder.begin()
-    while recorder.commit() and len(recorder.state.committed) < 6:
+    while recorder.commit() and len(recorder.state.live.committed) < 6:
         pass
     recorder.end(score)
     recorder.journal.close()

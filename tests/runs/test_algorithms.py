@@ -34,7 +34,7 @@ async def test_an_algorithm_finds_the_way_out_and_its_journal_is_its_tree(
     [line] = await runner.run()
     assert line.score == 1.0 and not line.failures
     folder = next((tmp_path / "run" / "tasks").iterdir())
-    assert (folder / "tree.json").read_bytes() == to_json(fold(settings, read_journal(folder / "journal.jsonl")).tree)
+    assert (folder / "tree.json").read_bytes() == to_json(fold(settings, read_journal(folder / "journal.jsonl")).search.tree)
 
 
 @pytest.mark.parametrize("workers", [1, 4])

@@ -35,7 +35,7 @@ async def test_no_cap_of_a_task_is_ever_passed(kind: str, workers: int, tmp_path
     for limit in (1, 3, 7, 20):
         settings = config(search={**SEARCH, "workers": workers}, limits={kind: limit})
         (line,) = await toy_runner(tmp_path / str(limit), ToyFactory(form(3), latency=yielding), settings).run()
-        spent = fold(settings, journal(tmp_path / str(limit))).budget.spent.get(kind, 0)  # type: ignore[call-overload]
+        spent = fold(settings, journal(tmp_path / str(limit))).spending.task.spent.get(kind, 0)  # type: ignore[call-overload]
         assert spent - (line.actions if kind == "transitions" else 0) <= limit
         assert line.status == "scored" and line.actions > 0, "the best answer so far is given"
 
@@ -126,7 +126,7 @@ class Priced:
 
 
 def judged_by_model(folder: Path, monkeypatch: pytest.MonkeyPatch, model: Priced, boxes: int = 4, **sections: dict[str, object]) -> Runner:
-    """Run a toy task whose value function asks a model through the ledger."""
+    """Run a toy task whose value function asks a journalled model."""
     environments = ToyFactory(form(boxes), latency=yielding)
     runner = toy_runner(folder, environments, config(**sections))
     good = runner.build_agent

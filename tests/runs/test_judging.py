@@ -72,7 +72,7 @@ async def test_close_candidates_of_the_cheap_judge_go_to_the_expensive_one(tmp_p
     decided = next(event.decision for event in events if isinstance(event, ev.Decided))
     assert decided.reason == "the best of the close candidates after re-evaluation"
     folded = fold(runner.config, read_journal(next((tmp_path / "run" / "tasks").iterdir()) / "journal.jsonl"))
-    assert {len(values) for values in folded.tree.reevaluations.values()} == {1}
+    assert {len(values) for values in folded.search.tree.reevaluations.values()} == {1}
 
 
 async def test_ends_and_confirmations_go_to_the_expensive_judge_and_the_rest_to_the_cheap_one(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ async def test_states_exhausted_by_an_outage_are_searched_after_it(tmp_path: Pat
     line = await attempt(tmp_path, "mcts", never, chain(3), iterations=30)
     assert line.score == 1.0
     settings = config(search={"algorithm": "mcts", "iterations": 30, "k": 4, "depth": 4})
-    tree = fold(settings, journal(tmp_path)).tree
+    tree = fold(settings, journal(tmp_path)).search.tree
     assert not tree.outages and not [node for node in tree.walk() if node.closed.startswith("model")]
 
 
@@ -99,7 +99,7 @@ async def test_a_journal_from_before_is_read_as_it_was_written(tmp_path: Path) -
     """Earlier versions kept closed what an outage had closed when an attempt was resumed."""
     await attempt(tmp_path, "mcts", always, chain(2))
     settings = config(search={"algorithm": "mcts", "iterations": 12, "k": 4, "depth": 4})
-    closed = [fold(settings, [*journal(tmp_path), ev.Resumed(repaired=mended)]).tree.root.closed for mended in (False, True)]
+    closed = [fold(settings, [*journal(tmp_path), ev.Resumed(repaired=mended)]).search.tree.root.closed for mended in (False, True)]
     assert closed == ["model: 503", ""]
 
 

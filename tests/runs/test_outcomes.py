@@ -72,7 +72,7 @@ async def test_another_state_on_the_way_is_another_outcome_and_not_a_failure(wor
     told = [event.result for event in events if isinstance(event, ev.Told)]
     assert any(isinstance(result, Diverged) for result in told)
     assert not [result for result in told if isinstance(result, Failure) and result.kind == "drifted"]
-    tree = fold(SETTINGS[workers], events).tree
+    tree = fold(SETTINGS[workers], events).search.tree
     edge = next(edge for edge in tree.nodes[0].edges if edge.action.key == 'go "ice"')
     assert len({node.fingerprint for node in edge.outcomes}) == 2
     assert committed(events)[0] == 'go "bridge"', "the ice looks better, and is until it breaks"

@@ -124,9 +124,9 @@ async def test_reservations_are_all_given_back_at_the_end(tmp_path: Path) -> Non
     runner.watch = lambda task, state, event: states.append(state)
     await gauged(runner, Gauge()).run()
     state = states[-1]
-    assert not state.tree.open
-    assert {node.in_flight for node in state.tree.nodes} == {0}
-    assert set(state.budget.reserved.values()) <= {0.0}
+    assert not state.search.tree.open
+    assert {node.in_flight for node in state.search.tree.nodes} == {0}
+    assert set(state.spending.task.reserved.values()) <= {0.0}
 
 
 class Moody:

@@ -83,7 +83,7 @@ def test_a_snapshot_of_one_node_is_kept_once(monkeypatch: pytest.MonkeyPatch, tm
 def test_steps_in_the_journal_are_the_steps_that_were_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     environments, settings = slow_environments(), searched(workers=2, prefetch=2)
     events = run(monkeypatch, tmp_path, settings, environments)
-    assert fold(settings, events).budget.spent["transitions"] == environments.counts.steps
+    assert fold(settings, events).spending.task.spent["transitions"] == environments.counts.steps
 
 
 def test_the_next_environment_is_prefetched_during_model_calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -104,14 +104,14 @@ async def test_where_a_model_was_out_as_well_there_is_no_score_and_only_that_is_
     assert (line.status, line.score, line.missing, line.reason) == ("failed", None, "model", "503")
     line = await attempt(tmp_path, "greedy", environment, "value", lambda call: None)
     assert (line.status, line.score) == ("scored", 1.0)
-    edges = fold(settings("greedy"), journal(tmp_path)).tree.nodes[0].edges  # type: ignore[arg-type]
+    edges = fold(settings("greedy"), journal(tmp_path)).search.tree.nodes[0].edges  # type: ignore[arg-type]
     assert [is_unjudged(edge.child) for edge in edges if edge.child] == [True, True, False] and not any(edge.closed for edge in edges)
 
 
 async def test_a_journal_from_before_in_which_it_was_an_outage_is_gone_on_with(tmp_path: Path) -> None:
     """It folds to its recorded state: closed, and reopened by the resume; then it is scored."""
     await attempt(tmp_path, "react", chain(2), "policy", lambda call: ModelError(UNREAD))
-    tree = fold(settings("react"), journal(tmp_path)).tree  # type: ignore[arg-type]
+    tree = fold(settings("react"), journal(tmp_path)).search.tree  # type: ignore[arg-type]
     assert tree.root.closed == f"model: {UNREAD}" and len(tree.outages) == 1
     line = await attempt(tmp_path, "react", chain(2), "policy", unread)
     assert (line.status, line.score) == ("scored", 0.0)

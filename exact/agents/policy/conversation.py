@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from exact.action import Action, ActionSpace
-from exact.agents.request import by_label, chat_request, draw_key, view_state
+from exact.agents.request import by_label, chat_request, view_state
 from exact.config import PolicyConfig
 from exact.context import Context, Taken
 from exact.environments.backtracking import RESTART, STEP_BACK
@@ -103,7 +103,7 @@ def conversation_request(
         messages += turn.prompt.messages(*turn.images)[1 if place else 0 :]
         cut += (*turn.view.left_out, *turn.prompt.cut)
     request = chat_request(
-        turn.prompt, (), sampling, role=config.role, samples=samples, node=context.node, draw=draw_key(context, more),
+        turn.prompt, (), sampling, role=config.role, samples=samples, context=context, more=more,
         left_out=tuple(dict.fromkeys(cut)),
     )  # fmt: skip
     request = msgspec.structs.replace(request, messages=tuple(messages))

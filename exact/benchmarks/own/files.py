@@ -18,7 +18,7 @@ import msgspec
 from exact.benchmarks.own.evaluate import EVALUATE, MOST_BYTES, OwnTask, distinct, in_environment, kept, read_list
 from exact.config import BrowserConfig, Strict
 from exact.config.aliases import current
-from exact.environments.browser.launch.context import browser_config_of
+from exact.environments.browser.launch.options import browser_config_of
 from exact.environments.sandbox.service import Service, located
 from exact.environments.sites.site import Outside, with_hooks
 from exact.errors import UsageError, unknown

@@ -12,7 +12,7 @@ import msgspec
 
 from exact.action import Action, ActionSpace
 from exact.environments.base import SAFE_METHODS, Capabilities, Person, SideEffect, Snapshot, StateChanged, Transition
-from exact.environments.browser.act.context import Ineffective, PartialAction, Vanished
+from exact.environments.browser.act.action_context import Ineffective, PartialAction, Vanished
 from exact.environments.browser.act.grammar import ASK_USER
 from exact.environments.browser.episode import Episode
 from exact.environments.browser.interaction import Observed, evaluate_on, mark_late_of_timers, marked_late

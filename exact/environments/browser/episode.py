@@ -14,7 +14,7 @@ from exact.environments.browser.act.grammar import ASK_USER, BROWSER_ACTIONS, PA
 from exact.environments.browser.act.upload import declared_files
 from exact.environments.browser.backend import Backend
 from exact.environments.browser.interaction import Interaction, Observed
-from exact.environments.browser.launch.context import browser_config_of, same_launch, with_device
+from exact.environments.browser.launch.options import browser_config_of, same_launch, with_device
 from exact.environments.browser.launch.trace import PlaywrightTrace
 from exact.environments.browser.login import LoginSession
 from exact.environments.browser.network.deny import DenyList

@@ -17,7 +17,7 @@ import msgspec
 from exact.action import Action
 from exact.environments.base import SideEffect
 from exact.environments.browser.act.act import act
-from exact.environments.browser.act.context import ActionContext, PartialAction
+from exact.environments.browser.act.action_context import ActionContext, PartialAction
 from exact.environments.browser.observer import Observer
 from exact.environments.browser.page.cdp import TOO_LARGE, PageTooLarge, script_call
 from exact.environments.browser.page.clipboard import Clipboard

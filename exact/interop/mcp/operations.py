@@ -240,8 +240,11 @@ def _bounded(limit: int) -> int:
 
 
 def _progress(state: AttemptState) -> str:
-    best = max((edge.value for edge in state.tree.root.edges if edge.value is not None), default=None)
-    parts = [counted(len(state.tree.nodes), "state"), counted(int(state.budget.spent.get("actions", 0)), "action") + " committed"]
+    best = max((edge.value for edge in state.search.tree.root.edges if edge.value is not None), default=None)
+    parts = [
+        counted(len(state.search.tree.nodes), "state"),
+        counted(int(state.spending.task.spent.get("actions", 0)), "action") + " committed",
+    ]
     return ", ".join(parts + ([] if best is None else [f"best value {best:.2f}"]))
 
 

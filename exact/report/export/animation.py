@@ -55,7 +55,7 @@ def path_frames(reading: Reading) -> Iterator[Frame]:
             action, seen = root.edges[decided.decision.edges[0]].action, reading.seen(root)
             boxes = tuple(each.box for each in (seen.elements if seen else ()) if each.id in action.elements and each.box)
             yield Frame(root.screenshot, f"{step}. {in_words(action, seen)}", boxes)
-    last = reading.state.tree.root
+    last = reading.state.search.tree.root
     if not last.leaf:
         yield Frame(last.screenshot, "the end")
 

@@ -81,10 +81,10 @@ def playwright_test(task: Task, reading: Reading) -> str:
 
     A step without an equal in Playwright, such as waiting, becomes a comment. A refused step did nothing and is left out.
     """
-    start = reading.seen(reading.state.tree.nodes[0])
+    start = reading.seen(reading.state.search.tree.nodes[0])
     name = "".join(char if char.isalnum() and char.isascii() else "_" for char in task.id).strip("_").lower()
     lines = [
-        f'"""{_comment(reading.state.instruction or task.instruction)}',
+        f'"""{_comment(reading.state.live.instruction or task.instruction)}',
         "",
         "What an agent did, step by step. Needs pytest-playwright; run it with: pytest --browser chromium",
         '"""',
@@ -174,8 +174,8 @@ def _base(element: Element) -> str:
 
 def _end(reading: Reading) -> Iterator[str]:
     """Yield the assertions that recognise the last state: names in it that the first state did not have."""
-    last, first = reading.seen(reading.state.tree.root), reading.seen(reading.state.tree.nodes[0])
-    if last is None or reading.state.tree.root.leaf:
+    last, first = reading.seen(reading.state.search.tree.root), reading.seen(reading.state.search.tree.nodes[0])
+    if last is None or reading.state.search.tree.root.leaf:
         return
     known = {(each.role, each.name) for each in first.elements} if first else set()
     new = [each for each in last.elements if each.role in _SPOKEN and each.name.strip() and (each.role, each.name) not in known]

@@ -71,7 +71,7 @@ class Follower:
             traces=outside(reading, tree),
             people=people(reading),
             trouble=trouble(reading),
-            reflections=tuple(reflection_record(reflected.reflection) for reflected in reading.state.reflected),
+            reflections=tuple(reflection_record(reflected.reflection) for reflected in reading.state.live.reflected),
             timeline=reading.growth.timeline(),
             limits=caps(reading),
             marks=marks(reading, tree),
@@ -104,17 +104,17 @@ class Follower:
         now, said = self._reading.state, [each for sent in self._reading.commands.values() for each in sent]
         return {
             "gauges": {
-                "iterations": now.tree.iterations,
-                "states": len(now.tree.nodes),
-                "queue": len(now.tree.open),
+                "iterations": now.search.tree.iterations,
+                "states": len(now.search.tree.nodes),
+                "queue": len(now.search.tree.open),
                 "workers": self._reading.config.search.workers,
                 "environments": max((each[-1].environments for each in self._reading.arrivals.values()), default=0),
-                "money": round(now.budget.spent.get("money", 0.0), 6),
-                "calls": int(now.budget.spent.get("calls", 0)),
-                "seconds": round(now.elapsed, 1),
+                "money": round(now.spending.task.spent.get("money", 0.0), 6),
+                "calls": int(now.spending.task.spent.get("calls", 0)),
+                "seconds": round(now.spending.elapsed, 1),
             },
             "standing": self._standing(),
-            "questions": [{"id": each.id, **msgspec.to_builtins(each.question)} for each in now.questions.values()],
+            "questions": [{"id": each.id, **msgspec.to_builtins(each.question)} for each in now.people.questions.values()],
             "patience": self._reading.config.browser.person_seconds,
             "candidates": self._candidates(),
             "commands": [{"id": each.id, "name": each.command, "node": each.node, "refused": each.refused} for each in said[-20:]],
@@ -131,25 +131,26 @@ class Follower:
 
     def _candidates(self) -> list[dict[str, str]]:
         """Return the actions that the search considers at the present root, in the agent's notation and in words; the best one first."""
-        root = self._reading.state.tree.root
+        root = self._reading.state.search.tree.root
         seen = self._reading.seen(root)
         found = sorted((edge for edge in root.edges if not edge.closed), key=lambda edge: (-edge.visits, -edge.prior))
         return [{"action": edge.action.key, "words": in_words(edge.action, seen)} for edge in found[:MOST_CANDIDATES]]
 
     def _standing(self) -> str:
         now = self._reading.state
-        if now.finished is not None:
+        if now.live.finished is not None:
             return "ended"
-        if now.ended is not None:
+        if now.live.ended is not None:
             return "judging"
-        return "stopping" if now.stopped else "paused" if now.paused else "asking a person" if now.questions else "searching"
+        people = now.people
+        return "stopping" if people.stopped else "paused" if people.paused else "asking a person" if people.questions else "searching"
 
     def _renew(self) -> None:
         """Rebuild the states that changed."""
         self.version += 1
         reading = self._reading
         for id in sorted(reading.growth.touched):
-            node = reading.state.tree.nodes[id]
+            node = reading.state.search.tree.nodes[id]
             whole = reading.merged(node) is node
             if whole:
                 self._states[id] = state(reading, node, self._texts)
@@ -169,7 +170,7 @@ class Follower:
         return data.Report(
             head=top, remembered=remembered(reading, top.headline), nodes=(), steps=committed,
             traces=outside(reading, tree), people=people(reading), trouble=trouble(reading),
-            reflections=tuple(reflection_record(reflected.reflection) for reflected in reading.state.reflected),
+            reflections=tuple(reflection_record(reflected.reflection) for reflected in reading.state.live.reflected),
             timeline=(), limits={}, marks={}, texts=(), pictures={},
         )  # fmt: skip
 

@@ -42,19 +42,19 @@ def head(reading: Reading, task: Task, committed: tuple[data.CommittedStep, ...]
     if stopped and len(stopped) <= BRIEF and ending != "failed":
         sentence, stopped = f"{sentence} Why it stopped: {stopped}.", ""
     config, state = reading.config, reading.state
-    sent, answer = writes(reading), state.ended.answer if state.ended else final_answer(state)
+    sent, answer = writes(reading), state.live.ended.answer if state.live.ended else final_answer(state)
     return data.Head(
         task=one_line(task.id),
-        instruction=inert(state.instruction or task.instruction or "(the environment has not stated its goal)", 4 * LINE),
+        instruction=inert(state.live.instruction or task.instruction or "(the environment has not stated its goal)", 4 * LINE),
         agent=one_line(config.name),
         ending=ending,
         headline=headline,
         sentence=one_line(sentence, 4 * LINE),
         brief=_brief(reading),
         answer=None if answer is None else inert(answer.strip(), ANSWER),
-        reason=inert(state.scored.score.reason.strip(), ANSWER) if state.scored else "",
+        reason=inert(state.live.scored.score.reason.strip(), ANSWER) if state.live.scored else "",
         stopped=stopped,
-        began=state.started or state.finished is None,
+        began=state.live.started or state.live.finished is None,
         way_on=_way_on(reading),
         labels=_labels(config, oracle or str(config.value.kind) == "oracle"),
         facts=_facts(reading),
@@ -75,30 +75,34 @@ def head(reading: Reading, task: Task, committed: tuple[data.CommittedStep, ...]
 
 def _health(reading: Reading) -> tuple[Symptom, ...]:
     replayed = sum(arrival.transitions for each in reading.arrivals.values() for arrival in each)
-    searched, committed = reading.state.acted.values(), [step for _, step, _ in reading.steps if step is not None]
+    searched, committed = reading.state.search.acted.values(), [step for _, step, _ in reading.steps if step is not None]
     unsettled = [bool(info.get("unsettled")) for info in (*(each.info for each in searched), *(each.info for each in committed))]
-    return health(reading.state.tree, steps=len(reading.state.acted), replayed=replayed, unsettled=unsettled)
+    return health(reading.state.search.tree, steps=len(reading.state.search.acted), replayed=replayed, unsettled=unsettled)
 
 
 def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
     """Return how the attempt ended, a headline for it, and who found that."""
     state = reading.state
-    if state.scored is not None:
-        score = state.scored.score
+    if state.live.scored is not None:
+        score = state.live.scored.score
         raw = "" if score.raw is None else f" (raw {score.raw:g})"
         said = f"The benchmark's evaluator gave {score.value:.2f}{raw}.{_own_view(reading)}"
         return ("solved", "Solved", said) if score.success else ("unsolved", "Not solved", said)
-    if state.finished is None and state.paused:
-        return "unfinished", "Paused", f"A viewer paused it after {state.elapsed:.1f} s."
-    if state.finished is None:
-        return "unfinished", "Unfinished", f"The journal ends after {state.elapsed:.1f} s, before the attempt ended."
-    match state.finished.status:
+    if state.live.finished is None and state.people.paused:
+        return "unfinished", "Paused", f"A viewer paused it after {state.spending.elapsed:.1f} s."
+    if state.live.finished is None:
+        return "unfinished", "Unfinished", f"The journal ends after {state.spending.elapsed:.1f} s, before the attempt ended."
+    match state.live.finished.status:
         case "judged":
-            value = f"{state.judged.evaluation.value:.2f}" if state.judged else "without a value"
+            value = f"{state.live.judged.evaluation.value:.2f}" if state.live.judged else "without a value"
             return "judged", f"Judged {value}", f"By {judge(reading.config)}; no benchmark has scored it."
         case "needs_user":
-            return "stopped", "Needs a person", f"The page wants what only a person can do, so there is no score: {state.finished.reason}."
-        case "failed" if not state.started:
+            return (
+                "stopped",
+                "Needs a person",
+                f"The page wants what only a person can do, so there is no score: {state.live.finished.reason}.",
+            )
+        case "failed" if not state.live.started:
             return "failed", "Did not begin", "The start of the task was not reached, so nothing was searched and nothing was done."
         case "failed":
             return "failed", "Failed", "The infrastructure failed, so there is no score."
@@ -108,13 +112,13 @@ def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
 def _stopped(reading: Reading) -> str:
     """Return the reason why the attempt stopped: the failure, or the reason why no further action was committed."""
     state = reading.state
-    if state.finished is not None and state.finished.status == "failed":
-        return state.finished.reason
-    return state.ended.reason if state.ended else state.finished.reason if state.finished else ""
+    if state.live.finished is not None and state.live.finished.status == "failed":
+        return state.live.finished.reason
+    return state.live.ended.reason if state.live.ended else state.live.finished.reason if state.live.finished else ""
 
 
 def _way_on(reading: Reading) -> Literal["", "resume", "new run"]:
-    finished = reading.state.finished
+    finished = reading.state.live.finished
     if finished is None or finished.status != "failed":
         return ""
     return "resume" if finished.resumable else "new run"
@@ -122,18 +126,18 @@ def _way_on(reading: Reading) -> Literal["", "resume", "new run"]:
 
 def _brief(reading: Reading) -> str:
     """Return the cost of the attempt in one line."""
-    state, spent = reading.state, reading.state.budget.spent
-    if not state.started:
+    state, spent = reading.state, reading.state.spending.task.spent
+    if not state.live.started:
         return ""
     calls = int(spent.get("calls", 0))
     took = [counted(int(spent.get("actions", 0)), "action")]
     if calls:
-        took += [counted(calls, "model call"), _money(spent.get("money", 0.0), state.cost_known, calls)]
-    return ", ".join([*took, duration(state.elapsed)])
+        took += [counted(calls, "model call"), _money(spent.get("money", 0.0), state.spending.cost_known, calls)]
+    return ", ".join([*took, duration(state.spending.elapsed)])
 
 
 def _own_view(reading: Reading) -> str:
-    judged = reading.state.judged
+    judged = reading.state.live.judged
     return f" The agent's own evaluation was {judged.evaluation.value:.2f}." if judged else ""
 
 
@@ -159,23 +163,27 @@ def _labels(config: Config, oracle: bool) -> tuple[str, ...]:
 
 
 def _facts(reading: Reading) -> tuple[data.Fact, ...]:
-    state, spent = reading.state, reading.state.budget.spent
-    usage = [called.usage for called in state.calls.values()]
+    state, spent = reading.state, reading.state.spending.task.spent
+    usage = [called.usage for called in state.spending.calls.values()]
     tokens = f"{sum(u.input_tokens for u in usage):,} tokens in, {sum(u.output_tokens for u in usage):,} out" if usage else ""
     replayed = sum(arrival.transitions for each in reading.arrivals.values() for arrival in each)
     calls = int(spent.get("calls", 0))
-    states = sum(reading.merged(node) is node for node in state.tree.nodes)
+    states = sum(reading.merged(node) is node for node in state.search.tree.nodes)
     return (
         data.Fact(label="Committed actions", value=_count(int(spent.get("actions", 0))), note=_limit(reading.config.limits.actions)),
-        data.Fact(label="States seen", value=_count(states), note=counted(state.tree.iterations, "iteration")),
+        data.Fact(label="States seen", value=_count(states), note=counted(state.search.tree.iterations, "iteration")),
         data.Fact(label="Transitions", value=_count(int(spent.get("transitions", 0))), note=f"{replayed} replayed" if replayed else ""),
         *_travelled(reading),
         data.Fact(label="Evaluations", value=_count(int(spent.get("evaluations", 0)))),
         data.Fact(label="Model calls", value=_count(calls), note=tokens),
-        data.Fact(label="Money", value=_money(spent.get("money", 0.0), state.cost_known, calls)),
-        data.Fact(label="Time", value=duration(state.elapsed), note=f"resumed {reading.resumed}×" if reading.resumed else ""),
-        data.Fact(label="Drift", value=_count(state.drifted), note="states not reached again" if state.drifted else ""),
-        data.Fact(label="Failures", value=_count(state.failures), note="calls or environments that broke" if state.failures else ""),
+        data.Fact(label="Money", value=_money(spent.get("money", 0.0), state.spending.cost_known, calls)),
+        data.Fact(label="Time", value=duration(state.spending.elapsed), note=f"resumed {reading.resumed}×" if reading.resumed else ""),
+        data.Fact(label="Drift", value=_count(state.spending.drifted), note="states not reached again" if state.spending.drifted else ""),
+        data.Fact(
+            label="Failures",
+            value=_count(state.spending.failures),
+            note="calls or environments that broke" if state.spending.failures else "",
+        ),
     )
 
 
@@ -187,7 +195,7 @@ def _travelled(reading: Reading) -> tuple[data.Fact, ...]:
 
 
 def _setting(reading: Reading) -> tuple[data.Fact, ...]:
-    config, opened = reading.config, reading.state.opened
+    config, opened = reading.config, reading.state.live.opened
     s = config.search
     proposals = f"{counted(s.k, 'proposal')} a state"
     size = f"{counted(s.iterations, 'iteration')} an action, {proposals}, {s.depth} deep"
@@ -259,14 +267,14 @@ def costs(reading: Reading) -> tuple[data.Cost, ...]:
 def waste(reading: Reading) -> Iterator[str]:
     """Yield sentences about results that were paid for and not used."""
     state = reading.state
-    edges = [edge for node in state.tree.nodes for edge in node.edges]
+    edges = [edge for node in state.search.tree.nodes for edge in node.edges]
     untried = sum(edge.child is None and not edge.closed for edge in edges)
     if untried:
         yield f"{untried} of {len(edges)} proposed actions were never tried."
-    if state.late:
-        yield f"{counted(state.late, 'answer')} arrived too late to be used."
-    if state.unaccounted:
-        yield f"No sum includes the cost of {counted(state.unaccounted, 'abandoned model request')}."
+    if state.spending.late:
+        yield f"{counted(state.spending.late, 'answer')} arrived too late to be used."
+    if state.spending.unaccounted:
+        yield f"No sum includes the cost of {counted(state.spending.unaccounted, 'abandoned model request')}."
     moved = travel(reading)
     if (wasted := moved.prepared - moved.used) > 0:
         yield f"Prepared states that were not requested: {wasted} of {moved.prepared}."

@@ -12,7 +12,7 @@ from exact.report.model.nodes import nodes, pictures, reflection_record, remembe
 from exact.report.model.reading import Reading
 from exact.report.model.routes import outside, steps, trouble
 from exact.report.model.text import Texts, one_line
-from exact.runs.journal.budgets import limits
+from exact.runs.journal.spending import limits
 from exact.runs.journal.store import RunFolder
 from exact.task import Task
 
@@ -44,7 +44,7 @@ def report(
         traces=outside(reading, tree),
         people=people(reading),
         trouble=trouble(reading),
-        reflections=tuple(reflection_record(reflected.reflection) for reflected in reading.state.reflected),
+        reflections=tuple(reflection_record(reflected.reflection) for reflected in reading.state.live.reflected),
         remembered=remembered(reading, top.headline),
         timeline=reading.growth.timeline(),
         limits=caps(reading),
@@ -64,7 +64,7 @@ def marks(reading: Reading, tree: Iterable[data.TreeState]) -> dict[int, tuple[d
     """Return the boxes of all elements, once for each observation."""
     found: dict[int, tuple[data.Mark, ...]] = {}
     for state in tree:
-        seen = reading.seen(reading.state.tree.nodes[state.id])
+        seen = reading.seen(reading.state.search.tree.nodes[state.id])
         if seen is not None and state.observation is not None and state.observation not in found:
             boxed = [_mark(element.id, element.box) for element in seen.elements[:MARKED] if element.box is not None]
             found[state.observation] = tuple(boxed)

@@ -46,14 +46,14 @@ _REACHED = {
 
 def nodes(reading: Reading, texts: Texts) -> tuple[data.TreeState, ...]:
     """Return all nodes in order of their ids. A node that another one represents is merged into that one."""
-    return tuple(state(reading, node, texts) for node in reading.state.tree.nodes if reading.merged(node) is node)
+    return tuple(state(reading, node, texts) for node in reading.state.search.tree.nodes if reading.merged(node) is node)
 
 
 def state(reading: Reading, node: Node, texts: Texts) -> data.TreeState:
     """Return all known data of one node."""
     seen, now = reading.seen(node), reading.state
     status, reason = _status(node)
-    came = now.effects.get(node.id)
+    came = now.search.effects.get(node.id)
     ids = _ids(reading, node)
     born, iteration = reading.born[ids[0]]
     return data.TreeState(
@@ -65,9 +65,9 @@ def state(reading: Reading, node: Node, texts: Texts) -> data.TreeState:
         iteration=iteration,
         status=status,
         reason=reason,
-        committed=node.id in now.path,
+        committed=node.id in now.live.path,
         stood=reading.stood.get(node.id, 0),
-        current=node is now.tree.root,
+        current=node is now.search.tree.root,
         pending=node.pending or (bool(node.in_flight) and node.evaluation is None),
         visits=node.visits,
         value=node.value,
@@ -82,7 +82,9 @@ def state(reading: Reading, node: Node, texts: Texts) -> data.TreeState:
         traces=_traces(reading, node, ids[0]),
         note=one_line("; ".join(f"{name}: {text}" for name, text in came.info.items())) if came else "",
         marks=marks(seen) if seen else (),
-        shown=tuple(_shown(now.recalled[id, kind]) for id in ids for kind in ("policy", "value") if (id, kind) in now.recalled),
+        shown=tuple(
+            _shown(now.search.recalled[id, kind]) for id in ids for kind in ("policy", "value") if (id, kind) in now.search.recalled
+        ),
         calls=tuple(call for id in ids for call in calls(reading, id, texts)),
         failures=tuple(one_line(f"{failed.what}: {failed.reason}") for id in ids for failed in reading.failures.get(id, ())),
         seconds=came.seconds if came else None,
@@ -109,7 +111,7 @@ def _said(sent: ev.Commanded) -> str:
 def _ids(reading: Reading, node: Node) -> tuple[int, ...]:
     """Return the ids that a node represents, in order, its own last."""
     foreseen = reading.foreseen.get((node.parent.id, node.via), node.id) if node.parent else node.id
-    return (foreseen, node.id) if foreseen != node.id and reading.merged(reading.state.tree.nodes[foreseen]) is node else (node.id,)
+    return (foreseen, node.id) if foreseen != node.id and reading.merged(reading.state.search.tree.nodes[foreseen]) is node else (node.id,)
 
 
 def _mean(node: Node) -> float | None:
@@ -197,7 +199,7 @@ def _traces(reading: Reading, node: Node, foreseen: int) -> tuple[data.Trace, ..
     """Return the side effects on the way to a node: by the search, at the commit, and by replays."""
     state, found = reading.state, list[data.Trace]()
     way = (node.parent.id, node.via) if node.parent else (-1, -1)
-    acted, came = state.acted.get(way), state.effects.get(node.id)
+    acted, came = state.search.acted.get(way), state.search.effects.get(node.id)
     if acted is not None and reading.foreseen.get(way) == foreseen:
         found += traces(acted.effects, "simulated", node.id)
     if isinstance(came, ev.Committed):
@@ -239,8 +241,8 @@ def remembered(reading: Reading, ending: str) -> tuple[data.RecalledReflection, 
     """Return each reflection that was shown, once, with all states in which it was shown."""
     found = dict[str, Reflection]()
     where = dict[str, list[int]]()
-    for recalled in reading.state.recalled.values():
-        node = reading.merged(reading.state.tree.nodes[recalled.node])
+    for recalled in reading.state.search.recalled.values():
+        node = reading.merged(reading.state.search.tree.nodes[recalled.node])
         for reflection in recalled.reflections:
             found.setdefault(reflection.id, reflection)
             where.setdefault(reflection.id, []).append(node.id)

@@ -34,7 +34,7 @@ class Reading:
 
     def __init__(self, journal: Path, config: Config, blobs: Blobs) -> None:
         self.config, self.state = config, AttemptState(config)
-        self.blobs = blobs.with_marks(self.state.marked)
+        self.blobs = blobs.with_marks(self.state.search.marked)
         self.warnings: list[str] = []
         self.born: dict[int, tuple[float, int]] = {0: (0.0, 0)}
         """Time and iteration at which each node first existed."""
@@ -83,17 +83,17 @@ class Reading:
 
     def used(self, selection: int) -> bool:
         """Return whether the search used a result of this work, may still use one, or did not order the work."""
-        return selection < 0 or selection in self._used or selection in self.state.tree.open
+        return selection < 0 or selection in self._used or selection in self.state.search.tree.open
 
     def _take(self, event: ev.AnyEvent) -> None:
-        root, known = self.state.tree.root, len(self.state.tree.nodes)
+        root, known = self.state.search.tree.root, len(self.state.search.tree.nodes)
         self.growth.before(self.state, event)
         self.state.replay(event)
         self.growth.after(self.state, event)
         if (words := _move(event)) is not None:
-            self.moves.append((*words, self.state.tree.iterations))
-        for node in self.state.tree.nodes[known:]:
-            self.born[node.id] = event.t, self.state.tree.iterations
+            self.moves.append((*words, self.state.search.tree.iterations))
+        for node in self.state.search.tree.nodes[known:]:
+            self.born[node.id] = event.t, self.state.search.tree.iterations
             self.growth.touched.add(node.id)
             if node.parent is not None:
                 self.foreseen.setdefault((node.parent.id, node.via), node.id)
@@ -110,7 +110,7 @@ class Reading:
                 self.steps.append((event, None, root))
             case ev.Committed():
                 self.steps[-1] = (*self.steps[-1][:1], event, root)
-                self.stood.setdefault(self.state.tree.root.id, self.state.tree.iterations)
+                self.stood.setdefault(self.state.search.tree.root.id, self.state.search.tree.iterations)
             case ev.Rebuilt():
                 self.rebuilt.append(event)
             case ev.Reset():
@@ -224,17 +224,17 @@ class Growth:
 
     def before(self, state: AttemptState, event: ev.AnyEvent) -> None:
         """Record the state to which the event will be applied."""
-        self._root = state.tree.root
-        work = state.tree.open.get(event.selection) if isinstance(event, ev.Told | ev.Released) else None
+        self._root = state.search.tree.root
+        work = state.search.tree.open.get(event.selection) if isinstance(event, ev.Told | ev.Released) else None
         self._path = list(work.path) if work is not None else []
-        self._iterations = state.tree.iterations
+        self._iterations = state.search.tree.iterations
         self.touched.update(node.id for node, _ in self._path)
         if work is not None and work.target is not None:
             self.touched.add(work.target.id)
 
     def after(self, state: AttemptState, event: ev.AnyEvent) -> None:
         """Record the changes."""
-        tree = state.tree
+        tree = state.search.tree
         if isinstance(event, ev.Asked) and (work := tree.open.get(getattr(event.answer, "id", -1))) is not None:
             self.touched.update(node.id for node, _ in work.path)
         if (node := getattr(event, "node", None)) is not None and 0 <= node < len(tree.nodes):
@@ -263,9 +263,9 @@ class Growth:
             )  # fmt: skip
 
     def _grown(self, state: AttemptState, t: float) -> None:
-        tree = state.tree
+        tree = state.search.tree
         self._descend(state, self._root or tree.root)
-        spent: dict[str, float] = {kind: round(amount, 6) for kind, amount in state.budget.spent.items() if amount}
+        spent: dict[str, float] = {kind: round(amount, 6) for kind, amount in state.spending.task.spent.items() if amount}
         edges = tuple((i, edge.visits, round(edge.q, 3)) for i, edge in enumerate(tree.root.edges) if edge.visits)
         self.moments.append(
             data.TimelinePoint(
@@ -287,7 +287,7 @@ class Growth:
                 grew = self.edges.get((node.id, index))
                 if edge.visits == (grew[-2] if grew else 0):
                     continue
-                self.edges[node.id, index] += (state.tree.iterations, edge.visits, round(1000 * edge.q))
+                self.edges[node.id, index] += (state.search.tree.iterations, edge.visits, round(1000 * edge.q))
                 self.touched.add(node.id)
                 self.touched.update(child.id for child in edge.outcomes)
                 below += [child for child in edge.outcomes if child.id not in known]

@@ -144,7 +144,7 @@ def outside(reading: Reading, nodes: tuple[data.TreeState, ...]) -> tuple[data.T
     """Return all writes that were sent and all that was blocked, in order of nodes; then those of replays after a crash."""
     found = [trace for node in nodes for trace in node.traces]
     for rebuilt in reading.rebuilt:
-        found += traces(rebuilt.effects, "replayed", reading.state.tree.root.id)
+        found += traces(rebuilt.effects, "replayed", reading.state.search.tree.root.id)
     return tuple(trace for trace in found if trace.write or trace.kind == "blocked")
 
 
@@ -219,7 +219,7 @@ def _committed(reading: Reading) -> Iterator[_Sent]:
             yield from _writes(committed.effects, words, child.id if child else root.id, fate, undone=False)
     for rebuilt in reading.rebuilt:
         again = "It was sent again when the environment was built anew after a crash; the reset before it had undone the first."
-        yield from _writes(rebuilt.effects, "a committed action", reading.state.tree.root.id, again, undone=False)
+        yield from _writes(rebuilt.effects, "a committed action", reading.state.search.tree.root.id, again, undone=False)
 
 
 def _simulated(reading: Reading) -> Iterator[_Sent]:
@@ -231,8 +231,8 @@ def _simulated(reading: Reading) -> Iterator[_Sent]:
         else "It was undone with its environment."
     )
     promoted = {(root.id, committed.edge) for _, committed, root in reading.steps if committed is not None and committed.promoted}
-    for (id, edge), acted in reading.state.acted.items():
-        node = reading.state.tree.nodes[id]
+    for (id, edge), acted in reading.state.search.acted.items():
+        node = reading.state.search.tree.nodes[id]
         if (id, edge) not in promoted:
             yield from _writes(acted.effects, _words(reading, node, edge), reading.foreseen.get((id, edge), id), fate, undone=not free)
     for id, arrivals in reading.arrivals.items():
@@ -242,8 +242,8 @@ def _simulated(reading: Reading) -> Iterator[_Sent]:
 
 def _blocked(reading: Reading) -> Iterator[data.Write]:
     """Yield the writes of the search that were blocked."""
-    for (id, edge), acted in reading.state.acted.items():
-        node = reading.state.tree.nodes[id]
+    for (id, edge), acted in reading.state.search.acted.items():
+        node = reading.state.search.tree.nodes[id]
         for effect in acted.effects:
             if effect.is_blocked:
                 yield _write(effect, _words(reading, node, edge), reading.foreseen.get((id, edge), id), "It was not sent.", undone=True)

@@ -15,7 +15,7 @@ from exact.context import Context, Evaluation, Proposal
 from exact.observation import Observation
 from exact.parts import calling, expect, expect_all
 from exact.reflection.record import action_label
-from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.attempt_context import AttemptContext
 from exact.search.base import Batched, Compared, Failure, Proposed, Result, Selection, Valued
 from exact.search.tree import Node
 
@@ -42,8 +42,8 @@ class AgentCalls:
         """Get an evaluation of a node. Raises ModelError, BudgetExceeded."""
         context = await self._context(selection, node, confirms=selection.confirms)
         key = question_digest("value", context)
-        if key in self._state.answered:
-            return Answered(self._state.answered[key], key, reused=True)
+        if key in self._state.search.answered:
+            return Answered(self._state.search.answered[key], key, reused=True)
         reserved.add({"evaluations": 1})
         return Answered(Valued(evaluation=await evaluated(self._attempt.agent.value, context)), key)
 
@@ -51,8 +51,8 @@ class AgentCalls:
         """Get an evaluation of each of the rivals' children in one request. Raises ModelError, BudgetExceeded."""
         contexts = await self._rivals(selection, node)
         key = question_digest("batch", contexts[0], *(question_digest("value", context) for context in contexts))
-        if key in self._state.answered:
-            return Answered(self._state.answered[key], key, reused=True)
+        if key in self._state.search.answered:
+            return Answered(self._state.search.answered[key], key, reused=True)
         reserved.add({"evaluations": len(contexts)})
         with calling("value.evaluate_all"):
             found = await evaluate_all(self._attempt.agent.value, contexts)
@@ -69,8 +69,8 @@ class AgentCalls:
         """Get at most k actions for a node; a Failure where the policy has none. Raises ModelError, BudgetExceeded."""
         context = await self._attempt.context(node, "policy", selection=selection.id, draw=selection.draw)
         key = question_digest("policy", context, selection.policy, selection.k)
-        if key in self._state.answered:
-            return Answered(self._state.answered[key], key, reused=True)
+        if key in self._state.search.answered:
+            return Answered(self._state.search.answered[key], key, reused=True)
         found = await self.propose(context, selection.policy, selection.k)
         return Answered(Proposed(proposals=found), key) if found else Answered(NOTHING)
 
@@ -108,9 +108,9 @@ class AgentCalls:
 
     def _mark_write(self, proposal: Proposal, context: Context) -> Proposal:
         seen = context.observation
-        if proposal.writes or not (self._state.writing or seen.senders):
+        if proposal.writes or not (self._state.search.writing or seen.senders):
             return proposal
-        writes = sends_form(proposal.action, seen) or action_label(proposal.action, seen) in self._state.writing
+        writes = sends_form(proposal.action, seen) or action_label(proposal.action, seen) in self._state.search.writing
         return msgspec.structs.replace(proposal, writes=writes)
 
 

@@ -14,17 +14,16 @@ from dataclasses import dataclass, field
 
 from exact.errors import BudgetExceeded, ModelError
 from exact.runs.attempt.agent_calls import Answered
+from exact.runs.attempt.attempt_context import AttemptContext, deadline, is_past_deadline
 from exact.runs.attempt.commit import ORDERED, Committer
-from exact.runs.attempt.context import AttemptContext, deadline, is_past_deadline
 from exact.runs.attempt.ending import NEEDS_USER, STOPPED, Ending, final_answer, why_over
 from exact.runs.attempt.executor import Executor
 from exact.runs.attempt.live_snapshot import LiveSnapshots
 from exact.runs.attempt.slots import Prefetch, open_slots
 from exact.runs.attempt.workers import Workers
 from exact.runs.journal import events as ev
-from exact.runs.journal.budgets import evaluations_in
 from exact.runs.journal.commands import watched
-from exact.runs.journal.ledger import SELECTION
+from exact.runs.journal.spending import evaluations_in
 from exact.search.base import Done, Selection, Wait
 from exact.search.rules.validate import validate
 from exact.task import Outcome
@@ -51,18 +50,18 @@ class Attempt(AttemptContext):
     async def _run_to_score(self) -> ev.Finished:
         """Act, evaluate, reflect and score. Return how the attempt finished. What is journalled is not done again."""
         ending = Ending(self)
-        if not self.state.ended:
+        if not self.state.live.ended:
             self.record(ev.Ended(reason=await self._act(), answer=final_answer(self.state)))
-        assert self.state.ended is not None
-        if self.state.ended.reason.startswith(NEEDS_USER):
-            return ev.Finished(status="needs_user", reason=self.state.ended.reason)
+        assert self.state.live.ended is not None
+        if self.state.live.ended.reason.startswith(NEEDS_USER):
+            return ev.Finished(status="needs_user", reason=self.state.live.ended.reason)
         await ending.evaluate()
         if self.config.reflection.outcome == "evaluator":
             await self._score()
         await ending.reflect()
         await ending.report_use()
         await self._score()
-        return ev.Finished(status="scored" if self.state.scored else "judged", reason=self._why_ended())
+        return ev.Finished(status="scored" if self.state.live.scored else "judged", reason=self._why_ended())
 
     async def search(self) -> str:
         """Search once from the start of the task, and commit nothing. Return why the search ended. Raises InfrastructureError."""
@@ -73,8 +72,12 @@ class Attempt(AttemptContext):
             await self.live.close()
 
     def _why_ended(self) -> str:
-        assert self.state.ended is not None
-        return f"{self.state.ended.reason}; a person took part, so it is not scored" if self.state.touched else self.state.ended.reason
+        assert self.state.live.ended is not None
+        return (
+            f"{self.state.live.ended.reason}; a person took part, so it is not scored"
+            if self.state.people.touched
+            else self.state.live.ended.reason
+        )
 
     async def _act(self) -> str:
         """Search and commit in turn. Return why no further action will be committed."""
@@ -103,9 +106,9 @@ class Attempt(AttemptContext):
             await self._workers.wait_while_paused()
             if reason := why_over(self):
                 return reason
-            if self.state.decided is not None:
+            if self.state.live.decided is not None:
                 await self._committer.check_uncertain()
-            elif self.state.plan:
+            elif self.state.search.plan:
                 self._committer.continue_plan()
             else:
                 stopped = await self._search()
@@ -117,9 +120,9 @@ class Attempt(AttemptContext):
         """Run one search until the algorithm is done or a budget is used up. Return the reason."""
         self._workers.begin_search()
         self.take_commands()
-        if self.state.stopped:
+        if self.state.people.stopped:
             return STOPPED
-        if self.state.ordered is not None:
+        if self.state.search.ordered is not None:
             return ORDERED
         limit = deadline(self)
         try:
@@ -136,10 +139,10 @@ class Attempt(AttemptContext):
             since = self.changed.count
             self._workers.collect()
             await self._workers.take_commands()
-            if self.state.stopped:
+            if self.state.people.stopped:
                 await self._workers.stop()
                 return STOPPED
-            if self.state.ordered is not None and not self.state.paused:
+            if self.state.search.ordered is not None and not self.state.people.paused:
                 await self._workers.stop()
                 return ORDERED
             if self._workers.exceeded is not None:
@@ -154,12 +157,12 @@ class Attempt(AttemptContext):
 
     def _next(self) -> Selection | Wait | Done:
         """Return work for a free worker: what an interrupted run left open, then what the algorithm asks for."""
-        if self._workers.full or self.state.paused:
+        if self._workers.full or self.state.people.paused:
             return Wait()
         if (left_open := self._workers.unassigned()) is not None:
             return left_open
-        if self.state.done is not None:
-            return Done(self.state.done)
+        if self.state.search.done is not None:
+            return Done(self.state.search.done)
         if self._workers.nothing_new:
             return Wait()
         if is_past_deadline(self):
@@ -169,29 +172,27 @@ class Attempt(AttemptContext):
 
     def _ask(self) -> Selection | Wait | Done:
         """Ask the algorithm for work, unless a viewer requested some, and journal the answer."""
-        self.state.replan()
-        answer = self.state.requested() or self.state.algorithm.ask(self.state.tree)
+        answer = self.state.search.ask()
         self.state.apply(self.journal.write(ev.Asked(answer=answer)))
         self._workers.asked(answer)
         return answer
 
     async def _execute(self, selection: Selection) -> None:
         """Get what one selection needs and tell it. A budget that it would exceed ends the search."""
-        SELECTION.set(selection.id)
         is_iteration = not set(selection.needs) <= {"proposals", "sample"}
         try:
-            with self.state.search.reserve({"iterations": int(is_iteration)}):
+            with self.state.spending.search.reserve({"iterations": int(is_iteration)}):
                 await self._executor.execute(selection)
         except BudgetExceeded as exceeded:
             self._workers.end_search(exceeded)
-            if selection.id in self.state.tree.open:
+            if selection.id in self.state.search.tree.open:
                 self.record(ev.Released(selection=selection.id))
         finally:
             self.changed.fire()
 
     def _tell(self, selection: Selection, answered: Answered) -> None:
         """Tell the algorithm a result by way of the journal; a result for a selection that is closed by now is journalled as late."""
-        work, result = self.state.tree.open.get(selection.id), answered.result
+        work, result = self.state.search.tree.open.get(selection.id), answered.result
         if work is not None:
             validate(selection, result, work.target.id if work.target is not None else None)
             self.record(ev.Told(selection=selection.id, result=result, key=answered.key, reused=answered.reused))
@@ -200,11 +201,11 @@ class Attempt(AttemptContext):
 
     async def _score(self) -> None:
         """Take the benchmark's score, once, in the live environment. Raises EnvironmentFailure, ModelError of its judge."""
-        assert self.state.ended is not None
-        if self.state.scored is not None or self.state.touched:
+        assert self.state.live.ended is not None
+        if self.state.live.scored is not None or self.state.people.touched:
             return  # what a person took part in is no result of the agent
         try:
-            score = await self.live.evaluate(Outcome(actions=self.state.actions, answer=self.state.ended.answer))
+            score = await self.live.evaluate(Outcome(actions=self.state.live.actions, answer=self.state.live.ended.answer))
         except ModelError as error:
             error.missing = "judge"
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from exact.environments.restore.slot import Slot
 from exact.errors import BudgetExceeded, EnvironmentFailure, ModelError, UncertainCommit
 from exact.reflection.record import marks
-from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.ending import is_stopped_unsearched
 from exact.runs.attempt.live import UNCERTAIN
 from exact.runs.attempt.live_snapshot import LiveSnapshots
@@ -33,20 +33,20 @@ class Committer:
 
         `stopped`: why the search ended. Raises ModelError or EnvironmentFailure where an outage left nothing to decide by.
         """
-        if (ordered := self._state.ordered) is not None:
-            edge = self._state.tree.root.edges[ordered]
+        if (ordered := self._state.search.ordered) is not None:
+            edge = self._state.search.tree.root.edges[ordered]
             self._intend(Decision(edges=(ordered,), reason=ORDERED, value=edge.value), stopped)
             return ""
         if is_stopped_unsearched(self._state):
             return stopped
-        if broken := outage(self._state.tree):
+        if broken := outage(self._state.search.tree):
             kind, _, reason = broken.partition(": ")
             error = (ModelError if kind == "model" else EnvironmentFailure)(reason)
-            raise error.final() if reason in self._state.lasting_failures else error
-        if said := unreadable(self._state.tree):
+            raise error.final() if reason in self._state.spending.lasting_failures else error
+        if said := unreadable(self._state.search.tree):
             return f"the agent's answers cannot be parsed: {said}"
         try:
-            decision = self._state.algorithm.decide(self._state.tree)
+            decision = self._state.search.algorithm.decide(self._state.search.tree)
         except SearchError:
             return f"no action is left: {stopped}"
         self._intend(decision, stopped)
@@ -54,35 +54,37 @@ class Committer:
 
     def continue_plan(self) -> None:
         """Journal the intent to take the next step of a plan."""
-        root, edges = self._state.tree.root, self._state.plan
-        reason = self._state.decisions[-1].decision.reason
+        root, edges = self._state.search.tree.root, self._state.search.plan
+        reason = self._state.live.decisions[-1].decision.reason
         self._intend(Decision(edges=edges, reason=reason, value=root.edges[edges[0]].value), PLANNED)
 
     def _intend(self, decision: Decision, stopped: str) -> None:
-        root = self._state.tree.root
+        root = self._state.search.tree.root
         found = marks(self._attempt.blobs.get_observation(root.observation)) if root.observation else ()
         action = root.edges[decision.edges[0]].action.key
-        self._attempt.record(ev.Decided(step=len(self._state.committed), action=action, decision=decision, stopped=stopped, marks=found))
+        self._attempt.record(
+            ev.Decided(step=len(self._state.live.committed), action=action, decision=decision, stopped=stopped, marks=found)
+        )
 
     async def check_uncertain(self) -> None:
         """Check an intent that a crash left open.
 
         Raises UncertainCommit where its action may have been carried out, and cannot be undone by a reset.
         """
-        assert self._state.decided is not None
+        assert self._state.live.decided is not None
         if not (self._repeat_uncertain or (await self._attempt.live.open()).capabilities.isolated):
-            raise UncertainCommit(f"{self._state.decided.action} may have been carried out before the crash: {UNCERTAIN}")
+            raise UncertainCommit(f"{self._state.live.decided.action} may have been carried out before the crash: {UNCERTAIN}")
 
     async def commit(self) -> None:
         """Commit the decided action: promote a fork that has taken it, or replay it on live. Raises EnvironmentFailure, UncertainCommit."""
-        assert self._state.decided is not None
-        if self._attempt.config.search.commit_by == "replay" or not await self._promote(self._state.decided):
-            await self._attempt.live.commit(self._state.decided)
+        assert self._state.live.decided is not None
+        if self._attempt.config.search.commit_by == "replay" or not await self._promote(self._state.live.decided):
+            await self._attempt.live.commit(self._state.live.decided)
         await self._advance()
 
     async def _advance(self) -> None:
         """Drop snapshots that the search cannot use any more, and take one of the live environment where the search needs it."""
-        root, wrote = self._state.tree.root, wrote_outside(self._state.committed[-1])
+        root, wrote = self._state.search.tree.root, wrote_outside(self._state.live.committed[-1])
         self._slots.advance(waypoints(root), wrote=wrote)
         if self._slots.snapshots.forks is not None and self._needs_snapshot(root, wrote=wrote):
             await self._snapshots.take()
@@ -94,17 +96,17 @@ class Committer:
         the search has not seen there may be nothing else either: what is written, or shown, again may come out differently. Elsewhere a
         snapshot is taken where it is cheaper than to send another environment there.
         """
-        if not self._state.algorithm.simulates or self._state.plan:
+        if not self._state.search.algorithm.simulates or self._state.search.plan:
             return False  # nothing is searched from there
-        done = self._state.committed[-1]
+        done = self._state.live.committed[-1]
         if not self._attempt.live.isolated:
-            return wrote or done.changed or (self._state.wrote and done.agrees is not True)
+            return wrote or done.changed or (self._state.live.wrote and done.agrees is not True)
         unseen = done.agrees is False or (wrote and done.agrees is None)
         return unseen or self._slots.pays(waypoints(root), mean_actions(self._state))
 
     async def _promote(self, decided: ev.Decided) -> bool:
         """Make a fork of the search the live environment. Return False where none is at the committed state or can be brought there."""
-        edge = self._state.tree.root.edges[decided.decision.edges[0]]
+        edge = self._state.search.tree.root.edges[decided.decision.edges[0]]
         if edge.child is None or self._slots.busy or not await self._interchangeable():
             return False
         child = next((node for node in edge.outcomes if self._slots.has_free_at(waypoints(node))), edge.child)
@@ -125,7 +127,7 @@ class Committer:
         """Bring a slot to the committed child. Return True where it arrived and the arrival is verified."""
         began, path = self._attempt.journal.now, waypoints(child)
         try:
-            with self._state.budget.reserve({}) as reserved:
+            with self._state.spending.task.reserve({}) as reserved:
                 arrival = await slot.arrive(path, reserve=lambda steps: reserved.add({"transitions": steps}))
         except BudgetExceeded:
             return False

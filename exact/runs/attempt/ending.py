@@ -20,7 +20,7 @@ from exact.observation import Observation
 from exact.parts import calling, expect
 from exact.reflection.contrast import FailedPath, Option, Record, contrast
 from exact.runs.attempt.agent_calls import evaluated
-from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.memory import attempt_id, recalled_ids, went_well
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import AttemptState
@@ -36,14 +36,14 @@ STOPPED = "stopped by a viewer"
 
 def why_over(attempt: AttemptContext) -> str:
     """Return why no further action will be committed; empty while one may be."""
-    if attempt.state.tree.root.terminated:
+    if attempt.state.search.tree.root.terminated:
         return "the episode ended" if final_answer(attempt.state) is None else "the agent stopped"
     if is_stopped_unsearched(attempt.state):
         return STOPPED
     if what := _needs_user(attempt):
         return f"{NEEDS_USER}: {what}"
     try:
-        attempt.state.budget.check("actions")
+        attempt.state.spending.task.check("actions")
     except BudgetExceeded as exceeded:
         return str(exceeded)
     limit = attempt.config.limits.seconds
@@ -57,21 +57,21 @@ def _needs_user(attempt: AttemptContext) -> str:
 
     In an isolated environment everything can be tried.
     """
-    if attempt.state.decided is not None or attempt.state.isolated is not False:
+    if attempt.state.live.decided is not None or attempt.state.live.isolated is not False:
         return ""
-    root = attempt.state.tree.root
+    root = attempt.state.search.tree.root
     what = needs_user(attempt.blobs.get_observation(root.observation)) if root.observation else ""
     return "" if attempt.config.browser.ask_user and "second factor" in what else what
 
 
 def is_stopped_unsearched(state: AttemptState) -> bool:
     """Return True where a viewer stopped the search before anything was searched from the present root."""
-    return state.stopped and state.decided is None and not state.tree.root.visited
+    return state.people.stopped and state.live.decided is None and not state.search.tree.root.visited
 
 
 def final_answer(state: AttemptState) -> str | None:
     """Return the text of the final `stop`; None where none was committed."""
-    root = state.tree.root
+    root = state.search.tree.root
     if root.edge is None or not root.terminated or root.edge.action.name != "stop":
         return None
     return " ".join(map(str, root.edge.action.args))
@@ -89,14 +89,14 @@ class Ending:
         The search's evaluation of it is taken where there is one. An algorithm that does not simulate has none, and is asked for none
         where the benchmark scores the attempt. Raises ModelError where there is neither an evaluation nor a benchmark's score.
         """
-        root = self._state.tree.root
-        if self._state.judged or self._state.scored:
+        root = self._state.search.tree.root
+        if self._state.live.judged or self._state.live.scored:
             return
         evaluation = found = root.evaluation if root.evaluation is not None and not root.evaluation.unjudged else None
         settings = self._attempt.config.reflection
         confirms = self._attempt.memory is not None and settings.outcome == "judge" and settings.confirm
         if found is None or confirms:
-            if found is None and not self._state.algorithm.simulates and await self._is_scored():
+            if found is None and not self._state.search.algorithm.simulates and await self._is_scored():
                 return
             try:
                 evaluation = await self._evaluate(root, confirms=found is not None)
@@ -115,7 +115,7 @@ class Ending:
         """Ask the value function about the final state. Raises ModelError, BudgetExceeded, TimeoutError."""
         attempt, limit = self._attempt, self._attempt.config.limits.seconds
         async with asyncio.timeout(None if limit is None else max(0.0, limit - attempt.journal.now)):
-            with self._state.budget.reserve({"evaluations": 1}):
+            with self._state.spending.task.reserve({"evaluations": 1}):
                 seen = await attempt.context(root, "value", draw=root.evaluations, confirms=confirms)
                 return await evaluated(attempt.agent.value, seen)
 
@@ -128,21 +128,21 @@ class Ending:
 
         A reflector or a memory that fails is journalled, and the attempt is scored all the same.
         """
-        attempt, settings, scored = self._attempt, self._attempt.config.reflection, self._state.scored
+        attempt, settings, scored = self._attempt, self._attempt.config.reflection, self._state.live.scored
         if attempt.memory is None or attempt.agent.reflector is None or (scored and settings.outcome == "judge"):
             return
-        outcome = scored.score.value if scored else self._state.judged.evaluation.value if self._state.judged else None
+        outcome = scored.score.value if scored else self._state.live.judged.evaluation.value if self._state.live.judged else None
         unconfirmed = not scored and not settings.confirm  # the final state was evaluated once only
         surprises = contrast(
             hindsight(self._state, attempt.blobs, outcome, attempt.config.search.noise),
             signals=settings.signals, threshold=settings.threshold, most=settings.most, add_q=settings.add_q,
             praise=unconfirmed or outcome is None or outcome >= SOLVED,
         )  # fmt: skip
-        written = {(each.reflection.kind, each.reflection.node, each.reflection.action) for each in self._state.reflected}
+        written = {(each.reflection.kind, each.reflection.node, each.reflection.action) for each in self._state.live.reflected}
         for kind, surprise in surprises:
             if (kind, surprise.node, surprise.step.action.key) in written:
                 continue
-            seen = attempt.bare_context(self._state.tree.nodes[surprise.node])
+            seen = attempt.bare_context(self._state.search.tree.nodes[surprise.node])
             try:
                 with calling("reflector.reflect"):
                     found = await attempt.agent.reflector.reflect(seen, surprise, kind)
@@ -171,7 +171,7 @@ class Ending:
                 with calling("memory.used"):
                     await asyncio.to_thread(attempt.memory.used, id, used, went_well(attempt.config, self._state))
             except (InfrastructureError, PartError) as error:
-                attempt.record(ev.Failed(what="reflection", node=self._state.tree.root.id, reason=str(error)))
+                attempt.record(ev.Failed(what="reflection", node=self._state.search.tree.root.id, reason=str(error)))
 
 
 NEEDS_USER = "needs_user"
@@ -225,10 +225,10 @@ def hindsight(state: AttemptState, blobs: Blobs, outcome: float | None, noise: f
     outcome: how the attempt ended, in [0, 1], in place of the last state's value; None where that is not known. noise: standard deviation
     of one evaluation, where the search measured none.
     """
-    decided = [each for each, step in zip(state.decisions, state.committed, strict=False) if not step.refused]
-    measured = math.sqrt(state.tree.squares / state.tree.repeats) if state.tree.repeats else 0.0
+    decided = [each for each, step in zip(state.live.decisions, state.live.committed, strict=False) if not step.refused]
+    measured = math.sqrt(state.search.tree.squares / state.search.tree.repeats) if state.search.tree.repeats else 0.0
     found = list[Record]()
-    for i, (decision, before, after) in enumerate(zip(decided, state.path, state.path[1:], strict=False)):
+    for i, (decision, before, after) in enumerate(zip(decided, state.live.path, state.live.path[1:], strict=False)):
         following = decided[i + 1].decision.value if i + 1 < len(decided) else outcome
         found.append(_record(state, blobs, decision, before, after, following, outcome, max(noise, measured)))
     return found
@@ -244,14 +244,14 @@ def _record(
     outcome: float | None,
     noise: float,
 ) -> Record:
-    node, came, decision = state.tree.nodes[before], state.tree.nodes[after], decided.decision
+    node, came, decision = state.search.tree.nodes[before], state.search.tree.nodes[after], decided.decision
     edge = node.edges[decision.edges[0]]
     options = {each.edge: each for each in decision.alternatives}
     chosen = options.get(decision.edges[0])
     visits = chosen.visits if chosen else 1
     evaluation = came.evaluation if came.evaluation is not None and not came.evaluation.unjudged else None
     first = evaluation.value if evaluation is not None else None
-    ended = outcome if after == state.path[-1] else None
+    ended = outcome if after == state.live.path[-1] else None
     return Record(
         step=_taken(blobs, node, edge),
         after=blobs.get_observation(came.observation) if came.observation else None,
@@ -259,7 +259,7 @@ def _record(
         before=node.value,
         chosen=decision.value,
         chosen_visits=visits,
-        expected=_expected(state.algorithm, node, edge, came, decision.value, visits),
+        expected=_expected(state.search.algorithm, node, edge, came, decision.value, visits),
         came=first if ended is None else ended,
         first=first,
         judgement=evaluation,
@@ -298,7 +298,7 @@ def _worth(state: AttemptState, edge: Edge, came: Node, outcome: float | None) -
         return None
     found = settled_value(came)
     if found is None:
-        rule = state.algorithm.backup if isinstance(state.algorithm, Work) else mean
+        rule = state.search.algorithm.backup if isinstance(state.search.algorithm, Work) else mean
         found = rule(Edge(action=edge.action, prior=edge.prior, visits=1, total=came.mean), came)
     return max(found, outcome) if outcome is not None and outcome >= SOLVED else found
 

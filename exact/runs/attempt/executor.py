@@ -24,7 +24,7 @@ from exact.budget import Reservation
 from exact.context import Evaluation
 from exact.errors import AnswerError, BudgetExceeded, EnvironmentFailure, ModelError, PromptRefused
 from exact.runs.attempt.agent_calls import AgentCalls, Answered
-from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.live_snapshot import LiveSnapshots
 from exact.runs.attempt.rollout import Rollouts
 from exact.runs.attempt.signal import Signal
@@ -82,7 +82,7 @@ class Executor:
             await self._order.begin(selection.id)
             if work.left[0] != "step" and selection.together and len(work.left) > 1:
                 return await self._meet_together(selection, work)
-            with self._state.scope(selection.id).reserve({}) as reserved:
+            with self._state.spending.scope(selection.id).reserve({}) as reserved:
                 answered = await self._meet(work.left[0], selection, work, reserved)
                 await self._order.tell(selection.id)
                 self._tell(selection, answered)
@@ -91,7 +91,7 @@ class Executor:
         """Meet all needs of a selection at the same time, and tell their results in the order of the needs."""
         needs = tuple(work.left)
         with ExitStack() as stack:
-            reserved = [stack.enter_context(self._state.scope(selection.id).reserve({})) for _ in needs]
+            reserved = [stack.enter_context(self._state.spending.scope(selection.id).reserve({})) for _ in needs]
             coming = [self._meet(need, selection, work, reserved[i]) for i, need in enumerate(needs)]
             came = await asyncio.gather(*coming, return_exceptions=True)
             await self._order.tell(selection.id)
@@ -105,7 +105,7 @@ class Executor:
 
     def _work(self, selection: Selection) -> Open | None:
         """Return the open work of a selection; None where it is closed."""
-        return self._state.tree.open.get(selection.id)
+        return self._state.search.tree.open.get(selection.id)
 
     async def _meet(self, need: Need, selection: Selection, work: Open, reserved: Reservation) -> Answered:
         """Meet one need. Waits where other work has only reserved the budget that it takes."""
@@ -134,7 +134,7 @@ class Executor:
 
     async def _result(self, need: Need, selection: Selection, work: Open, reserved: Reservation) -> Answered:
         """Get the result of one need; a Failure where the infrastructure failed."""
-        node = work.target if work.target is not None else self._state.tree.nodes[selection.node]
+        node = work.target if work.target is not None else self._state.search.tree.nodes[selection.node]
         what: Literal["environment", "answer", "model"]
         stand_in: Result | None = None
         try:
@@ -143,7 +143,7 @@ class Executor:
             what, reason, resumable = "environment", str(error), error.resumable
         except AnswerError as error:
             what, reason, resumable = "answer", str(error), error.resumable
-            stand_in = unjudged(need, selection, self._state.tree.nodes[selection.node], node, error)
+            stand_in = unjudged(need, selection, self._state.search.tree.nodes[selection.node], node, error)
         except ModelError as error:
             what, reason, resumable = "model", str(error), error.resumable
         lost = self._simulator.take_lost_steps(selection)
@@ -214,7 +214,7 @@ class TellOrder:
 
     async def begin(self, selection: int) -> None:
         """Wait until all work of earlier phases is told."""
-        while self._in_rounds and selection in self._state.tree.open and self._is_ahead(selection):
+        while self._in_rounds and selection in self._state.search.tree.open and self._is_ahead(selection):
             await self._changed.wait()
 
     async def tell(self, selection: int) -> None:
@@ -224,18 +224,18 @@ class TellOrder:
         self._ready.add(selection)
         self._changed.fire()
         try:
-            while selection in self._state.tree.open and not self._is_next(selection):
+            while selection in self._state.search.tree.open and not self._is_next(selection):
                 await self._changed.wait()
         finally:
             self._ready.discard(selection)
 
     def _is_ahead(self, selection: int) -> bool:
         """Return True where other work is in an earlier phase."""
-        mine = phase(self._state.tree.open[selection])
-        return any(phase(work) < mine for work in self._state.tree.open.values())
+        mine = phase(self._state.search.tree.open[selection])
+        return any(phase(work) < mine for work in self._state.search.tree.open.values())
 
     def _is_next(self, selection: int) -> bool:
-        turns = {id: (phase(work), id) for id, work in self._state.tree.open.items()}
+        turns = {id: (phase(work), id) for id, work in self._state.search.tree.open.items()}
         mine = turns[selection]
         return all(turn >= mine and (turn[0] > mine[0] or id in self._ready) for id, turn in turns.items())
 

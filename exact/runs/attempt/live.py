@@ -18,7 +18,8 @@ from exact.observation import Element, Observation
 from exact.runs.attempt.observations import observed_fields, waypoints, wrote
 from exact.runs.attempt.person import AttemptPerson
 from exact.runs.journal import events as ev
-from exact.runs.journal.state import WAIT, AttemptState
+from exact.runs.journal.search_state import WAIT
+from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
 from exact.search.base import Decision
 from exact.search.tree import Node
@@ -60,7 +61,7 @@ class LiveEnvironment:
         if self._environment is None:
             environment = await self._stack.enter_async_context(self._environments.open(simulation=False))
             self._attend(environment)
-            if self._state.started:
+            if self._state.live.started:
                 await self._rebuild(environment)
             else:
                 await self._begin(environment)
@@ -98,10 +99,10 @@ class LiveEnvironment:
         """Take a snapshot of the environment; None where it cannot give one."""
         environment = await self.open()
         obstacle: str = getattr(environment, "obstacle", "")
-        if environment.capabilities.fidelity == "replay" or self._state.tree.root.leaf or obstacle:
+        if environment.capabilities.fidelity == "replay" or self._state.search.tree.root.leaf or obstacle:
             return None
         try:
-            return StoredSnapshot(tuple(waypoints(self._state.tree.root)), await environment.snapshot(), environment, 0)
+            return StoredSnapshot(tuple(waypoints(self._state.search.tree.root)), await environment.snapshot(), environment, 0)
         except EnvironmentFailure:
             return None  # refused: the environment itself still works
 
@@ -116,7 +117,7 @@ class LiveEnvironment:
         Raises EnvironmentFailure, or UncertainCommit where the action may have been carried out and cannot be undone.
         """
         environment = await self.open()
-        root, index, began = self._state.tree.root, decided.decision.edges[0], self._now()
+        root, index, began = self._state.search.tree.root, decided.decision.edges[0], self._now()
         seen: dict[str, Any] = {}
         refused = ""
         try:
@@ -148,7 +149,7 @@ class LiveEnvironment:
         """Journal that a decided action was refused since the state had changed by itself, then the state as it is now."""
         step, edge = decided.step, decided.decision.edges[0]
         self._record(ev.Committed(step=step, edge=edge, action=decided.action, refused=str(changed), changed=True, seconds=seconds))
-        wait = next(index for index, each in enumerate(self._state.tree.root.edges) if each.action.key == WAIT.key)
+        wait = next(index for index, each in enumerate(self._state.search.tree.root.edges) if each.action.key == WAIT.key)
         decision = Decision(edges=(wait,), reason="the page changed by itself", value=None)
         self._record(ev.Decided(step=step + 1, action=WAIT.key, decision=decision))
         seen = observed_fields(changed.came, self._blobs)
@@ -157,9 +158,9 @@ class LiveEnvironment:
     def promote(self, slot: Slot, decided: ev.Decided, child: Node) -> None:
         """Exchange the live environment with that of a slot at the committed child, and journal the commit."""
         assert self._environment is not None
-        root, index = self._state.tree.root, decided.decision.edges[0]
+        root, index = self._state.search.tree.root, decided.decision.edges[0]
         old = SlotContent(self._stack, self._environment, tuple(waypoints(root)))
-        acted = self._state.acted.get((root.id, index)) if child is root.edges[index].child else None
+        acted = self._state.search.acted.get((root.id, index)) if child is root.edges[index].child else None
         self._record(
             ev.Committed(
                 step=decided.step,
@@ -194,12 +195,12 @@ class LiveEnvironment:
         )  # fmt: skip
 
     async def _rebuild(self, environment: Environment) -> None:
-        if self._state.wrote and not environment.capabilities.isolated:
+        if self._state.live.wrote and not environment.capabilities.isolated:
             raise EnvironmentFailure(
                 "the live environment is gone, and its committed actions wrote outside: they are not sent twice; start a new run"
             ).final()
         observation: Observation | None = await environment.reset(self._task)
-        steps, effects = self._state.carried_out, list[SideEffect]()
+        steps, effects = self._state.live.carried_out, list[SideEffect]()
         for step, then in zip(steps, observations_before_steps(self._state, self._blobs), strict=True):
             if step.action.startswith("ask_user"):
                 continue  # it was answered, and changed nothing
@@ -207,13 +208,13 @@ class LiveEnvironment:
             effects.extend(transition.effects)
             observation = transition.observation
         self._record(ev.Rebuilt(transitions=len(steps), effects=tuple(effects)))
-        if (observation.fingerprint if observation else "") != self._state.tree.root.fingerprint:
+        if (observation.fingerprint if observation else "") != self._state.search.tree.root.fingerprint:
             raise EnvironmentFailure(f"{self._task.id}: the committed actions lead to another state than before: start a new run").final()
 
 
 def observations_before_steps(state: AttemptState, blobs: Blobs) -> Iterator[Observation]:
     """Yield the observation before each step that was carried out, as the search saw it. Raises JournalError."""
-    nodes, node = [], state.tree.root.parent
+    nodes, node = [], state.search.tree.root.parent
     while node is not None:
         nodes.append(node)
         node = node.parent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.observations import waypoints
 from exact.runs.attempt.slots import Slots
 
@@ -22,7 +22,7 @@ class LiveSnapshots:
 
     async def take(self) -> bool:
         """Take a snapshot of the root unless there is one. Return whether there is one now."""
-        root, store = self._attempt.state.tree.root, self._slots.snapshots
+        root, store = self._attempt.state.search.tree.root, self._slots.snapshots
         if store.forks is None:
             return False
         async with self._lock:

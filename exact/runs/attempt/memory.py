@@ -124,7 +124,7 @@ class MemoryRounds:
 
 def recalled_ids(state: AttemptState) -> set[str]:
     """Return the ids of the reflections that an attempt recalled."""
-    return {each.id for recalled in state.recalled.values() for each in recalled.reflections}
+    return {each.id for recalled in state.search.recalled.values() for each in recalled.reflections}
 
 
 def went_well(config: Config, state: AttemptState) -> bool | None:
@@ -132,11 +132,11 @@ def went_well(config: Config, state: AttemptState) -> bool | None:
 
     By the benchmark's score where the configuration lets reflections use it, else by the agent's own evaluation.
     """
-    if config.reflection.outcome == "evaluator" and state.scored:
-        return state.scored.score.success
-    if state.judged is None or abs(2 * state.judged.evaluation.value - 1) < config.reflection.confidence:
+    if config.reflection.outcome == "evaluator" and state.live.scored:
+        return state.live.scored.score.success
+    if state.live.judged is None or abs(2 * state.live.judged.evaluation.value - 1) < config.reflection.confidence:
         return None
-    return state.judged.evaluation.value >= 0.5
+    return state.live.judged.evaluation.value >= 0.5
 
 
 def attempt_id(agent: str, task: Task, journal: Path) -> str:

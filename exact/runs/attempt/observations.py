@@ -9,7 +9,8 @@ from exact.context import Context, Taken
 from exact.environments.base import SideEffect, Transition, reported_info
 from exact.environments.restore.waypoint import Waypoint
 from exact.reflection.record import action_label
-from exact.runs.journal.state import AskMoment, AttemptState
+from exact.runs.journal.search_state import AskMoment
+from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
 from exact.search.tree import Node, is_refused
 from exact.task import Task
@@ -47,7 +48,7 @@ def waypoints(node: Node) -> list[Waypoint]:
     return [Waypoint(here.edge.action if here.edge else None, "" if here.terminated else here.fingerprint) for here in ancestry(node)]
 
 
-def agent_context(state: AttemptState, blobs: Blobs, task: Task, node: Node, moment: AskMoment) -> Context:
+def agent_context(state: AttemptState, blobs: Blobs, task: Task, node: Node, moment: AskMoment, selection: int = -1) -> Context:
     """Return what a policy or a value function is shown at a node.
 
     A terminated or unseen node shows the observation before it.
@@ -57,7 +58,7 @@ def agent_context(state: AttemptState, blobs: Blobs, task: Task, node: Node, mom
     left = moment.actions_left
     return Context(
         task=task.shown,
-        instruction=state.instruction,
+        instruction=state.live.instruction,
         observation=observation,
         history=history,
         terminated=node.terminated and bool(history),
@@ -68,14 +69,15 @@ def agent_context(state: AttemptState, blobs: Blobs, task: Task, node: Node, mom
         ),
         steps_left=None if left is None else max(0, left - (node.depth - moment.root_depth)),
         node=node.id,
-        seed=state.tree.seed,
+        seed=state.search.tree.seed,
+        selection=selection,
     )
 
 
 def _history(state: AttemptState, blobs: Blobs, node: Node) -> tuple[Taken, ...]:
     taken = []
     while node.parent is not None:
-        edge, came, node = node.parent.edges[node.via], state.effects.get(node.id), node.parent
+        edge, came, node = node.parent.edges[node.via], state.search.effects.get(node.id), node.parent
         seen = blobs.get_observation(node.observation, node.screenshot)
         taken.append(Taken(observation=seen, action=edge.action, rationale=edge.rationale, note=reported_info(came.info) if came else ""))
         taken.extend(_refusals(state, blobs, node))
@@ -84,7 +86,7 @@ def _history(state: AttemptState, blobs: Blobs, node: Node) -> tuple[Taken, ...]
 
 def _refusals(state: AttemptState, blobs: Blobs, node: Node) -> list[Taken]:
     """Return the committed actions that the live environment refused in this state, newest first."""
-    if node.id not in state.refused:
+    if node.id not in state.live.refused:
         return []
     seen = blobs.get_observation(node.observation, node.screenshot)
-    return [Taken(observation=seen, action=node.edges[s.edge].action, error=s.refused) for s in reversed(state.refused[node.id])]
+    return [Taken(observation=seen, action=node.edges[s.edge].action, error=s.refused) for s in reversed(state.live.refused[node.id])]

@@ -53,7 +53,7 @@ class AttemptPerson:
 
     async def allows_action(self, node: Node, edge: int) -> str:
         """Return why an action is not committed; empty where it is, or where actions need no yes."""
-        marked = self._state.decided.marks if self._config.confirm_marked and self._state.decided is not None else ()
+        marked = self._state.live.decided.marks if self._config.confirm_marked and self._state.live.decided is not None else ()
         if not (marked or self._config.confirm == "always") or node.edges[edge].action.name in ("stop", "ask_user", "person"):
             return ""
         text = self._label(node, edge)
@@ -66,8 +66,8 @@ class AttemptPerson:
     async def _answered(self, question: PersonQuestion) -> str | None:
         """Journal a question, wait for the first answer, and journal that. Return None where none came in time."""
         async with self._turn:
-            if question.kind == "write" and (decided := self._state.decided) is not None:
-                text = self._label(self._state.tree.root, decided.decision.edges[0])
+            if question.kind == "write" and (decided := self._state.live.decided) is not None:
+                text = self._label(self._state.search.tree.root, decided.decision.edges[0])
                 question = msgspec.structs.replace(question, text=text)
             id, began = uuid.uuid4().hex, self._now()
             self._record(ev.PersonAsked(id=id, question=question))
@@ -87,7 +87,7 @@ class AttemptPerson:
                 async with asyncio.timeout(self._config.person_seconds):
                     while True:
                         self._take_commands()
-                        if (sent := self._state.replies.get(id)) is not None:
+                        if (sent := self._state.people.replies.get(id)) is not None:
                             return ("yes" if sent.command == "allow" else "no" if sent.command == "refuse" else sent.text), sent.by
                         if asking is not None and asking.done():
                             return _as_text(asking.result()), "callback"

@@ -18,7 +18,7 @@ from exact.environments.restore.waypoint import Waypoint
 from exact.errors import ActionError
 from exact.reflection.base import Kind
 from exact.runs.attempt.agent_calls import AgentCalls, Answered, evaluated, question_digest
-from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.observations import observed_fields, waypoints
 from exact.runs.attempt.simulate import Simulator
 from exact.runs.journal import events as ev
@@ -41,7 +41,7 @@ class Rollouts:
         if obstacle is not None and not (isinstance(obstacle, Failure) and obstacle.kind == "drifted"):
             return Answered(obstacle)  # a state that cannot be reached again is evaluated without a rollout from it
         context = await self._context(selection, node, "value")
-        known = self._state.answered.get(question_digest("value", context))
+        known = self._state.search.answered.get(question_digest("value", context))
         taken = [step for step in self._steps(selection, node) if not step.refused]
         if isinstance(known, Valued):
             evaluation = known.evaluation
@@ -96,7 +96,7 @@ class Rollouts:
         )
 
     def _steps(self, selection: Selection, node: Node) -> Sequence[ev.RolledStep]:
-        return self._state.rolled.get((node.id, selection.policy, selection.draw), ())
+        return self._state.search.rolled.get((node.id, selection.policy, selection.draw), ())
 
     def _is_over(self, selection: Selection, node: Node) -> bool:
         """Return True where the rollout has ended: full depth, a refused action, the episode's end, or a blocked write."""

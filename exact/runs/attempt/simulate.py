@@ -15,7 +15,7 @@ from exact.environments.base import StateChanged
 from exact.environments.restore.slot import Slot
 from exact.environments.restore.waypoint import Arrival, Divergence, Waypoint
 from exact.errors import ActionError, EnvironmentFailure
-from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.live_snapshot import LiveSnapshots
 from exact.runs.attempt.observations import ancestry, observed_fields, waypoints, wrote
 from exact.runs.attempt.slots import Slots
@@ -50,10 +50,10 @@ class Simulator:
         """
         assert selection.edge is not None
         taken = (node.id, selection.edge)
-        if taken not in self._state.acted and (obstacle := await self._try(selection, node, reserved)):
+        if taken not in self._state.search.acted and (obstacle := await self._try(selection, node, reserved)):
             drifted = isinstance(obstacle, Failure) and obstacle.kind == "drifted"
             return Stepped(fingerprint="", unreached=True, beyond=node.beyond) if drifted else obstacle
-        acted = self._state.acted[taken]
+        acted = self._state.search.acted[taken]
         if acted.refused:
             return Failure(kind="action", reason=acted.refused)
         return Stepped(
@@ -118,8 +118,8 @@ class Simulator:
         self, path: Sequence[Waypoint], selection: Selection, node: Node, reserved: Reservation, *, more: int
     ) -> AsyncIterator[Slot | Diverged | Failure]:
         """Lend an environment at the end of a path through `node`, with `more` steps reserved; or yield why there is none."""
-        if selection.id in self._state.diverged:
-            yield self._state.diverged[selection.id]
+        if selection.id in self._state.search.diverged:
+            yield self._state.search.diverged[selection.id]
             return
         isolated = (await self._attempt.live.open()).capabilities.isolated
         since = 0 if isolated else self._last_write(path, node)
@@ -127,7 +127,7 @@ class Simulator:
             yield Failure(kind="drifted", reason="a committed action wrote outside, so replay does not lead here")
             return
         async with self._slots.borrow(path) as slot:
-            if selection.id not in self._state.tree.open:
+            if selection.id not in self._state.search.tree.open:
                 yield DROPPED
                 return
             try:
@@ -179,9 +179,9 @@ class Simulator:
 
         Writes of the search are not told apart: one that a node has beyond the root may be anywhere on the path.
         """
-        if written(node.beyond) != written(self._state.tree.root.beyond):
+        if written(node.beyond) != written(self._state.search.tree.root.beyond):
             return len(path) - 1
-        return max((index for index, step in enumerate(self._state.carried_out, 1) if wrote_outside(step)), default=0)
+        return max((index for index, step in enumerate(self._state.live.carried_out, 1) if wrote_outside(step)), default=0)
 
     async def _snapshot(self, slot: Slot, node: Node, edge: int) -> None:
         """Take a snapshot of a node before an action changes it, where that pays."""
@@ -194,7 +194,7 @@ class Simulator:
 
         Below the root it is another outcome of an edge; above it, a failure to arrive.
         """
-        root, chain = self._state.tree.root, ancestry(node)
+        root, chain = self._state.search.tree.root, ancestry(node)
         if not root.depth < divergence.waypoint < len(chain):
             always = (await self._attempt.live.open()).capabilities.deterministic
             reason = "the path to this state diverged above the root of the search"
@@ -224,10 +224,10 @@ def expected_returns(state: AttemptState, node: Node, edge: int) -> float:
 
     The mean over the nodes acted in so far (a prior of 1), but no more than the number of other actions left.
     """
-    left = sum(not (each.closed or index == edge or (node.id, index) in state.acted) for index, each in enumerate(node.edges))
+    left = sum(not (each.closed or index == edge or (node.id, index) in state.search.acted) for index, each in enumerate(node.edges))
     return min(left, mean_actions(state) - 1)
 
 
 def mean_actions(state: AttemptState) -> float:
     """Return the mean number of times the search acted in a node, over the nodes acted in so far, with one node of 2 as a prior."""
-    return (len(state.acted) + 2) / (len(state.acted_at) + 1)
+    return (len(state.search.acted) + 2) / (len(state.search.acted_at) + 1)

@@ -22,7 +22,7 @@ from exact.environments.restore.slot import Slot
 from exact.environments.restore.snapshots import SnapshotStore
 from exact.environments.restore.waypoint import Arrival, Waypoint
 from exact.errors import EnvironmentFailure
-from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.attempt_context import AttemptContext
 from exact.runs.attempt.observations import waypoints
 from exact.runs.journal import events as ev
 from exact.search.tree import Node
@@ -208,7 +208,7 @@ class Prefetch:
         self._replays = not capped and attempt.live.isolated
 
     async def __aenter__(self) -> Prefetch:
-        if self._slots.spares and self._state.algorithm.simulates:
+        if self._slots.spares and self._state.search.algorithm.simulates:
             self._loop = asyncio.create_task(self._follow())
         return self
 
@@ -227,8 +227,8 @@ class Prefetch:
             await self._attempt.changed.wait()
 
     def _look(self) -> None:
-        tree = self._state.tree
-        likely = self._state.algorithm.forecast(tree, FORECAST + self._slots.spares)
+        tree = self._state.search.tree
+        likely = self._state.search.algorithm.forecast(tree, FORECAST + self._slots.spares)
         acting = [tree.nodes[work.selection.node] for work in tree.open.values() if work.left[0] in ("step", "rollout")]
         judged = [work.target for work in tree.open.values() if work.target is not None]
         wanted = [waypoints(node) for node in (*acting, *likely, *judged)]

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from exact.errors import BudgetExceeded
-from exact.runs.attempt.context import AttemptContext, deadline
+from exact.runs.attempt.attempt_context import AttemptContext, deadline
 from exact.runs.journal import events as ev
 from exact.search.base import Done, Selection, Wait
 from exact.search.intervention import PRUNED
@@ -49,7 +49,7 @@ class Workers:
     @property
     def nothing_new(self) -> bool:
         """The algorithm waits and nothing has changed since, or this round has all its work."""
-        return self._moves_at_wait == self._attempt.moves or (self.in_rounds and not self._state.gathering)
+        return self._moves_at_wait == self._attempt.moves or (self.in_rounds and not self._state.search.gathering)
 
     def begin_search(self) -> None:
         """Forget what ended the search before."""
@@ -62,7 +62,7 @@ class Workers:
 
     def unassigned(self) -> Selection | None:
         """Return an open selection that no worker has: an interrupted run left it."""
-        return next((work.selection for id, work in self._state.tree.open.items() if id not in self._pieces), None)
+        return next((work.selection for id, work in self._state.search.tree.open.items() if id not in self._pieces), None)
 
     def start(self, id: int, work: Coroutine[Any, Any, None]) -> None:
         """Start a piece of work for a selection."""
@@ -92,7 +92,7 @@ class Workers:
         """Cancel all work in flight and release its selections."""
         self.stopping = True
         await self.close()
-        self._release(list(self._state.tree.open))
+        self._release(list(self._state.search.tree.open))
 
     async def close(self) -> None:
         """Cancel all work in flight and journal nothing, as if the process had ended."""
@@ -105,7 +105,7 @@ class Workers:
         """
         if self.exceeded is not None:
             return
-        if not self._pieces and not self._state.paused:
+        if not self._pieces and not self._state.people.paused:
             raise SearchError("the search algorithm waits, but no work is in flight: correct its `ask`")
         await self._attempt.changed.wait(since)
 
@@ -115,14 +115,14 @@ class Workers:
         limit = deadline(self._attempt)
         with suppress(TimeoutError):
             async with asyncio.timeout(None if limit is None else limit.remaining):
-                while self._state.paused:
+                while self._state.people.paused:
                     await self._attempt.changed.wait()
                     self._attempt.take_commands()
 
     async def take_commands(self) -> None:
         """Take viewers' commands, and cancel the work below what they pruned."""
         self._attempt.take_commands()
-        pruned = [id for id, work in self._state.tree.open.items() if any(edge.closed == PRUNED for _, edge in work.path)]
+        pruned = [id for id, work in self._state.search.tree.open.items() if any(edge.closed == PRUNED for _, edge in work.path)]
         await self._cancel(pruned)
         self._release(pruned)
 
@@ -134,5 +134,5 @@ class Workers:
 
     def _release(self, ids: list[int]) -> None:
         for id in ids:
-            if id in self._state.tree.open:
+            if id in self._state.search.tree.open:
                 self._attempt.record(ev.Released(selection=id))

@@ -487,3 +487,6 @@ AnyEvent = (
     Commanded | PersonAsked | PersonAnswered | Decided | Committed | SnapshotTaken | Prepared | Rebuilt | Judged | Ended | Scored |
     Reflected | Resumed | Finished
 )  # fmt: skip
+
+MOVES = Reset | Told | Released | Commanded | Decided | Committed
+"""Events that change the search from outside, so that its algorithm may answer the next ask otherwise."""

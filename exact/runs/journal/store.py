@@ -119,12 +119,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str] = {}
 
 
+KEPT = 32
+"""Observations that are kept in memory, the last used ones: each context of a search has those of all states on its path."""
+
+
 class Blobs:
     """Content-addressed files. Equal content is stored once."""
 
     def __init__(self, folder: Path, scrubber: Scrubber = NOTHING, *, marks: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> None:
         """Use a folder. `scrubber` removes secrets from all that is stored. `marks`: what a detector found, by an observation's name."""
         self.folder, self.scrubber, self._marks = folder, scrubber, marks
+        self._kept: dict[tuple[str, str], Observation] = {}
 
     def with_marks(self, marks: Mapping[str, tuple[str, ...]]) -> Blobs:
         """Return the same blobs, whose observations say what a detector found in them; `marks` may grow."""
@@ -174,8 +179,12 @@ class Blobs:
 
     def get_observation(self, name: str, screenshot: str = "") -> Observation:
         """Return the observation of these names. Raises JournalError."""
-        observation = msgspec.structs.replace(self.read(name, Observation), marked=self._marks.get(name, ()))
-        return msgspec.structs.replace(observation, screenshot=self.get(screenshot)) if screenshot else observation
+        if (seen := self._kept.pop((name, screenshot), None)) is None:
+            seen = msgspec.structs.replace(self.read(name, Observation), marked=(), screenshot=self.get(screenshot) if screenshot else None)
+        self._kept[name, screenshot] = seen
+        if len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
+        return msgspec.structs.replace(seen, marked=marked) if (marked := self._marks.get(name, ())) else seen
 
 
 class RunFolder:

@@ -4,7 +4,7 @@ import pytest
 
 from exact.config import BrowserConfig
 from exact.environments.browser.act.upload import declared_files
-from exact.environments.browser.launch.context import browser_config_of, context_options
+from exact.environments.browser.launch.options import browser_config_of, context_options
 from exact.environments.browser.observe import redaction
 from exact.errors import UsageError
 from exact.task import Task

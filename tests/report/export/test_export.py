@@ -78,7 +78,7 @@ def test_a_moving_picture_of_an_unknown_kind_is_refused(shop: RunFolder, tmp_pat
 
 
 def test_the_tree_is_a_graph_in_three_notations(shop: RunFolder, tmp_path: Path) -> None:
-    tree = Reading(next(shop.path.glob("tasks/*/journal.jsonl")), load_recorded(shop.path), shop.blobs).state.tree
+    tree = Reading(next(shop.path.glob("tasks/*/journal.jsonl")), load_recorded(shop.path), shop.blobs).state.search.tree
     graph = ET.fromstring(exported("graphml", shop, tmp_path))
     found = {int(each.attrib["id"]) for each in graph.iter() if each.tag.endswith("}node")}
     assert found == {node.id for node in tree.walk(tree.nodes[0])}
@@ -102,7 +102,7 @@ def test_the_decision_path_is_a_picture(shop: RunFolder, tmp_path: Path) -> None
 
 def test_the_decision_path_leaves_out_what_is_two_actions_away(shop: RunFolder) -> None:
     reading = Reading(next(shop.path.glob("tasks/*/journal.jsonl")), load_recorded(shop.path), shop.blobs)
-    path = frozenset(reading.state.path)
-    few, all_ = dot(reading.state.tree, path, path=True), dot(reading.state.tree, path)
+    path = frozenset(reading.state.live.path)
+    few, all_ = dot(reading.state.search.tree, path, path=True), dot(reading.state.search.tree, path)
     assert all(f"n{id} [" in few for id in path)
     assert few.count("->") < all_.count("->")

@@ -92,8 +92,10 @@ def test_a_simulated_write_was_undone_according_to_the_speculation_setting(tmp_p
     reading = reading_of(shop_run(tmp_path / "run"))
     browser = msgspec.structs.replace(reading.config.browser, speculation=speculation)
     reading.config = msgspec.structs.replace(reading.config, browser=browser)
-    way, acted = next((way, acted) for way, acted in reading.state.acted.items() if not acted.refused)
-    reading.state.acted[way] = msgspec.structs.replace(acted, effects=(SideEffect(kind="request", method="PUT", url="http://shop.test/x"),))
+    way, acted = next((way, acted) for way, acted in reading.state.search.acted.items() if not acted.refused)
+    reading.state.search.acted[way] = msgspec.structs.replace(
+        acted, effects=(SideEffect(kind="request", method="PUT", url="http://shop.test/x"),)
+    )
     (write,) = writes(reading).simulated
     assert write.undone is undone and ("NOT undone" in write.fate) is not undone
 
@@ -117,7 +119,7 @@ def test_calls_without_an_answer_are_marked(tmp_path: Path) -> None:
 
 def test_actions_that_were_never_tried_are_counted(tmp_path: Path) -> None:
     reading = reading_of(shop_run(tmp_path / "run"))
-    edges = [edge for node in reading.state.tree.nodes for edge in node.edges]
+    edges = [edge for node in reading.state.search.tree.nodes for edge in node.edges]
     untried = sum(edge.child is None and not edge.closed for edge in edges)
     said = list(waste(reading))
     assert any(f"{untried} of {len(edges)} proposed" in each for each in said) if untried else not said
@@ -128,13 +130,13 @@ async def test_the_figures_of_every_action_end_where_the_tree_does(tmp_path: Pat
     runner = toy_runner(tmp_path, ToyFactory(form(3)), config(search={"algorithm": algorithm, "iterations": 20, "k": 4}))
     await runner.run()
     reading = reading_of(runner.folder)
-    below = {node.id for node in reading.state.tree.walk(reading.state.tree.nodes[0])}
-    for node in reading.state.tree.nodes:
+    below = {node.id for node in reading.state.search.tree.walk(reading.state.search.tree.nodes[0])}
+    for node in reading.state.search.tree.nodes:
         for index, edge in enumerate(node.edges):
             if edge.visits and node.id in below:
                 assert reading.growth.edges[node.id, index][-2] == edge.visits
     iterations = [moment.iteration for moment in reading.growth.moments]
-    assert iterations == sorted(set(iterations)) and iterations[-1] == reading.state.tree.iterations
+    assert iterations == sorted(set(iterations)) and iterations[-1] == reading.state.search.tree.iterations
 
 
 def test_a_long_timeline_is_thinned_but_keeps_commits_and_the_end() -> None:

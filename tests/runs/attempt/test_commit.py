@@ -81,7 +81,7 @@ async def test_a_plan_stops_where_the_environment_is_not_as_foreseen_and_is_made
 async def test_a_subtree_is_dropped_where_the_environment_is_not_as_foreseen_but_its_proposals_are_kept(tmp_path: Path) -> None:
     states = []
     runner = toy_runner(tmp_path, Elsewhere(chain(4), 'go "on"'), searched())
-    runner.watch = lambda task, state, event: states.append((event, state.tree.root.visits, len(state.tree.root.edges)))
+    runner.watch = lambda task, state, event: states.append((event, state.search.tree.root.visits, len(state.search.tree.root.edges)))
     await runner.run()
     committed = next(i for i, (event, *_) in enumerate(states) if isinstance(event, ev.Committed))
     assert states[committed][1] > 0

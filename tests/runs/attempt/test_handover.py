@@ -34,7 +34,7 @@ async def told_after_three(runner: Runner, *commands: tuple[Name, str]) -> tuple
     def watch(task: Task, state: AttemptState, event: ev.AnyEvent) -> None:
         events.append(event)
         taken = len(commanded(events)) == len(commands) - len(left)
-        if left and taken and (state.tree.iterations >= 3) and isinstance(event, ev.Told | ev.Commanded):
+        if left and taken and (state.search.tree.iterations >= 3) and isinstance(event, ev.Told | ev.Commanded):
             name, text = left.pop(0)
             send(journal_of(runner), name, text=text, by="test")
 
@@ -52,14 +52,16 @@ async def test_the_action_that_a_person_gives_is_committed_next_and_the_attempt_
     assert first[0].status == "scored" and (line.status, line.touched, line.score) == ("judged", 1, None)
     assert "a person took part" in line.reason
     state = fold(runner.config, read_journal(journal_of(runner)))
-    assert [step.action for step in state.committed] == [event.action for event in events if isinstance(event, ev.Committed)], "it folds"
+    assert [step.action for step in state.live.committed] == [event.action for event in events if isinstance(event, ev.Committed)], (
+        "it folds"
+    )
 
 
 async def test_another_instruction_is_what_the_agent_is_shown_from_then_on(tmp_path: Path) -> None:
     runner = toy_runner(tmp_path, ToyFactory(form(3)), settings(iterations=20))
     line, _ = await told_after_three(runner, ("instruct", "Leave it empty."))
     state = fold(runner.config, read_journal(journal_of(runner)))
-    assert state.instruction == "Leave it empty." and line.touched == 1 and line.status == "judged"
+    assert state.live.instruction == "Leave it empty." and line.touched == 1 and line.status == "judged"
 
 
 @pytest.mark.parametrize(

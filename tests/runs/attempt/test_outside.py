@@ -80,10 +80,10 @@ async def test_where_nothing_can_be_forked_what_follows_a_write_is_judged_unseen
     runner = toy_runner(tmp_path, ToyFactory(wiki(), isolated=False, fidelity="replay"), settings("mcts", workers=workers))
     runner.watch = lambda task, state, event: states.append(state)
     (line,) = await runner.run()
-    nodes = [node for node in states[-1].tree.nodes if node.unreached]
+    nodes = [node for node in states[-1].search.tree.nodes if node.unreached]
     assert nodes and all(node.evaluation is not None for node in nodes if not node.closed)
     assert line.drifted == 0, "nothing was tried in vain"
-    edges = [edge for node in states[-1].tree.nodes for edge in node.edges]
+    edges = [edge for node in states[-1].search.tree.nodes for edge in node.edges]
     assert not any(edge.closed.startswith(("drifted", "environment")) for edge in edges)
 
 

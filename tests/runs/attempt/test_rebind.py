@@ -121,6 +121,6 @@ async def test_an_attempt_is_replayed_where_elements_are_counted_otherwise(tmp_p
 
     await Runner(folder=run, config=config, open_environments=environments, build_agent=lambda *_: agent).run()
     state = finished_state(run, config, TASK)
-    assert state is not None and [step.action for step in state.committed] == ["press [1]", "press [2]", "press [3]"]
+    assert state is not None and [step.action for step in state.live.committed] == ["press [1]", "press [2]", "press [3]"]
     found = await replay(LampFactory(count(100)), TASK, state, run.blobs)
     assert (found.match, found.score) == ("same", 1.0)

@@ -51,7 +51,7 @@ def once(name: Name, node: int, *, after: int) -> Say:
     said: list[int] = []
 
     def say(state: AttemptState, event: ev.AnyEvent) -> tuple[Name, int] | None:
-        if said or state.tree.iterations < after or not isinstance(event, ev.Told):
+        if said or state.search.tree.iterations < after or not isinstance(event, ev.Told):
             return None
         said.append(1)
         return name, node
@@ -80,7 +80,7 @@ async def test_every_algorithm_ends_well_after_a_command(algorithm: str, name: N
     assert line.status == ("judged" if touched else "scored"), "what a person took part in is no score of the agent"
     assert line.touched == len(touched)
     state = fold(runner.config, read_journal(journal_of(runner)))
-    assert state.commanded.keys() == {event.id for event in commanded(events)}
+    assert state.people.commanded.keys() == {event.id for event in commanded(events)}
 
 
 async def test_expand_is_the_next_work_of_all(tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ async def test_expand_is_the_next_work_of_all(tmp_path: Path) -> None:
     wanted: list[int] = []
 
     def say(state: AttemptState, event: ev.AnyEvent) -> tuple[Name, int] | None:
-        if wanted or state.tree.iterations < 8:
+        if wanted or state.search.tree.iterations < 8:
             return None
-        worst = min((node for node in state.tree.nodes if not node.leaf and not node.closed), key=lambda node: node.value or 0.0)
+        worst = min((node for node in state.search.tree.nodes if not node.leaf and not node.closed), key=lambda node: node.value or 0.0)
         wanted.append(worst.id)
         return "expand", worst.id
 
@@ -105,16 +105,16 @@ async def test_a_pruned_action_is_neither_searched_nor_committed(tmp_path: Path)
     favourite: list[int] = []
 
     def say(state: AttemptState, event: ev.AnyEvent) -> tuple[Name, int] | None:
-        if favourite or state.tree.iterations < 12:
+        if favourite or state.search.tree.iterations < 12:
             return None
-        favourite.append(max((edge.child for edge in state.tree.root.edges if edge.child), key=lambda child: child.visits).id)
+        favourite.append(max((edge.child for edge in state.search.tree.root.edges if edge.child), key=lambda child: child.visits).id)
         return "prune", favourite[0]
 
     told(runner, say)
     await runner.run()
     state = fold(runner.config, read_journal(journal_of(runner)))
-    below = {node.id for node in state.tree.walk(state.tree.nodes[favourite[0]])}
-    assert not below & set(state.path)
+    below = {node.id for node in state.search.tree.walk(state.search.tree.nodes[favourite[0]])}
+    assert not below & set(state.live.path)
     assert not [event for event in asked_after(runner, "prune") if getattr(event.answer, "node", None) in below]
 
 
@@ -150,7 +150,7 @@ async def test_a_command_takes_effect_before_another_iteration_is_begun(workers:
     say, between = once("stop", -1, after=9), list[ev.AnyEvent]()
 
     def marked(state: AttemptState, event: ev.AnyEvent) -> tuple[Name, int] | None:
-        if mailbox(journal_of(runner)).exists() and not state.commanded:
+        if mailbox(journal_of(runner)).exists() and not state.people.commanded:
             between.append(event)
         return say(state, event)
 
@@ -193,7 +193,7 @@ def commanding(runner: Runner) -> Runner:
     """Return an agent that gets three commands after six iterations, unless it had them before."""
 
     def watch(task: Task, state: AttemptState, event: ev.AnyEvent) -> None:
-        if state.tree.iterations >= 6 and not mailbox(journal_of(runner)).exists():
+        if state.search.tree.iterations >= 6 and not mailbox(journal_of(runner)).exists():
             for name, node in (("expand", 0), ("prune", 1), ("expand", 2)):
                 send(journal_of(runner), name, node=node)  # type: ignore[arg-type]
 
@@ -214,8 +214,8 @@ async def test_a_run_killed_anywhere_and_resumed_takes_each_command_once(
             await broken.run()
     await commanding(toy_runner(tmp_path / "b", ToyFactory(form(3)))).run()
     one, other = (fold(runner.config, read_journal(journal_of(runner))) for runner in (whole, broken))
-    assert to_json(one.tree) == to_json(other.tree)
-    assert [event.command for event in other.commanded.values()] == ["expand", "prune", "expand"]
+    assert to_json(one.search.tree) == to_json(other.search.tree)
+    assert [event.command for event in other.people.commanded.values()] == ["expand", "prune", "expand"]
 
 
 async def test_a_paused_run_continues_when_a_user_resumes_it(tmp_path: Path) -> None:

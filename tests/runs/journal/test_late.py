@@ -45,13 +45,13 @@ def attempt(folder: Path) -> AttemptState:
 
 def test_a_late_write_is_of_the_committed_action_before(tmp_path: Path) -> None:
     state = attempt(tmp_path)
-    assert len(state.committed) == 3
-    found = [[(effect.url, effect.late) for effect in step.effects] for step in state.committed]
+    assert len(state.live.committed) == 3
+    found = [[(effect.url, effect.late) for effect in step.effects] for step in state.live.committed]
     assert found == [[("http://toy.test/1", True)], [("http://toy.test/2", True)], []]
-    assert state.wrote
+    assert state.live.wrote
 
 
 def test_a_late_write_makes_no_action_of_the_search_a_blocked_one(tmp_path: Path) -> None:
     state = attempt(tmp_path)
-    assert any(acted.effects for acted in state.acted.values())
-    assert not any(acted.wrote or any(effect.is_blocked for effect in acted.effects) for acted in state.acted.values())
+    assert any(acted.effects for acted in state.search.acted.values())
+    assert not any(acted.wrote or any(effect.is_blocked for effect in acted.effects) for acted in state.search.acted.values())

@@ -53,10 +53,11 @@ def searched(algorithm: str, **more: object) -> Config:
 
 def facts(state: AttemptState) -> list[object]:
     """Return all parts of a state that must be equal after a resume."""
+    search, spending, live = state.search, state.spending, state.live
     return [
-        to_json(state.tree), state.tree.iterations, state.tree.allowed, state.selections, state.acted, state.calls, state.path,
-        state.committed, state.decided, state.refused, state.budget.spent, state.drifted, state.failures, state.ended, state.scored,
-        state.finished, state.instruction, sorted(state.effects), state.recalled, state.judged,
+        to_json(search.tree), search.tree.iterations, search.tree.allowed, search.selections, search.acted, spending.calls, live.path,
+        live.committed, live.decided, live.refused, spending.task.spent, spending.drifted, spending.failures, live.ended, live.scored,
+        live.finished, live.instruction, sorted(search.effects), search.recalled, live.judged,
     ]  # fmt: skip
 
 
@@ -69,7 +70,7 @@ async def test_the_fold_of_a_journal_is_the_state_that_wrote_it(environment: Toy
     journal, live = await attempt(tmp_path, ToyFactory(environment), searched(algorithm))
     assert isinstance(journal[-1], ev.Finished)
     again = fold(searched(algorithm), journal)
-    live.elapsed = again.elapsed
+    live.spending.elapsed = again.spending.elapsed
     assert facts(again) == facts(live)
 
 
@@ -84,10 +85,10 @@ async def test_any_prefix_of_a_journal_folds(faults: Faults, tmp_path: Path) -> 
 
 
 def check_counts(state: AttemptState) -> None:
-    assert len(state.selections) <= 1
-    assert state.tree.root.in_flight <= 1
-    assert state.budget.spent.get("actions", 0) == len(state.committed)
-    assert all(node.visits == node.backups + sum(edge.visits for edge in node.edges) for node in state.tree.nodes)
+    assert len(state.search.selections) <= 1
+    assert state.search.tree.root.in_flight <= 1
+    assert state.spending.task.spent.get("actions", 0) == len(state.live.committed)
+    assert all(node.visits == node.backups + sum(edge.visits for edge in node.edges) for node in state.search.tree.nodes)
 
 
 async def test_folding_further_is_folding_all_at_once(tmp_path: Path) -> None:
@@ -110,7 +111,7 @@ async def test_a_step_at_a_place_that_is_not_there_does_not_fold(tmp_path: Path,
 
 def test_an_empty_journal_folds_to_an_attempt_that_has_not_begun() -> None:
     state = fold(config(), [])
-    assert not state.started and state.opened is None and len(state.tree.nodes) == 1 and state.budget.spent == {}
+    assert not state.live.started and state.live.opened is None and len(state.search.tree.nodes) == 1 and state.spending.task.spent == {}
 
 
 @pytest.fixture
@@ -149,7 +150,7 @@ def test_a_journal_of_another_search_is_refused(journal: list[ev.AnyEvent]) -> N
 
 async def test_spending_is_counted_from_facts(tmp_path: Path) -> None:
     journal, _ = await attempt(tmp_path, ToyFactory(maze()), searched("mcts"))
-    spent = fold(searched("mcts"), journal).budget.spent
+    spent = fold(searched("mcts"), journal).spending.task.spent
     steps = sum(isinstance(event, ev.Acted | ev.Committed) for event in journal)
     replayed = sum(event.transitions for event in journal if isinstance(event, ev.Arrived | ev.Rebuilt))
     assert spent["transitions"] == steps + replayed
@@ -158,43 +159,43 @@ async def test_spending_is_counted_from_facts(tmp_path: Path) -> None:
 
 async def test_a_drifted_arrival_and_a_failure_are_counted(tmp_path: Path) -> None:
     journal, _ = await attempt(tmp_path / "drift", ToyFactory(maze(), faults=Faults(drift_after=2)), searched("mcts"))
-    assert fold(searched("mcts"), journal).drifted == sum(isinstance(e, ev.Arrived) and e.match == "drifted" for e in journal) > 0
+    assert fold(searched("mcts"), journal).spending.drifted == sum(isinstance(e, ev.Arrived) and e.match == "drifted" for e in journal) > 0
     journal, _ = await attempt(tmp_path / "fail", ToyFactory(maze(), faults=Faults(fail_every=5)), searched("mcts"))
-    assert fold(searched("mcts"), journal).failures == sum(isinstance(e, ev.Failed) for e in journal) > 0
+    assert fold(searched("mcts"), journal).spending.failures == sum(isinstance(e, ev.Failed) for e in journal) > 0
 
 
 def test_going_on_after_the_end_takes_the_end_back(journal: list[ev.AnyEvent]) -> None:
-    assert fold(searched("mcts"), journal).finished is not None
-    assert fold(searched("mcts"), [*journal, ev.Resumed()]).finished is None
+    assert fold(searched("mcts"), journal).live.finished is not None
+    assert fold(searched("mcts"), [*journal, ev.Resumed()]).live.finished is None
 
 
 def test_a_selection_stays_open_until_its_last_need_is_told(journal: list[ev.AnyEvent]) -> None:
     at = next(i for i, e in enumerate(journal) if isinstance(e, ev.Asked) and isinstance(e.answer, Selection) and e.answer.edge is not None)
-    open_ = [len(fold(searched("mcts"), journal[: at + n]).selections) for n in range(8)]
+    open_ = [len(fold(searched("mcts"), journal[: at + n]).search.selections) for n in range(8)]
     assert open_[0] == 0 and open_[1] == 1
     told = [i for i, e in enumerate(journal[at:], at) if isinstance(e, ev.Told)][:2]
-    assert [len(fold(searched("mcts"), journal[: i + 1]).selections) for i in told] == [1, 0]
+    assert [len(fold(searched("mcts"), journal[: i + 1]).search.selections) for i in told] == [1, 0]
 
 
 async def test_a_state_is_expected_to_be_come_back_to_as_often_as_those_before_it(tmp_path: Path) -> None:
     _, state = await attempt(tmp_path, ToyFactory(form(3)), config())
-    assert state.acted_at == {node for node, _ in state.acted} and len(state.acted_at) > 1
-    root = state.tree.nodes[0]
-    open_ = [index for index, edge in enumerate(root.edges) if not edge.closed and (0, index) not in state.acted]
-    expected = (len(state.acted) + 2) / (len(state.acted_at) + 1) - 1
+    assert state.search.acted_at == {node for node, _ in state.search.acted} and len(state.search.acted_at) > 1
+    root = state.search.tree.nodes[0]
+    open_ = [index for index, edge in enumerate(root.edges) if not edge.closed and (0, index) not in state.search.acted]
+    expected = (len(state.search.acted) + 2) / (len(state.search.acted_at) + 1) - 1
     for edge in range(len(root.edges)):
         assert expected_returns(state, root, edge) == min(len(set(open_) - {edge}), expected)
-    state.acted, state.acted_at = {}, set()
+    state.search.acted, state.search.acted_at = {}, set()
     assert expected_returns(state, root, 0) <= 1  # once, to begin with
 
 
 async def test_a_state_with_four_actions_is_expected_to_be_restored_three_times_within_the_budget(tmp_path: Path) -> None:
     _, state = await attempt(tmp_path, ToyFactory(bandit(5)), config())
-    other = Node(id=9, edges=[Edge(action=edge.action, prior=edge.prior) for edge in state.tree.nodes[0].edges])
-    step = next(iter(state.acted.values()))
-    state.acted_at, state.acted = {0, 1}, {(node, edge): step for node in (0, 1) for edge in range(5)}
+    other = Node(id=9, edges=[Edge(action=edge.action, prior=edge.prior) for edge in state.search.tree.nodes[0].edges])
+    step = next(iter(state.search.acted.values()))
+    state.search.acted_at, state.search.acted = {0, 1}, {(node, edge): step for node in (0, 1) for edge in range(5)}
     assert expected_returns(state, other, 0) == 3.0  # (10 + 2) / (2 + 1) - 1
-    state.acted |= {(9, edge): step for edge in (1, 2)}  # of four
+    state.search.acted |= {(9, edge): step for edge in (1, 2)}  # of four
     assert expected_returns(state, other, 0) == 1
 
 
@@ -209,7 +210,7 @@ def test_moved_elements_distinguish_states_and_are_no_write() -> None:
 @pytest.mark.parametrize("kind", VALUES)
 def test_a_state_is_evaluated_again_only_by_a_cheap_judge_whose_answers_differ(kind: str) -> None:
     """The configuration's page says the same."""
-    algorithm = AttemptState(Config.parse({"value": {"kind": kind}})).algorithm
+    algorithm = AttemptState(Config.parse({"value": {"kind": kind}})).search.algorithm
     assert isinstance(algorithm, MCTS) and algorithm.evaluations == (3 if kind == "llm" else 1)
     described = (ROOT / "docs" / "configuration.md").read_text()
     assert "`null`: 3 for `value.kind: llm`, whose evaluations are cheap and differ; 1 for the other kinds" in described

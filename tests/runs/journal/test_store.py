@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,10 +12,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from exact.environments.toy.factory import ToyFactory
+from exact.environments.toy.known import chain
 from exact.errors import JournalError, UsageError
 from exact.observation import Observation
 from exact.runs.journal.store import Blobs, Manifest, ResultLine, RunFolder, write_whole
 from exact.task import Task
+from tests.runs.toys import config, toy_runner
 
 
 def task(id: str) -> Task:
@@ -48,6 +52,23 @@ def test_damaged_and_missing_blobs_are_errors_that_name_them(tmp_path: Path) -> 
     files(tmp_path)[0].unlink()
     with pytest.raises(JournalError, match=f"blob {name[:12]} is missing"):
         blobs.get(name)
+
+
+async def test_a_search_reads_each_observation_once_however_many_contexts_show_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, get = Counter[str](), Blobs.get
+    monkeypatch.setattr(Blobs, "get", lambda self, name: (read.update([name]), get(self, name))[1])
+    settings = config(search={"algorithm": "mcts", "iterations": 12, "k": 2, "depth": 9}, limits={"actions": 1})
+    await toy_runner(tmp_path, ToyFactory(chain(9)), settings).run()
+    assert len(read) >= 6 and set(read.values()) == {1}
+
+
+def test_what_a_detector_finds_later_is_in_an_observation_that_was_read_before(tmp_path: Path) -> None:
+    found = dict[str, tuple[str, ...]]()
+    blobs = Blobs(tmp_path).with_marks(found)
+    name, _ = blobs.put_observation(Observation(text="a", fingerprint="f"))
+    assert blobs.get_observation(name).marked == ()
+    found[name] = ("speaks to a model",)
+    assert blobs.get_observation(name).marked == ("speaks to a model",)
 
 
 def test_an_observation_and_its_screenshot_are_two_blobs(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
-from exact.environments.browser.act.context import ActionContext, PartialAction, Vanished
+from exact.environments.browser.act.action_context import ActionContext, PartialAction, Vanished
 from exact.environments.browser.page.cdp import script
 from exact.environments.browser.page.ids import NodeLocation
 from exact.errors import ActionError

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
+from exact.environments.browser.act.action_context import ActionContext, PartialAction, Vanished
 from exact.environments.browser.act.aiming import Aiming, AimPoint, Point, aiming, is_vanished
-from exact.environments.browser.act.context import ActionContext, PartialAction, Vanished
 from exact.environments.browser.page.cdp import Button, click_mouse, move_mouse, script_call
 from exact.errors import ActionError
 

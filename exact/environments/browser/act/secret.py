@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from exact.environments.browser.act.context import ActionContext
+from exact.environments.browser.act.action_context import ActionContext
 from exact.environments.browser.page.cdp import script_call
 from exact.errors import EnvironmentFailure, SecretRefused
 

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from exact.environments.browser.act.action_context import ActionContext, PartialAction
 from exact.environments.browser.act.aiming import ask_element, locate
-from exact.environments.browser.act.context import ActionContext, PartialAction
 from exact.environments.browser.page.cdp import script
 from exact.errors import ActionError, UsageError
 from exact.task import Task

@@ -14,8 +14,8 @@ from exact.config import BrowserConfig
 from exact.environments.browser.fork.init_process import DOWNLOADS
 from exact.environments.browser.fork.relay import Relay
 from exact.environments.browser.launch.browser import Browser, target_of
-from exact.environments.browser.launch.context import context_options, grant_permissions, user_agent
 from exact.environments.browser.launch.launch import chromium_arguments
+from exact.environments.browser.launch.options import context_options, grant_permissions, user_agent
 from exact.environments.browser.network.dial import Destinations, Dialler
 from exact.environments.browser.network.interceptor import RequestInterceptor
 from exact.environments.browser.network.policy import RequestPolicy

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from exact.config import BrowserConfig
-from exact.environments.browser.launch.context import Devices, context_options, device_options, grant_permissions
+from exact.environments.browser.launch.options import Devices, context_options, device_options, grant_permissions
 from exact.environments.browser.launch.pipe import SharedPipe
 from exact.environments.browser.network.interceptor import RequestInterceptor
 from exact.environments.browser.network.isolation import Wall

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from exact.config import BrowserConfig
 from exact.environments.browser.launch.browser import CLOSE_SECONDS, Browser
 from exact.environments.browser.launch.connect import connect
-from exact.environments.browser.launch.context import UserProfile, find_profile, no_sandbox, remove_profile
 from exact.environments.browser.launch.driver import start_driver
 from exact.environments.browser.launch.find import find_browser
+from exact.environments.browser.launch.options import UserProfile, find_profile, no_sandbox, remove_profile
 from exact.environments.browser.launch.pipe import SharedPipe, shared_pipe
 from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.dial import Dialler

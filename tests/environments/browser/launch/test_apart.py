@@ -11,8 +11,8 @@ from playwright.async_api import Error, async_playwright
 from pytest_httpserver import HTTPServer
 
 from exact.environments.browser import BrowserFactory, PageSetup, launch
-from exact.environments.browser.launch.context import no_sandbox
 from exact.environments.browser.launch.find import find_browser
+from exact.environments.browser.launch.options import no_sandbox
 from exact.environments.browser.launch.pipe import shared_pipe
 from exact.task import Task
 from tests.conftest import CONFIG

@@ -12,7 +12,7 @@ from pytest_httpserver import HTTPServer
 from exact.config import BrowserConfig
 from exact.environments.base import Environment
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
-from exact.environments.browser.launch.context import context_options, user_agent
+from exact.environments.browser.launch.options import context_options, user_agent
 from exact.environments.browser.network import pace as module
 from exact.environments.browser.network.pace import Pace
 from exact.environments.browser.network.policy import PageRequest, RequestPolicy

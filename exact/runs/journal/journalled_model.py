@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any, Protocol
 
 import msgspec
@@ -13,11 +12,8 @@ import msgspec
 from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Image, Message, Price, Text
 from exact.models.meter import metered, total
 from exact.runs.journal import events as ev
-from exact.runs.journal.state import AttemptState
+from exact.runs.journal.spending import Spending
 from exact.runs.journal.store import Blobs
-
-SELECTION: ContextVar[int] = ContextVar("selection", default=-1)
-"""Selection of the running piece of work, in whose budget calls are counted; -1 for none."""
 
 
 class RecordEvent(Protocol):
@@ -26,11 +22,11 @@ class RecordEvent(Protocol):
     def __call__(self, event: ev.AnyEvent) -> None: ...
 
 
-class Ledger:
+class JournalledModel:
     """A wrapper of a chat model for one attempt."""
 
-    def __init__(self, model: ChatModel, state: AttemptState, blobs: Blobs, record: RecordEvent, now: Callable[[], float]) -> None:
-        self._model, self._state, self._blobs, self._record, self._now = model, state, blobs, record, now
+    def __init__(self, model: ChatModel, spending: Spending, blobs: Blobs, record: RecordEvent, now: Callable[[], float]) -> None:
+        self._model, self._spending, self._blobs, self._record, self._now = model, spending, blobs, record, now
         self._asking: dict[str, asyncio.Future[None]] = {}
 
     @property
@@ -47,7 +43,7 @@ class Ledger:
         key = self._key(request, content)
         while key in self._asking:
             await asyncio.wait([self._asking[key]])
-        if known := self._state.calls.get(key):
+        if known := self._spending.calls.get(key):
             return self._blobs.read(known.answer, ChatAnswer)
         self._asking[key] = asyncio.get_running_loop().create_future()
         try:
@@ -56,10 +52,10 @@ class Ledger:
             self._asking.pop(key).set_result(None)
 
     async def _ask(self, request: ChatRequest, content: list[object], key: str) -> ChatAnswer:
-        began, selection = self._now(), SELECTION.get()
+        began = self._now()
         tokens, money = self._worst_case(request)
-        with self._state.scope(selection).reserve({"calls": 1, "tokens": tokens, "money": money}):
-            answer = await self._metered(request, selection)
+        with self._spending.scope(request.selection).reserve({"calls": 1, "tokens": tokens, "money": money}):
+            answer = await self._metered(request)
         self._record(
             ev.Called(
                 key=key,
@@ -80,12 +76,12 @@ class Ledger:
                 left_out=request.left_out,
                 notes=answer.notes,
                 seconds=round(self._now() - began, 6),
-                selection=selection,
+                selection=request.selection,
             )
         )
         return answer
 
-    async def _metered(self, request: ChatRequest, selection: int) -> ChatAnswer:
+    async def _metered(self, request: ChatRequest) -> ChatAnswer:
         """Ask the model. Requests that the usage of its answer does not cover are journalled, also where it gives no answer."""
         answered = False
         with metered() as exchanges:
@@ -98,7 +94,7 @@ class Ledger:
                 if lost or came:
                     self._record(
                         ev.Unaccounted(
-                            role=request.role, node=request.node, model=self.name, lost=lost, usage=total(came), selection=selection
+                            role=request.role, node=request.node, model=self.name, lost=lost, usage=total(came), selection=request.selection
                         )
                     )
         return answer

@@ -33,8 +33,6 @@ from exact.search.intervention import obstacle
 from exact.search.tree import Node
 from exact.task import Task
 
-_MOVES = ev.Told | ev.Released | ev.Commanded | ev.Decided | ev.Committed
-
 
 @dataclass(kw_only=True)
 class AttemptContext:
@@ -62,8 +60,8 @@ class AttemptContext:
     _examining: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
-        self.blobs = self.blobs.with_marks(self.state.marked)
-        self.mailbox = Mailbox(mailbox(self.journal.path), self.state.commanded)
+        self.blobs = self.blobs.with_marks(self.state.search.marked)
+        self.mailbox = Mailbox(mailbox(self.journal.path), self.state.people.commanded)
         self.person = AttemptPerson(
             self.state, self.config.browser, self.record, self.blobs, ask=self.ask, take_commands=self.take_commands,
             changed=self.changed, now=lambda: self.journal.now,
@@ -75,7 +73,7 @@ class AttemptContext:
     def record(self, event: ev.AnyEvent) -> None:
         """Write an event to the journal, then apply it to the state. Raises JournalError."""
         self.state.apply(self.journal.write(event))
-        self.moves += isinstance(event, _MOVES)
+        self.moves += isinstance(event, ev.MOVES)
         self.changed.fire()
 
     def record_snapshot(self, snapshot: Snapshot, node: Node, edge: int | None = None, *, since: float) -> None:
@@ -108,12 +106,14 @@ class AttemptContext:
         """Return the action that a command names, and why the command cannot be done; empty where it can."""
         match command.name:
             case "expand" | "prune":
-                return None, obstacle(self.state.algorithm, self.state.tree, command.node, prune=command.name == "prune")
-            case "allow" | "refuse" | "answer" if command.question not in self.state.questions:
+                return None, obstacle(self.state.search.algorithm, self.state.search.tree, command.node, prune=command.name == "prune")
+            case "allow" | "refuse" | "answer" if command.question not in self.state.people.questions:
                 return None, "this question is answered already"
             case "instruct" if not command.text.strip():
                 return None, "the instruction is empty"
-            case "act" | "take" if self.state.decided is not None or self.state.tree.root.terminated or not self.state.started:
+            case "act" | "take" if (
+                self.state.live.decided is not None or self.state.search.tree.root.terminated or not self.state.live.started
+            ):
                 return None, "an action is being committed, or the episode is over"
             case "act":
                 try:
@@ -131,7 +131,7 @@ class AttemptContext:
 
     async def context(self, node: Node, kind: Kind, *, selection: int = -1, draw: int = 0, confirms: bool = False) -> Context:
         """Return the context that an agent is shown at a node, with the reflections that memory recalls for it."""
-        await self._examine(node)
+        await self._examine(node, selection)
         seen = self.bare_context(node, selection=selection)
         if self.memory is not None:
             seen = await self._with_reflections(seen, kind)
@@ -139,9 +139,9 @@ class AttemptContext:
 
     def bare_context(self, node: Node, *, selection: int = -1) -> Context:
         """Return the context of a node without reflections."""
-        return agent_context(self.state, self.blobs, self.task, node, self.state.moment(selection, node))
+        return agent_context(self.state, self.blobs, self.task, node, self.state.search.moment(selection, node), selection)
 
-    async def _examine(self, node: Node) -> None:
+    async def _examine(self, node: Node, selection: int) -> None:
         """Let the detectors look at a node's observation before an agent is shown it, once. Raises ModelError, BudgetExceeded.
 
         A detector that gives no answer is a failure of its model, never an evaluation of the state.
@@ -150,14 +150,14 @@ class AttemptContext:
         if not name:
             return
         async with self._examining:
-            if name in self.state.marked:
+            if name in self.state.search.marked:
                 return
             seen = self.blobs.get_observation(name)
             found = None
             if detector is not None:
                 try:
                     with calling("detector.marks"):
-                        found = await detector.marks(seen, node=node.id, seed=self.state.tree.seed)
+                        found = await detector.marks(seen, node=node.id, seed=self.state.search.tree.seed, selection=selection)
                 except AnswerError as error:
                     raise ModelError(f"the detector of injections gave no answer that can be read: {error}") from error
             rules = marks(seen)
@@ -167,12 +167,12 @@ class AttemptContext:
     async def _with_reflections(self, seen: Context, kind: Kind) -> Context:
         """Add the reflections that memory holds for a node. Memory is asked once for each node and kind."""
         async with self._recalling:
-            if (seen.node, kind) not in self.state.recalled:
+            if (seen.node, kind) not in self.state.search.recalled:
                 with calling("memory.retrieve"):
                     found, version = await asyncio.to_thread(self._recall, seen, kind)
                 found = expect_all("memory.retrieve", found, Reflection)
                 self.record(ev.Recalled(node=seen.node, kind=kind, memory=version, reflections=found))
-        return msgspec.structs.replace(seen, reflections=self.state.recalled[seen.node, kind].reflections)
+        return msgspec.structs.replace(seen, reflections=self.state.search.recalled[seen.node, kind].reflections)
 
     def _recall(self, seen: Context, kind: Kind) -> tuple[tuple[Reflection, ...], str]:
         """Return the reflections that memory holds for a context, and the memory's version right after."""
@@ -195,7 +195,7 @@ def deadline(attempt: AttemptContext) -> BudgetExceeded | None:
     Its `remaining` is the number of seconds left, 0 where none are.
     """
     now, config = attempt.journal.now, attempt.config
-    scopes = (("task", config.limits.seconds, now), ("search", config.search.limits.seconds, now - attempt.state.search_began))
+    scopes = (("task", config.limits.seconds, now), ("search", config.search.limits.seconds, now - attempt.state.spending.search_began))
     ends = [BudgetExceeded(scope, "seconds", limit, usage=used) for scope, limit, used in scopes if limit is not None]
     return min(ends, key=lambda each: each.remaining, default=None)
 

@@ -1,0 +1,248 @@
+"""State of the search of an attempt: the tree, the simulated steps, and the answers of the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from exact.action import Action
+from exact.config import Config, SearchConfig
+from exact.errors import JournalError
+from exact.runs.journal import events as ev
+from exact.runs.journal.digest import beyond
+from exact.runs.journal.spending import Spending
+from exact.search.base import Algorithm, Diverged, Done, Result, Selection, Stepped, Wait
+from exact.search.intervention import expand, prune
+from exact.search.registry import algorithm
+from exact.search.rules.afford import Replans
+from exact.search.rules.outage import reopen_outages
+from exact.search.tree import Edge, Node, Tree, is_noop
+from exact.search.work import Work
+
+WAIT = Action("wait", (), "wait")
+"""Action that is journalled for a state that changed by itself: time passed. Another environment waits too to reach that state."""
+EVALUATIONS = 3
+"""Evaluations of one state by `value.kind: llm` if the configuration sets no number: see docs/results/search.md."""
+
+
+class AskMoment(NamedTuple):
+    """The part of an agent's context that is taken from the search at an ask, so that a resumed attempt shows the agent the same."""
+
+    root_depth: int
+    """Depth of the root in steps from the task's start."""
+    actions_left: int | None
+    """Actions that may still be committed; None if they are not capped."""
+    tried: tuple[int, ...]
+    """Indices of the node's edges that must not be committed, or change nothing. A failure of the infrastructure is no such reason."""
+
+
+class SearchState:
+    """The search of an attempt. It is changed by `apply`, and by the ask of a running attempt, alone."""
+
+    def __init__(self, config: Config, tree: Tree, spending: Spending) -> None:
+        self.algorithm: Algorithm = algorithm(_settled(config))
+        self.tree, self._spending = tree, spending
+        self.acted: dict[tuple[int, int], ev.Acted] = {}
+        """Simulated steps, by (node, edge)."""
+        self.acted_at = set[int]()
+        """Ids of the nodes at which simulated steps were taken."""
+        self.effects: dict[int, ev.Acted | ev.Committed] = {}
+        """Steps that led to a node, by node id: the committed step if there is one."""
+        self.diverged: dict[int, Diverged] = {}
+        """Other states that were met on the way to a selection's node, by selection."""
+        self.rolled: dict[tuple[int, int, int], list[ev.RolledStep]] = {}
+        """Steps of rollouts, by (node, policy, draw)."""
+        self.recalled: dict[tuple[int, str], ev.Recalled] = {}
+        """Recalled reflections, by (node, kind)."""
+        self.marked: dict[str, tuple[str, ...]] = {}
+        """Findings of the detector model in observations that were shown or examined, by the names of their blobs."""
+        self.answered: dict[str, Result] = {}
+        """Results, by the digest of what the agent was shown."""
+        self.writing: set[str] = set()
+        """Labels of actions that wrote, or would have if they had not been blocked."""
+        self.done: str | None = None
+        """Reason why the algorithm ended the search; None once anything has changed the search since."""
+        self.gathering = True
+        """Whether no result of this round of selections has come, so that it may grow. For runs in rounds: see attempt/executor.py."""
+        self.plan: tuple[int, ...] = ()
+        """Edges left of a plan whose last step led to the state that the search had seen."""
+        self.ordered: int | None = None
+        """The root's edge that a viewer wants committed next; None if the search decides."""
+        self._intended: tuple[int, ...] = ()
+        """Edges of the decision that is being committed."""
+        self._wanted: list[int] = []
+        """Ids of nodes that viewers asked to be expanded next."""
+        self._moments: dict[int, AskMoment] = {}
+
+    @property
+    def selections(self) -> dict[int, Selection]:
+        """Selections that are asked and not yet told in full, by id."""
+        return {id: work.selection for id, work in self.tree.open.items()}
+
+    def moment(self, selection: int, node: Node) -> AskMoment:
+        """Return what a context takes from the search: at the ask of a selection, or now if the selection is not open."""
+        return self._moments.get(selection) or self._moment(node)
+
+    def ask(self) -> Selection | Wait | Done:
+        """Reserve work: what a viewer asked for, else what the algorithm asks for. Without any, return why there is none."""
+        if isinstance(self.algorithm, Replans):
+            self.algorithm.replan(self.tree, self._spending.affordable_iterations())
+        return self._requested() or self.algorithm.ask(self.tree)
+
+    def apply(self, event: ev.AnyEvent) -> None:
+        """Apply an event to the search. Raises JournalError."""
+        match event:
+            case ev.Asked():
+                self._asked(event.answer)
+            case ev.Acted():
+                self.acted[event.node, event.edge] = event
+                self.acted_at.add(event.node)
+            case ev.RolledStep():
+                self.rolled.setdefault((event.node, event.policy, event.draw), []).append(event)
+            case ev.Arrived() if event.diverged is not None:
+                self.diverged[event.selection] = event.diverged
+            case ev.Recalled():
+                self.recalled[event.node, event.kind] = event
+            case ev.Marked():
+                self.marked[event.observation] = event.model or ()
+            case ev.Late():
+                self._answered(event)
+            case ev.Opened():
+                self.tree.seed = event.seed
+            case _:
+                self._apply_move(event)
+
+    def _apply_move(self, event: ev.AnyEvent) -> None:
+        """Apply an event that lets the algorithm answer the next ask otherwise; others have no effect."""
+        match event:
+            case ev.Reset():
+                root = self.tree.root
+                root.fingerprint, root.observation, root.screenshot = event.fingerprint, event.observation, event.screenshot
+            case ev.Told():
+                self._told(event)
+            case ev.Released():
+                self.algorithm.release(self.tree, self._open(event.selection))
+                self._moments.pop(event.selection, None)
+            case ev.Commanded():
+                self._commanded(event)
+            case ev.Decided():
+                self._intended = event.decision.edges
+            case ev.Committed():
+                self._committed(event)
+            case ev.Resumed() if event.repaired and isinstance(self.algorithm, Work):
+                reopen_outages(self.algorithm, self.tree)
+            case _:
+                return
+        self.done, self.gathering = None, not self.tree.open
+
+    def _requested(self) -> Selection | None:
+        """Reserve work that a viewer asked for, which comes before the algorithm's own; None if none can begin."""
+        for id in list(self._wanted):
+            node = self.tree.nodes[id]
+            if not node.pending:
+                self._wanted.remove(id)
+                if (selection := expand(self.algorithm, self.tree, node)) is not None:
+                    return selection
+        return None
+
+    def _asked(self, answer: Selection | Wait | Done) -> None:
+        """Keep what the contexts of the work that was just reserved take from the search."""
+        self.done = answer.reason if isinstance(answer, Done) else None
+        self.gathering = self.gathering and isinstance(answer, Selection)
+        if isinstance(answer, Selection):
+            moment, of_node = self._moment(self.tree.nodes[answer.node]), answer.edge is None and not answer.rivals
+            self._moments[answer.id] = moment if of_node else moment._replace(tried=())  # else agents are shown its children
+
+    def _moment(self, node: Node) -> AskMoment:
+        tried = tuple(i for i, edge in enumerate(node.edges) if edge.futile or is_noop(edge))
+        return AskMoment(self.tree.root.depth, self._spending.actions_left, tried)
+
+    def _told(self, event: ev.Told) -> None:
+        selection = self._open(event.selection)
+        self.algorithm.tell(self.tree, selection, event.result)
+        self._answered(event)
+        if isinstance(event.result, Stepped) and selection.edge is not None:
+            node = self.tree.nodes[selection.node]
+            child, act = node.edges[selection.edge].child, self.acted.get((selection.node, selection.edge))
+            self.writing |= {act.wrote} - {""} if act else set()
+            if child is not None and child.parent is node and act:
+                self.effects[child.id] = act
+        if selection.id not in self.tree.open:
+            self._moments.pop(selection.id, None)
+
+    def _answered(self, event: ev.Told | ev.Late) -> None:
+        """Keep an agent's answer for equal questions."""
+        if event.key:
+            self.answered.setdefault(event.key, event.result)
+
+    def _commanded(self, event: ev.Commanded) -> None:
+        match event.command:
+            case _ if event.refused:
+                return
+            case "expand":
+                self._wanted.append(event.node)
+            case "act" | "take":
+                self._order(event)
+            case "prune":
+                prune(self.tree, self.tree.nodes[event.node])
+                self.plan = ()
+
+    def _order(self, event: ev.Commanded) -> None:
+        """Note the action that a viewer wants committed next. It becomes one of the root's if it is not one yet."""
+        assert event.action is not None
+        root, edges = self.tree.root, self.tree.root.edges
+        known = (index for index, edge in enumerate(edges) if edge.action.key == event.action.key)
+        self.ordered, self.plan = next(known, len(edges)), ()
+        if self.ordered == len(edges):
+            root.edges = [*edges, Edge(event.action, 0.0, "a person wants it")]
+
+    def _open(self, id: int) -> Selection:
+        if id not in self.tree.open:
+            raise JournalError(f"a result for selection {id}, which is not open: the journal is not one attempt's")
+        return self.tree.open[id].selection
+
+    def _committed(self, event: ev.Committed) -> None:
+        rest, self._intended, self.plan, self.ordered = self._intended[1:], (), (), None
+        self.writing |= {event.wrote} - {""}
+        if event.refused and event.changed:
+            self.tree.root.edges = with_wait(self.tree.root.edges)
+        elif event.refused:
+            self.algorithm.refuse(self.tree, event.edge, event.refused)
+        else:
+            self._advance(event, rest)
+        self._moments = {id: moment for id, moment in self._moments.items() if id in self.tree.open}
+
+    def _advance(self, event: ev.Committed, rest: tuple[int, ...]) -> None:
+        edge = self.tree.root.edges[event.edge]
+        foreseen = edge.child
+        observed = (n for n in edge.outcomes if not n.unseen)
+        alike = next((n for n in observed if n.fingerprint == event.fingerprint and n.terminated == event.terminated), None)
+        seen = Stepped(
+            fingerprint=event.fingerprint,
+            terminated=event.terminated,
+            observation=event.observation,
+            screenshot=event.screenshot,
+            beyond=alike.beyond if alike else beyond(self.tree.root.beyond, event.effects, event.info),
+        )
+        is_subtree_kept = self.algorithm.advance(self.tree, event.edge, seen)
+        if is_subtree_kept and self.tree.root is foreseen and not self.tree.root.leaf:
+            self.plan = rest
+        self.effects[self.tree.root.id] = event
+
+
+def with_wait(edges: Sequence[Edge]) -> list[Edge]:
+    """Return the actions of a state with `wait` among them."""
+    known = any(edge.action.key == WAIT.key for edge in edges)
+    return [*edges, *([] if known else [Edge(WAIT, 0.0, "the page changed by itself")])]
+
+
+def _settled(config: Config) -> SearchConfig:
+    """Return the search configuration with its numbers of evaluations set: a second one is of use if it may differ from the first."""
+    search = config.search
+    if search.evaluations is None:
+        search = msgspec.structs.replace(search, evaluations=EVALUATIONS if config.value.kind == "llm" else 1)
+    if search.reevaluations is None:
+        search = msgspec.structs.replace(search, reevaluations=search.iterations // 4 if config.value.kind == "cascade" else 0)
+    return search

@@ -1,0 +1,193 @@
+"""Spending of an attempt: the budgets of the task, of the present search and of each piece of work, and what failed on the way."""
+
+from __future__ import annotations
+
+from exact.budget import Budget, Kind
+from exact.config import Config, Limits, ScopeLimits
+from exact.runs.journal import events as ev
+from exact.search.base import Batched, Compared, Result, Rolled, Selection, Valued
+from exact.search.rules.afford import affordable
+from exact.search.tree import Tree
+
+_PAID: tuple[Kind, ...] = ("money", "calls", "tokens", "transitions", "evaluations")
+"""Kinds that an iteration costs, beside time."""
+MOST_CHANGES = 3
+"""Actions in a row that do not count, since each was refused on a page that had changed by itself. A page may never stop changing."""
+
+
+class Spending:
+    """Nested budgets of an attempt, its calls, and its failures.
+
+    The present search ends with the next commit. Work that is still in flight then counts in the budget that it began with.
+    """
+
+    def __init__(self, config: Config, tree: Tree) -> None:
+        self._config, self._tree = config, tree
+        self._search_limits, self._iteration_limits = limits(config.search.limits), limits(config.search.iteration)
+        self.task = Budget(limits(config.limits))
+        self.search = self._new_search()
+        """Budget of the present search."""
+        self.search_began = 0.0
+        """Start of the present search, in seconds since the journal was opened."""
+        self.elapsed = 0.0
+        """Seconds since the journal was opened, at the last event that is no ask."""
+        self.calls: dict[str, ev.Called] = {}
+        """Model calls, by key."""
+        self.cost_known = True
+        """False once the price of a call was unknown."""
+        self.unaccounted = 0
+        """Requests to models that were given up on. Their cost is in no sum."""
+        self.late = 0
+        """Results that came after their selection was closed."""
+        self.drifted = 0
+        """Arrivals at another state than the node's."""
+        self.restores = 0
+        """Arrivals at a node by another route than `reuse` and `advance`."""
+        self.informed = 0
+        """Evaluations by an oracle that hold the benchmark's score."""
+        self.failures = 0
+        """Calls and environments that failed."""
+        self.lasting_failures = set[str]()
+        """Reasons of the failures that resuming cannot help."""
+        self._changes = 0
+        """Actions in a row that were refused since the state had changed by itself."""
+        self._scopes: dict[int, Budget] = {}
+        """Budgets of open selections, by id."""
+        self._first = 0
+        """Id of the first selection of the present search."""
+        self._iterations = 0
+        """Iterations of the tree that are counted in the search's budget."""
+
+    def scope(self, selection: int) -> Budget:
+        """Return the budget of a selection's work; -1: the task's. Work of an earlier search counts in the task's."""
+        return self._scopes.get(selection) or (self.search if selection >= self._first else self.task)
+
+    def apply(self, event: ev.AnyEvent) -> None:
+        """Count what an event spent, after the search has applied it."""
+        if not isinstance(event, ev.Asked):  # so that an ask follows from the other events alone
+            self.elapsed = event.t
+        match event:
+            case ev.Reset():
+                self.search_began = event.t
+            case ev.Asked(answer=Selection(id=id)):
+                self._scopes[id] = Budget(self._iteration_limits, scope="iteration", parent=self.search)
+            case ev.Acted() | ev.RolledStep():
+                self.scope(event.selection).spend("transitions")
+            case ev.Arrived():
+                self.drifted += event.match == "drifted"
+                self.restores += event.route not in ("reuse", "advance")
+                self.scope(event.selection).spend("transitions", event.transitions)
+            case ev.Prepared():
+                self.task.spend("transitions", event.transitions)
+            case ev.Judged():
+                self.task.spend("evaluations", int(event.bought))
+            case ev.Told() | ev.Late():
+                self._count_result(event)
+            case ev.Committed():
+                self._count_commit(event)
+            case ev.Called() | ev.Unaccounted():
+                self._count_call(event)
+            case ev.Failed():
+                self._count_failure(event)
+        self._count_iterations(event)
+
+    def _count_result(self, event: ev.Told | ev.Late) -> None:
+        """Count the evaluations in an agent's answer."""
+        self.late += isinstance(event, ev.Late)
+        if isinstance(event, ev.Late) or not event.reused:
+            self.scope(event.selection).spend("evaluations", evaluations_in(event.result))
+            self.informed += benchmark_scores_in(event.result)
+
+    def _count_commit(self, event: ev.Committed) -> None:
+        refused = bool(event.refused)
+        self._changes = 0 if not event.changed else self._changes + refused
+        self.task.spend("actions", int(not event.changed or (refused and self._changes > MOST_CHANGES)))
+        self.task.spend("transitions", int(not event.promoted and (refused or not event.changed)))
+
+    def _count_call(self, event: ev.Called | ev.Unaccounted) -> None:
+        tokens, money, usage = 0, 0.0, event.usage
+        if isinstance(event, ev.Called):
+            self.calls[event.key] = event
+            self.scope(event.selection).spend("calls")
+            tokens, money = 0 if event.replayed == event.sampling.n else event.reserved_tokens, event.reserved
+        else:
+            self.unaccounted += len(event.lost)
+            if not (usage.input_tokens or usage.output_tokens):
+                return
+        self.scope(event.selection).spend("tokens", usage.input_tokens + usage.output_tokens or tokens)
+        self.scope(event.selection).spend("money", money if usage.cost is None else usage.cost)
+        self.cost_known = self.cost_known and usage.cost is not None
+
+    def _count_failure(self, event: ev.Failed) -> None:
+        self.failures += event.what != "budget"
+        if not event.resumable:
+            self.lasting_failures.add(event.reason)
+        self.scope(event.selection).spend("transitions", event.transitions)
+
+    def _count_iterations(self, event: ev.AnyEvent) -> None:
+        """Count the tree's new iterations, end the budgets of closed selections, and begin that of a new search after a commit."""
+        if not isinstance(event, ev.MOVES | ev.Asked):
+            return
+        done, self._iterations = self._tree.iterations - self._iterations, self._tree.iterations
+        if done:
+            self.search.spend("iterations", done)
+        match event:
+            case ev.Told() | ev.Released() if event.selection not in self._tree.open:
+                self._scopes.pop(event.selection, None)
+            case ev.Committed():
+                self.search, self.search_began, self._first = self._new_search(), event.t, self._tree.selections
+                self._scopes = {id: scope for id, scope in self._scopes.items() if id in self._tree.open}
+
+    @property
+    def actions_left(self) -> int | None:
+        """Actions that may still be committed; None if they are not capped."""
+        left = self.task.remaining("actions")
+        return None if left is None else int(left)
+
+    def affordable_iterations(self) -> int | None:
+        """Return the number of further iterations that the caps of search and task pay for, at the mean cost of one in this search.
+
+        None: no cap limits them.
+        """
+        scopes = ((self._config.search.limits, self.search, self.search_began), (self._config.limits, self.task, 0.0))
+        spent: dict[str, float] = {kind: self.search.spent.get(kind, 0.0) for kind in _PAID}
+        spent["seconds"] = self.elapsed - self.search_began
+        left: dict[str, float | None] = {}
+        for caps, budget, began in scopes:
+            used = {**{kind: budget.spent.get(kind, 0.0) for kind in _PAID}, "seconds": self.elapsed - began}
+            for kind, amount in used.items():
+                cap, before = getattr(caps, kind), left.get(kind)
+                if cap is not None:
+                    left[kind] = cap - amount if before is None else min(before, cap - amount)
+        return affordable(spent, left, self._tree.iterations - self._tree.search_began)
+
+    def _new_search(self) -> Budget:
+        return Budget(self._search_limits, scope="search", parent=self.task)
+
+
+def limits(caps: Limits | ScopeLimits) -> dict[Kind, float | None]:
+    """Return the caps of a scope by kind. Time is not among them, since it passes by the journal's clock."""
+    kinds: tuple[Kind, ...] = ("money", "calls", "tokens", "actions", "transitions", "evaluations", "iterations")
+    return {kind: getattr(caps, kind, None) for kind in kinds}
+
+
+def evaluations_in(result: Result) -> int:
+    """Return the number of evaluations that the value function made for a result."""
+    match result:
+        case Valued() | Rolled():
+            return 1
+        case Compared():
+            return len(result.scores)
+        case Batched():
+            return len(result.evaluations)
+    return 0
+
+
+def benchmark_scores_in(result: Result) -> int:
+    """Return the number of evaluations in a result that hold the benchmark's own score."""
+    match result:
+        case Valued() | Rolled():
+            return int(result.evaluation.informed)
+        case Batched():
+            return sum(each.informed for each in result.evaluations)
+    return 0

@@ -19,6 +19,7 @@ from exact.environments.browser.network.body import ATTACHMENT, Bodies, BodyTooL
 from exact.environments.browser.network.form import field_names, request_body
 from exact.environments.browser.network.policy import SOCKET_REPORTS, PageRequest, RequestDecision, RequestPolicy
 from exact.environments.browser.network.recording import Recording, encoded
+from exact.environments.browser.presume.address import overriding_methods
 from exact.errors import EnvironmentFailure
 from exact.origins import origin, split_url
 
@@ -40,8 +41,6 @@ _UNRECORDED = ("EventSource", "Media", "Ping", "Preflight")
 _AGAIN = b"<script>location.replace(location.href)</script>"
 """A document that requests its own address again. A fulfilled redirect to it would wait for the request that it ends."""
 _HTML = ({"name": "Content-Type", "value": "text/html; charset=utf-8"},)
-_OVERRIDES = ("x-http-method-override", "x-http-method", "x-method-override")
-"""Headers by which a request asks to be taken for one of another method."""
 _LARGE_BODY = "its body is too large to be read before it is sent"
 _FRAME_TIMEOUT = 1.0
 """Seconds that a request of an unknown frame waits for its context to be found, before it is refused."""
@@ -420,7 +419,7 @@ def page_request(event: Event) -> PageRequest:
         is_report=kind == "CSPViolationReport",
         kind=kind,
         headers="\n".join(map(str, request["headers"].values())),
-        override=next(filter(None, (_header(request, name) for name in _OVERRIDES)), "").strip().upper(),
+        overrides=overriding_methods((name, str(value)) for name, value in request["headers"].items()),
     )
 
 

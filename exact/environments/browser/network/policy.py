@@ -67,8 +67,8 @@ class PageRequest(NamedTuple):
     """Whether the browser reports a violation of the page's content security policy, which neither the page nor the agent does."""
     kind: str = ""
     """CDP's type of the requested resource: Document, XHR, Image, ..."""
-    override: str = ""
-    """Method that a header of the request asks for in place of the sent one."""
+    overrides: tuple[str, ...] = ()
+    """Methods that headers of the request ask for in place of the sent one."""
     headers: str = ""
     """Values of the headers, one a line."""
 
@@ -347,7 +347,7 @@ class RequestPolicy:
         """Decide on a request, and learn from it. `with_document`: it came with a new document, in which nobody acted."""
         method, url = request.method, request.url
         unsafe, found = method not in SAFE_METHODS, origin(url)
-        nature = self._harmless.nature(method, url, request.body)
+        nature = self._harmless.nature(method, url, request.body, request.overrides)
         if nature == "write" and self._is_of_login(request, with_document=with_document):
             nature = "read"
         if request.is_document:
@@ -400,8 +400,6 @@ class RequestPolicy:
 
     def _presumed(self, request: PageRequest) -> str:
         """Return the reason if a request that reads by its method is presumed to write; empty if it is not."""
-        if request.override and request.override not in SAFE_METHODS:
-            return f"a header asks for {request.override}"
         if request.kind in _PARTS or (request.kind == "Image" and _PICTURE.search(split_url(request.url).path)):
             return ""
         if self._harmless.is_declared_read(request.method, request.url) or self._kind(request) in self._own_reads:

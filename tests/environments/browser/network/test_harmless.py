@@ -56,6 +56,23 @@ def test_graphql_says_what_it_does(query: str, operations: set[str]) -> None:
     assert graphql_operations(json.dumps([{"query": query}])) == operations
 
 
+def test_a_stored_operation_is_a_write_unless_a_pattern_names_it() -> None:
+    stored = json.dumps({"operationName": "GetCart", "extensions": {"persistedQuery": {"sha256Hash": "00"}}})
+    assert HarmlessRequests(reads=("/graphql",)).nature("POST", f"{SITE}/graphql", stored) == "write"
+    assert HarmlessRequests(reads=("/graphql GetCart$",)).nature("POST", f"{SITE}/graphql", stored) == "read"
+    assert HarmlessRequests(harmless=("/graphql GetCart$",)).nature("POST", f"{SITE}/graphql", '{"documentId": "7"}') == "write"
+
+
+def test_graphql_in_a_form_counts() -> None:
+    assert HarmlessRequests(harmless=("/graphql",)).nature("POST", f"{SITE}/graphql", "query=mutation%7Ba%7D") == "write"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+def test_a_page_that_asks_for_another_method_by_a_header_as_it_loads_writes(method: str) -> None:
+    decision = policy().decide(PageRequest(method, f"{SITE}/items/3", overrides=("GET", "DELETE")))
+    assert decision.refused and decision.effect is not None and decision.effect.is_blocked
+
+
 def test_what_is_no_graphql_has_no_operations() -> None:
     assert not graphql_operations("query=shoes") and not graphql_operations('{"query": "shoes"}') and not graphql_operations("{broken")
 

@@ -46,7 +46,7 @@ def test_an_address_is_enough_where_nothing_was_presumed_of_the_action() -> None
     assert subject.decide(get("/item/3/delete", "XHR")).refused and not subject.decide(get("/item/3")).refused
     assert subject.decide(get("/graphql?query=mutation%7Bbuy%7Bid%7D%7D", "XHR")).refused
     assert subject.decide(get("/item/3?_method=DELETE")).refused
-    assert subject.decide(get("/item/3", "XHR", override="DELETE")).refused
+    assert subject.decide(get("/item/3", "XHR", overrides=("DELETE",))).refused
 
 
 def test_a_site_declares_what_its_words_do_not_say() -> None:

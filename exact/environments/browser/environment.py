@@ -88,6 +88,10 @@ class BrowserEnvironment(EpisodeHooks, ABC):
     def actions(self) -> ActionSpace:
         return self.episode.actions
 
+    def is_inside(self, url: str) -> bool:
+        """Return whether requests to an address are answered in the sandbox."""
+        return self.episode.isolated
+
     @property
     def _task(self) -> Task | None:
         return self.episode.task
@@ -156,7 +160,6 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         presumption = self._presume(action, before)
         if presumption and (stopped := self._not_carried_out(presumption)):
             return Transition(observation=before, effects=(*self._take_late(), stopped))
-        self.episode.secrets.typed = ""
         self.tabs.policy.begin_action(presumption=presumption.why if presumption and presumption.kind == "request" else "")
         async with self._call(f"step {action.key}"):
             try:
@@ -209,7 +212,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
     def _presume(self, action: Action, seen: Observation | None) -> Presumption | None:
         """Return the presumed change of an action. None in environments that undo changes."""
         episode = self.episode
-        if not self.tabs.policy.presumes:
+        if not self.tabs.policy.rules.presumes:
             return None
         episode.presumption.controls = self.observer.controls
         return episode.presumption.of(action, seen)
@@ -231,7 +234,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         """Remember whether a step wrote, for the presumption of later ones. Return its side effects, including a program that it opened."""
         policy = self.tabs.policy
         wrote = any(each.is_write or (each.is_blocked and each.method not in SAFE_METHODS) for each in effects if not each.late)
-        self.episode.presumption.note(action, seen, wrote=wrote, complete=not (policy.sent_presumed or policy.is_read_only))
+        self.episode.presumption.note(action, seen, wrote=wrote, complete=not (policy.sent_presumed or policy.rules.is_read_only))
         if presumption is None or not presumption.url:
             return effects
         opened = SideEffect(kind="request", method=presumption.kind.upper(), url=presumption.url, reach="outside", write=False)
@@ -269,7 +272,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         if self.episode.simulation:
             raise EnvironmentFailure(f"the log-in expired during the task, at {url}, and was renewed: the action was not repeated")
         for effect in effects:
-            policy.record(effect)
+            policy.log.record(effect)
         return observed, PartialAction("the log-in had expired and was renewed: its page was opened again, and the action was not repeated")
 
     async def _refusal(self, action: Action, before: Observation | None, refused: ActionError) -> ActionError:

@@ -17,8 +17,11 @@ from exact.environments.browser.launch.browser import Browser
 from exact.environments.browser.launch.context import browser_config_of, same_launch, with_device
 from exact.environments.browser.launch.trace import PlaywrightTrace
 from exact.environments.browser.login import LoginSession
+from exact.environments.browser.network.confirmation import Confirmations
 from exact.environments.browser.network.deny import DenyList
-from exact.environments.browser.network.policy import RequestPolicy
+from exact.environments.browser.network.flow import SecretFlow
+from exact.environments.browser.network.gate import Gate, writable
+from exact.environments.browser.network.rules import PolicyRules
 from exact.environments.browser.observe import redaction
 from exact.environments.browser.observer import Observer
 from exact.environments.browser.page.cdp import script_call
@@ -116,10 +119,11 @@ class EpisodeSetup:
                 instruction = await self.tabs.present.evaluate(self.setup.instruction, in_page=True)
                 self.observer.instruction = self.secrets.mask(str(instruction or ""))
 
-    async def begin(self, task: Task, now: int = START, downloads: tuple[str, ...] = ()) -> None:
+    async def begin(self, task: Task, now: int = START, downloads: tuple[str, ...] = (), flow: SecretFlow | None = None) -> None:
         """Begin an episode in an empty browser context.
 
         `now`: time of a paused clock, in milliseconds since 1970. `downloads`: lines about the files that it had downloaded before.
+        `flow`: where typed secrets had got to before.
         """
         await self._hooks.before_episode()
         tabs, before, self.task = self.tabs, self.config, task
@@ -130,17 +134,17 @@ class EpisodeSetup:
             await self.leave()
             await self._open_context(now)
         self.observer.ids, self.observer.instruction, self.observer.drawn = Ids(), "", None
-        self.begin_parts(task, downloads)
+        self.begin_parts(task, downloads, flow)
         self._hooks.policy_changed(tabs.policy)
         self._apply(tabs.policy)
 
-    def begin_parts(self, task: Task, downloads: tuple[str, ...] = ()) -> None:
+    def begin_parts(self, task: Task, downloads: tuple[str, ...] = (), flow: SecretFlow | None = None) -> None:
         """Replace the parts that belong to an episode besides its pages: files, downloads, dialogs, clipboard, request policy."""
         self.interaction.files = upload.declared_files(task)
         self.tabs.begin(downloads)
         if not self.setup.one_page:
             self.interaction.clipboard = self.tabs.browser.clipboard()
-        self.tabs.policy = self._new_policy(task)
+        self.tabs.policy = self._new_policy(task, flow.copy() if flow else None)
 
     def resume(self, memo: Memo, context_id: str) -> None:
         """Take over the episode of a snapshot whose browser context was restored as it was. Its pages are connected afterwards."""
@@ -148,7 +152,7 @@ class EpisodeSetup:
         self.task, self.tabs.config, self.context_id = memo.task, browser_config_of(self._base, memo.task), context_id
         self.observer.ids, self.observer.instruction, self.observer.drawn = memo.ids.copy(), memo.instruction, memo.drawn
         self.observer.mask_for(memo.task)
-        self.begin_parts(memo.task, memo.downloads)
+        self.begin_parts(memo.task, memo.downloads, memo.flow)
         self.tabs.policy.begin_action(resumed=True)
 
     def memo(self) -> Memo:
@@ -166,6 +170,7 @@ class EpisodeSetup:
             tabs.clock.now if tabs.clock else 0,
             downloads=tabs.downloads.completed,
             account=self.account_name,
+            flow=tabs.policy.facts.flow.copy(),
         )
 
     async def connect(self, now: int = START) -> Page:
@@ -244,8 +249,8 @@ class EpisodeSetup:
             return
         assert self.context is not None
         tabs = self.tabs
-        preparing = RequestPolicy(tabs.policy.allowed, writes=True, frames=tabs.window)
-        preparing.deny = tabs.policy.deny
+        rules = tabs.policy.rules
+        preparing = Gate(PolicyRules(allowed=rules.allowed, writable=rules.allowed, deny=rules.deny), tabs.window)
         self._apply(preparing)
         try:
             with tabs.timeouts.unlimited():
@@ -254,7 +259,7 @@ class EpisodeSetup:
         finally:
             self._apply(tabs.policy)
 
-    def _apply(self, policy: RequestPolicy) -> None:
+    def _apply(self, policy: Gate) -> None:
         """Let a policy decide from now on about the requests and connections of the context."""
         assert self.context is not None
         browser = self.tabs.browser
@@ -292,35 +297,41 @@ class EpisodeSetup:
         await self.tabs.present.cdp.send("Page.resetNavigationHistory")
 
     async def _act_in_login(self, action: Action) -> None:
-        """Take an action of a log-in script. The text that it types is not withheld from later requests."""
+        """Take an action of a log-in script."""
         await self.interaction.act(action)
-        self.secrets.typed = ""
 
     async def _open(self, url: str) -> None:
         self.observer.last_step = url
         await self.tabs.open(url)
 
-    def _new_policy(self, task: Task) -> RequestPolicy:
-        """Return the request policy of an episode: a simulation's writes are sent only if they are undone or `speculation` allows it."""
+    def _new_policy(self, task: Task, flow: SecretFlow | None = None) -> Gate:
+        """Return the gate of an episode: a simulation's writes are sent only if they are undone or `speculation` allows it.
+
+        `flow`: where typed secrets got to before a snapshot.
+        """
         config, own = self.config, origins(task.start, *task.origins)
         explores = not config.never_writes and {"rollback": self.isolated, "observe": False, "free": True}[config.speculation]
         undone = self.isolated and self._hooks.undone_origins is None
         only = self._hooks.undone_origins if self.simulation and config.speculation == "rollback" else None
         allowed = origins(task.start, *task.origins, *config.allow_origins)
-        policy = RequestPolicy(
-            allowed, writes=explores or not self.simulation, frames=self.tabs.window, only=only, harmless=self._harmless,
+        rules = PolicyRules(
+            allowed=allowed, writable=writable(allowed, writes=explores or not self.simulation, only=only), own=own,
+            headers=self._authenticator.headers(config.login), deny=DenyList(config.deny), harmless=self._harmless,
             learns=not self.isolated, presumes=config.never_writes or (config.speculation == "rollback" and not undone),
+            is_inside=self._hooks.is_inside, spelled=self.secrets.spelled, document_seconds=config.answer_seconds,
+            document_bytes=config.download_bytes, body_bytes=config.document_bytes, counts_pages=self.simulation,
         )  # fmt: skip
-        policy.mask, policy.deny, policy.withheld = self.secrets.mask, DenyList(config.deny), self.secrets.withheld
-        policy.task_origins, policy.headers = own, self._authenticator.headers(config.login)
-        policy.document_bytes, policy.document_seconds = config.download_bytes, config.answer_seconds
-        policy.body_bytes = config.document_bytes
-        policy.is_inside = lambda url: self.isolated
-        policy.pace, policy.counts_pages = self._pace, self.simulation
-        policy.confirmations.suspended = self.tabs.timeouts.unlimited
-        if not self.simulation and config.confirm != "never":
-            policy.confirmations.ask = self._ask
-        return policy
+        confirms = not self.simulation and config.confirm != "never"
+        confirmations = Confirmations(self._ask if confirms else None, self.tabs.timeouts.unlimited)
+        return Gate(
+            rules, self.tabs.window, flow=flow, confirmations=confirmations, pace=self._pace, mask=self.secrets.mask, readmit=self._readmit
+        )
+
+    def _readmit(self) -> None:
+        """Let the context connect to no more than its gate allows now."""
+        if self.context is not None:
+            self.tabs.browser.admit(self.context, self.tabs.policy)
+        self._hooks.policy_changed(self.tabs.policy)
 
     async def _ask(self, question: PersonQuestion) -> str:
         """Ask the person who watches whether a request may be sent. Return the reason if it may not; empty if it may."""

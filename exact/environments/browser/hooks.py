@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager, nullcontext
 
-from exact.environments.browser.network.policy import RequestPolicy
+from exact.environments.browser.network.gate import Gate
 
 
 class EpisodeHooks:
@@ -24,6 +24,10 @@ class EpisodeHooks:
         """Origins at which an isolated environment's writes are undone. None: all of them."""
         return None
 
+    def is_inside(self, url: str) -> bool:
+        """Return whether requests to an address are answered in the sandbox."""
+        return False
+
     async def before_episode(self) -> None:
         """Run before the browser context of an episode is emptied or replaced. May raise EnvironmentFailure."""
 
@@ -33,7 +37,7 @@ class EpisodeHooks:
     async def after_context(self) -> None:
         """Run when a new browser context has its first page, before a page of the task is opened. May raise EnvironmentFailure."""
 
-    def policy_changed(self, policy: RequestPolicy) -> None:
+    def policy_changed(self, policy: Gate) -> None:
         """Run with the request policy of an episode, before the first request that it decides."""
 
     def around_call(self, what: str) -> AbstractAsyncContextManager[None]:

@@ -26,7 +26,7 @@ from exact.environments.browser.secrets import SecretMasking
 from exact.environments.browser.tabs import Tabs
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
-from exact.origins import target_refusal
+from exact.origins import origins, target_refusal
 
 _REPLACED = 3
 """Settling times for which an observation is tried again on a page that navigates meanwhile."""
@@ -51,6 +51,9 @@ class Interaction:
         """The last observation; None before the first."""
         self.files: dict[str, Path] = {}
         """The files that an action may upload, by name."""
+        self._standing: Sequence[str] = ()
+        """Addresses that stood in the present tab's documents before a secret is typed."""
+        secrets.typing = self._begin_typing
         self.clipboard: Clipboard | None = None
         """The environment's clipboard; None if its browser is not shared."""
 
@@ -67,6 +70,8 @@ class Interaction:
         self.observer.aim_at(action)
         self.observer.last_step = f"{self.seen.fingerprint if self.seen else ''} {action.key}"
         dialogs = self.tabs.dialogs
+        if any(self.secrets.holds(str(each)) for each in action.args):  # a page behind a dialog does not answer
+            self._standing = () if dialogs.is_asked else await self.tabs.present.addresses()
         if dialogs.is_asked:
             await dialogs.act(action, self._fill_answer, self.secrets.mask)
             return
@@ -118,6 +123,11 @@ class Interaction:
                     return Observed(observation, unsettled, over)
             expected = ""
 
+    def _begin_typing(self, name: str, at: Sequence[str], bound: Sequence[str]) -> None:
+        """Note that a secret is about to be typed into documents of the origins `at`. `bound`: origins that it belongs to."""
+        partners = origins(*self.tabs.config.login.partner_origins)
+        self.tabs.policy.begin_typing(name, at, (*bound, *partners), self.tabs.present.main_frame, self._standing)
+
     def _fill_answer(self, text: str) -> str:
         """Return the answer to a dialog with secrets. Any document that its tab has had may have opened the dialog."""
         return self.secrets.fill(text, self.tabs.present.origins)
@@ -126,7 +136,7 @@ class Interaction:
         tabs = self.tabs
         return ActionContext(
             tab=tab, ids=self.observer.ids, width=tabs.config.width, height=tabs.config.height, others=tabs.window.others,
-            focus=tabs.window.focus, refusal=lambda url: target_refusal(url, tabs.policy.allowed), previous_url=tabs.back,
+            focus=tabs.window.focus, refusal=lambda url: target_refusal(url, tabs.policy.rules.allowed), previous_url=tabs.back,
             fill=self.secrets.fill, holds_secret=self.secrets.holds, files=self.files, clipboard=self.clipboard,
         )  # fmt: skip
 

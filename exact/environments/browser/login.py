@@ -22,7 +22,7 @@ import msgspec
 from exact.action import Action, ActionSpace
 from exact.config import LoginConfig
 from exact.environments.browser.act.grammar import resolve_names
-from exact.environments.browser.network.policy import RequestPolicy
+from exact.environments.browser.network.gate import Gate
 from exact.environments.browser.page.cdp import script_call
 from exact.environments.browser.page.tab import Tab
 from exact.environments.sites.accounts import Login, value_of
@@ -88,7 +88,7 @@ class LoginSession(NamedTuple):
     """Name of the account; empty if all environments have the same."""
     context: BrowserContext
     tab: Callable[[], Tab]
-    policy: RequestPolicy
+    policy: Gate
     home: str
     """Address at which the task starts."""
     actions: ActionSpace
@@ -140,7 +140,7 @@ class Authenticator:
             await self._run_script(session)
             return True
         if session.user_state is not None:
-            state = await session.user_state(session.policy.allowed)
+            state = await session.user_state(session.policy.rules.allowed)
             self._session_secrets[session.account] = tuple(state_secrets(state))
             return await _restore(session, state)
         return False
@@ -168,7 +168,7 @@ class Authenticator:
         denied, tab.traffic.denied = tab.traffic.denied, ""
         redirected, tab.traffic.redirected = tab.traffic.redirected, ""
         entrance = urljoin(session.home, config.url or "?")
-        if not config.proof or origin(url) not in session.policy.task_origins:
+        if not config.proof or origin(url) not in session.policy.rules.own:
             return False
         if await _proves(session):  # also a page that stays unchanged while its script is told to log in
             return bool(denied or _address(redirected) == entrance) and await self._is_logged_out(session)
@@ -208,7 +208,7 @@ class Authenticator:
     async def _log_in_anew(self, session: LoginSession) -> None:
         """Run the log-in script without the remains of an expired log-in."""
         await session.context.clear_cookies()
-        if origin(session.tab().page.url) in session.policy.task_origins:
+        if origin(session.tab().page.url) in session.policy.rules.own:
             await session.tab().evaluate("localStorage.clear(); sessionStorage.clear()")
         await self._run_script(session)
 
@@ -269,7 +269,7 @@ async def _restore(session: LoginSession, state: State) -> bool:
         await session.context.add_cookies(cookies)  # type: ignore[arg-type]
     opened = False
     for each in state.get("origins", ()):
-        if refusal(each["origin"], session.policy.allowed) or not each.get("localStorage"):
+        if refusal(each["origin"], session.policy.rules.allowed) or not each.get("localStorage"):
             continue
         opened, address = True, origin(each["origin"]) + _BLANK_PAGE
         session.policy.blank_pages.add(address)

@@ -37,8 +37,8 @@ class SecretMasking:
         self._logins, self._home, self._unfilled, self._goal = logins, home, unfilled, goal
         self._known: tuple[Secret, ...] = ()
         self._made = NOTHING
-        self.typed = ""
-        """Placeholder of the secret that the action under way types. Who begins an action empties it."""
+        self.typing: Callable[[str, Sequence[str], Sequence[str]], None] = lambda name, at, bound: None
+        """Called before a secret is typed: with its placeholder, the origins of the documents that get it, and those that it belongs to."""
 
     @property
     def scrubber(self) -> Scrubber:
@@ -76,28 +76,19 @@ class SecretMasking:
                     f"{named} belongs to {', '.join(bound) or 'no origin'}: it is not typed at {foreign}; "
                     "secrets of further origins are declared by browser.login.secret_origins"
                 )
-            self.typed = named or self.typed
+            if named:
+                self.typing(named, targets, bound)
         for login in self._logins():
             text = login.fill(text)
         return text
 
-    def withheld(self, text: str, target: str, is_document: bool = False) -> str:
-        """Return the reason if the text of a request may not be sent to an origin; empty if it may be.
-
-        A secret of other origins, or most of one, stands in it in whatever form. Or the action under way types such a secret, so that pages
-        could send it letter by letter; only navigations are sent then.
-        """
+    def spelled(self, text: str, target: str) -> str:
+        """Return the placeholder of a secret of other origins than `target` if most of it stands in a text; empty if none does."""
         try:
             logins = self._logins()
         except UsageError:
             return ""  # values that are not set are typed nowhere; the error is raised when the log-in begins
-        for login in logins:
-            bound = login.origins or tuple(self._home())
-            if target in bound:
-                continue
-            if (name := self.typed if login.named(self.typed) and not is_document else "") or (name := login.held(text)):
-                return f"{name} belongs to {', '.join(bound) or 'no origin'}: a page sends it to {target}; see browser.login.secret_origins"
-        return ""
+        return next((name for login in logins if target not in (login.origins or tuple(self._home())) and (name := login.held(text))), "")
 
     def mask(self, text: str) -> str:
         """Return a text with the placeholders in place of the secrets."""

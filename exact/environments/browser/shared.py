@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from exact.config import BrowserConfig
 from exact.environments.browser.login import Authenticator
+from exact.environments.browser.network.flow import SecretFlow
 from exact.environments.browser.network.harmless import HarmlessRequests
 from exact.environments.browser.network.pace import Pace
 from exact.environments.browser.observe.describe import Masks
@@ -92,3 +93,5 @@ class Memo:
     """Name of the state of an outside site that was saved with the snapshot; empty if none was."""
     account: str = ""
     """Name of the account that the browser is logged in with; empty if it has none."""
+    flow: SecretFlow | None = None
+    """Where typed secrets have got to; None if no gate was there."""

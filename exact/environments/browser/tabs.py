@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from exact.config import BrowserConfig
 from exact.environments.base import SideEffect
 from exact.environments.browser.launch.browser import Browser
-from exact.environments.browser.network.policy import RequestPolicy
-from exact.environments.browser.network.sockets import SocketMessages
+from exact.environments.browser.network.gate import Gate
+from exact.environments.browser.network.rules import PolicyRules
+from exact.environments.browser.network.sockets import PageReports
 from exact.environments.browser.observe import redaction
 from exact.environments.browser.page.background import BackgroundRequests
 from exact.environments.browser.page.dialogs import Dialogs
@@ -39,8 +40,8 @@ class Tabs:
         self.browser, self.setup, self.config = browser, setup, config
         self._background = background or BackgroundRequests()
         self.window = BrowserWindow()
-        self.policy = RequestPolicy((), writes=False, frames=self.window)
-        """The request policy of the episode; side effects are recorded in it."""
+        self.policy = Gate(PolicyRules(), self.window)
+        """The gate of the episode; side effects are recorded in it."""
         self.dialogs = Dialogs("accept" if setup.one_page else config.dialogs)
         self.downloads = self._new_downloads(())
         self.clock = Clock(config.clock) if config.clock else None
@@ -87,13 +88,14 @@ class Tabs:
         tab.is_held = lambda: self.policy.holds(tab.main_frame)
         tab.cdp.on("Page.downloadWillBegin", lambda event: self.downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self.downloads.progress(event))
-        SocketMessages(tab.cdp, lambda: self.policy)
+        tab.goes_to = lambda url: self.policy.goes_to(url)
+        PageReports(tab.cdp, lambda: self.policy)
         await asyncio.gather(self.browser.prepare_page(tab.cdp, self.config), tab.open(self.setup, redaction.rules(self.config.mask)))
         return tab
 
     def adopt_popup(self, page: Page) -> None:
         """Record a popup and make it the present tab in the background; `settle` waits for it."""
-        self.policy.record(SideEffect(kind="tab", url=page.url))
+        self.policy.log.record(SideEffect(kind="tab", url=page.url))
         self.window.open(self._adopt_popup(page))
 
     def back(self) -> str:
@@ -209,7 +211,7 @@ class Tabs:
         return EnvironmentFailure(f"the start page {url} cannot be opened ({why}){way_out}")
 
     def _new_downloads(self, downloads: tuple[str, ...]) -> Downloads:
-        return Downloads(self.config.download_bytes, self.browser.store, lambda effect: self.policy.record(effect), downloads)
+        return Downloads(self.config.download_bytes, self.browser.store, lambda effect: self.policy.log.record(effect), downloads)
 
     async def _adopt_popup(self, page: Page) -> None:
         from playwright.async_api import Error
@@ -220,7 +222,7 @@ class Tabs:
 
     async def _dialog(self, dialog: Dialog) -> None:
         url = dialog.page.url if dialog.page else ""
-        self.policy.record(SideEffect(kind="dialog", method=dialog.type, url=url, detail=dialog.message))
+        self.policy.log.record(SideEffect(kind="dialog", method=dialog.type, url=url, detail=dialog.message))
         await self.dialogs.opened(dialog)
 
 

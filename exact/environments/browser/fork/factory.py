@@ -20,7 +20,7 @@ from exact.environments.browser.fork.browser import ForkedBrowser
 from exact.environments.browser.fork.store import ForkStore
 from exact.environments.browser.interaction import Observed
 from exact.environments.browser.launch.driver import start_driver
-from exact.environments.browser.network.policy import RequestPolicy
+from exact.environments.browser.network.gate import Gate
 from exact.environments.browser.network.recording import Recording
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.page.tab import Tab
@@ -255,6 +255,10 @@ class ForkingEnvironment(BrowserEnvironment):
         """Origins of the site whose states are retained."""
         return origins(self._states.site.base) if self._states else None
 
+    def is_inside(self, url: str) -> bool:
+        """Return whether requests to an address are answered in the sandbox."""
+        return self._store.is_inside(url)
+
     async def before_episode(self) -> None:
         """Reset a site whose states are not retained, for the live environment, if that is due."""
         site = self._store.outside.site if self._store.outside else None
@@ -274,11 +278,10 @@ class ForkingEnvironment(BrowserEnvironment):
         if self._store.outside:
             await self._move_site()
 
-    def policy_changed(self, policy: RequestPolicy) -> None:
+    def policy_changed(self, policy: Gate) -> None:
         """Let the sandbox connect to the origins that the policy allows."""
-        policy.is_inside = self._store.is_inside
         if self._store.outside:
-            self._browser.relay.egress.admit(policy.allowed, sockets=policy.socket_origins)
+            self._browser.relay.egress.admit(policy.rules.allowed, sockets=policy.socket_origins)
             self._browser.relay.egress.listener = policy
 
     @asynccontextmanager

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from exact.environments.browser.page.cdp import Cdp
 
+MOST_ADDRESSES = 1000
+"""Addresses that are read from one document."""
 _CONTEXT_NAME = "exact"
 """Name of our own execution context in each document."""
 _NAVIGATION_ERRORS = (
@@ -84,6 +86,8 @@ class Tab:
         """Receives the event when the page asks for files; None while nothing waits for it."""
         self.target = TargetIds("", "")
         """CDP ids of the page; known once the tab is open."""
+        self.goes_to: Callable[[str], None] = lambda url: None
+        """Called with each address to which the agent itself goes."""
         self.is_held: Callable[[], bool] = lambda: False
         """Returns whether a navigation waits for a person, or for the rest of a document with a separate time: no server is late then."""
         self._held = False
@@ -178,6 +182,16 @@ class Tab:
         """The http and https origins of all documents that the frames have had."""
         return {each for each in self._origins if each.startswith("http")}
 
+    async def addresses(self) -> list[str]:
+        """Return the addresses that stand in the documents of all frames."""
+        from playwright.async_api import Error
+
+        found = list[str]()
+        for frame in list(self.frames):
+            with suppress(Error, EnvironmentFailure):  # the frame is gone, or cannot be asked
+                found += await self.evaluate_in(frame, script_call("page/addresses", MOST_ADDRESSES))
+        return found
+
     async def history(self) -> list[str]:
         """Return the addresses that going back leads to, the nearest one last."""
         found = await self.cdp.send("Page.getNavigationHistory")
@@ -224,6 +238,7 @@ class Tab:
         Raises Playwright's Error for an invalid address.
         """
         self.traffic.status = 0
+        self.goes_to(url)
         answer = await self.cdp.send("Page.navigate", {"url": url})
         return Navigation(answer.get("errorText", "").removeprefix("net::ERR_"), self.traffic.status, answer.get("isDownload", False))
 

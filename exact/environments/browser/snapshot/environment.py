@@ -94,7 +94,7 @@ class PageEnvironment(BrowserEnvironment):
         self.observer.mask_for(memo.task)
         begins = bool(tabs.setup.begin) and _is_same_page(retained.state.url, memo.task.start)
         now = memo.now - (1 + begins) * tabs.config.clock  # a paused clock runs for that long until the page is restored
-        await self.episode.begin(memo.task, now, memo.downloads)
+        await self.episode.begin(memo.task, now, memo.downloads, memo.flow)
         self.observer.instruction, tabs.history = memo.instruction, retained.history
         assert self.episode.context is not None
         loading = load_page(tabs.present, self.episode.context, retained.state, lambda: tabs.settle(run=False))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
@@ -12,7 +14,7 @@ from exact.environments.base import Person, PersonQuestion
 from exact.environments.browser.act import upload
 from exact.environments.browser.act.grammar import ASK_USER, BROWSER_ACTIONS, PAGE_ACTIONS
 from exact.environments.browser.hooks import EpisodeHooks
-from exact.environments.browser.interaction import Interaction
+from exact.environments.browser.interaction import Interaction, cookies_of
 from exact.environments.browser.launch.browser import Browser
 from exact.environments.browser.launch.context import browser_config_of, same_launch, with_device
 from exact.environments.browser.launch.trace import PlaywrightTrace
@@ -21,6 +23,7 @@ from exact.environments.browser.network.confirmation import Confirmations
 from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.flow import SecretFlow
 from exact.environments.browser.network.gate import Gate, writable
+from exact.environments.browser.network.message import Cookie
 from exact.environments.browser.network.rules import PolicyRules
 from exact.environments.browser.observe import redaction
 from exact.environments.browser.observer import Observer
@@ -181,7 +184,7 @@ class EpisodeSetup:
         tabs, task = self.tabs, self.task
         timers = () if tabs.clock else (script_call("page/timers", _SOON, _TICK),)  # timers of a paused clock are not waited for
         shadows = script_call("page/shadows", redaction.rules(self.config.mask))
-        scripts = (*timers, script_call("page/fetches"), shadows, *self.setup.init_scripts)
+        scripts = (*timers, script_call("page/name"), script_call("page/fetches"), shadows, *self.setup.init_scripts)
         task_origins = origins(task.start, *task.origins) if task else ()
         self.context, page = await tabs.browser.open_context(self.config, scripts, task_origins)
         if not self.simulation:
@@ -318,14 +321,34 @@ class EpisodeSetup:
             allowed=allowed, writable=writable(allowed, writes=explores or not self.simulation, only=only), own=own,
             headers=self._authenticator.headers(config.login), deny=DenyList(config.deny), harmless=self._harmless,
             learns=not self.isolated, presumes=config.never_writes or (config.speculation == "rollback" and not undone),
+            guarded=self._guarded(),
             is_inside=self._hooks.is_inside, spelled=self.secrets.spelled, document_seconds=config.answer_seconds,
             document_bytes=config.download_bytes, body_bytes=config.document_bytes, counts_pages=self.simulation,
         )  # fmt: skip
         confirms = not self.simulation and config.confirm != "never"
         confirmations = Confirmations(self._ask if confirms else None, self.tabs.timeouts.unlimited)
         return Gate(
-            rules, self.tabs.window, flow=flow, confirmations=confirmations, pace=self._pace, mask=self.secrets.mask, readmit=self._readmit
+            rules,
+            self.tabs.window,
+            flow=flow,
+            confirmations=confirmations,
+            pace=self._pace,
+            mask=self.secrets.mask,
+            cookies=self._cookies,
+            readmit=self._readmit,
         )
+
+    async def _cookies(self, url: str) -> Sequence[Cookie]:
+        """Return the cookies that a request to an address carries."""
+        return await cookies_of(self.context, url) if self.context else ()
+
+    def _guarded(self) -> frozenset[str]:
+        """Return the origins that secrets of the log-in belong to, with their partners; empty if there are no secrets."""
+        try:
+            bound = [each.origins or self._login_origins() for each in self._logins()]
+        except UsageError:  # raised when the log-in begins
+            return frozenset()
+        return frozenset(chain(*bound, origins(*self.config.login.partner_origins))) if bound else frozenset()
 
     def _readmit(self) -> None:
         """Let the context connect to no more than its gate allows now."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ from exact.action import Action
 from exact.environments.base import SideEffect
 from exact.environments.browser.act.act import act
 from exact.environments.browser.act.context import ActionContext, PartialAction
+from exact.environments.browser.network.message import Cookie
 from exact.environments.browser.observer import Observer
 from exact.environments.browser.page.cdp import TOO_LARGE, PageTooLarge, script_call
 from exact.environments.browser.page.clipboard import Clipboard
@@ -27,6 +28,9 @@ from exact.environments.browser.tabs import Tabs
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.origins import origins, target_refusal
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext
 
 _REPLACED = 3
 """Settling times for which an observation is tried again on a page that navigates meanwhile."""
@@ -51,8 +55,10 @@ class Interaction:
         """The last observation; None before the first."""
         self.files: dict[str, Path] = {}
         """The files that an action may upload, by name."""
-        self._standing: Sequence[str] = ()
+        self._addresses: Sequence[str] = ()
         """Addresses that stood in the present tab's documents before a secret is typed."""
+        self._cookies: Sequence[Cookie] = ()
+        """Cookies of the context before a secret is typed."""
         secrets.typing = self._begin_typing
         self.clipboard: Clipboard | None = None
         """The environment's clipboard; None if its browser is not shared."""
@@ -71,7 +77,8 @@ class Interaction:
         self.observer.last_step = f"{self.seen.fingerprint if self.seen else ''} {action.key}"
         dialogs = self.tabs.dialogs
         if any(self.secrets.holds(str(each)) for each in action.args):  # a page behind a dialog does not answer
-            self._standing = () if dialogs.is_asked else await self.tabs.present.addresses()
+            self._addresses = () if dialogs.is_asked else await self.tabs.present.addresses()
+            self._cookies = await cookies_of(self.tabs.present.page.context)
         if dialogs.is_asked:
             await dialogs.act(action, self._fill_answer, self.secrets.mask)
             return
@@ -126,7 +133,7 @@ class Interaction:
     def _begin_typing(self, name: str, at: Sequence[str], bound: Sequence[str]) -> None:
         """Note that a secret is about to be typed into documents of the origins `at`. `bound`: origins that it belongs to."""
         partners = origins(*self.tabs.config.login.partner_origins)
-        self.tabs.policy.begin_typing(name, at, (*bound, *partners), self.tabs.present.main_frame, self._standing)
+        self.tabs.policy.begin_typing(name, at, (*bound, *partners), self.tabs.present.main_frame, self._addresses, self._cookies)
 
     def _fill_answer(self, text: str) -> str:
         """Return the answer to a dialog with secrets. Any document that its tab has had may have opened the dialog."""
@@ -139,6 +146,12 @@ class Interaction:
             focus=tabs.window.focus, refusal=lambda url: target_refusal(url, tabs.policy.rules.allowed), previous_url=tabs.back,
             fill=self.secrets.fill, holds_secret=self.secrets.holds, files=self.files, clipboard=self.clipboard,
         )  # fmt: skip
+
+
+async def cookies_of(context: BrowserContext, url: str = "") -> tuple[Cookie, ...]:
+    """Return the cookies of a browser context, or those that a request to an address carries. May raise Playwright's Error."""
+    found = await context.cookies(url or None)
+    return tuple(Cookie(each.get("domain", ""), each.get("path", ""), each.get("name", ""), each.get("value", "")) for each in found)
 
 
 def marked_late(effects: Sequence[SideEffect]) -> tuple[SideEffect, ...]:

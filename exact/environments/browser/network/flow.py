@@ -7,12 +7,13 @@ their origins, which share storage. Such documents send to origins that the secr
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from urllib.parse import unquote
 
-from exact.environments.browser.network.message import Message
+from exact.environments.browser.network.message import Cookie, Message
 from exact.origins import origin, split_url
 
 MOST_PARTS, LONGEST_PATH = 16, 96
@@ -49,6 +50,8 @@ class SecretFlow:
     """Addresses that stood in a document, or were requested, before a secret was typed, by origin."""
     headers: set[tuple[str, str]] = field(default_factory=set)
     """Headers that were sent before a secret was typed, with names in lower case."""
+    cookies: set[Cookie] = field(default_factory=set)
+    """Cookies of the context before a secret was typed."""
     script_origins: set[str] = field(default_factory=set)
     """Origins of scripts that were requested before a secret was typed."""
     brought: dict[str, set[str]] = field(default_factory=dict)
@@ -64,11 +67,9 @@ class SecretFlow:
 
     def copy(self) -> SecretFlow:
         """Return a copy, for a snapshot."""
-        return SecretFlow(
-            dict(self.typed), set(self.knowing), {each: set(found) for each, found in self.known.items()}, set(self.headers),
-            set(self.script_origins), {each: set(found) for each, found in self.brought.items()}, dict(self.shown), dict(self.openers),
-            Counter(self.parts), self.repeats,
-        )  # fmt: skip
+        flat = {each.name: copy.copy(getattr(self, each.name)) for each in fields(self)}
+        known = {each: set(found) for each, found in self.known.items()}
+        return SecretFlow(**flat | {"known": known, "brought": {each: set(found) for each, found in self.brought.items()}})
 
     def note_request(self, url: str, headers: Iterable[tuple[str, str]], *, is_script: bool) -> None:
         """Remember a request of a document that knows no secret."""
@@ -87,6 +88,11 @@ class SecretFlow:
     def is_known(self, url: str) -> bool:
         """Return whether an address stood in a document, or was requested, before a secret was typed."""
         return url in self.known.get(origin(url), ())
+
+    def note_cookies(self, cookies: Iterable[Cookie]) -> None:
+        """Remember the cookies that the context has before the first secret is typed."""
+        if not self.typed:
+            self.cookies.update(cookies)
 
     def note_way(self, url: str, source: str, own: Collection[str], *, redirects: bool) -> None:
         """Remember that `source`, one of the task's `own` origins, led a tab to an address of another origin, to log in there.
@@ -136,6 +142,8 @@ def refusal(flow: SecretFlow, message: Message) -> str:
         return "it sends more than an address"
     if source and flow.foreign(origin(source)):
         return ""  # a server that does not know the secret redirects
+    if not flow.cookies.issuperset(message.cookies):
+        return "it carries a cookie that was set since"
     if _tells(flow, message.headers, message.referrer):
         return "its headers were made by the page"
     if flow.is_known(url):
@@ -144,7 +152,7 @@ def refusal(flow: SecretFlow, message: Message) -> str:
     if parts.query or parts.fragment or len(parts.path) > LONGEST_PATH:
         return "its address did not stand in the page before"
     chosen = not flow.is_known(source) or (parts.hostname or "") in unquote(unquote(f"{source} {message.sent}"))
-    if chosen if source else not (is_part(message.kind) and target in flow.script_origins):
+    if chosen if source else not (message.channel == "part" and target in flow.script_origins):
         return "its address did not stand in the page before"
     return "" if flow.parts[target] < MOST_PARTS else f"{MOST_PARTS} parts of the page were sent for at {target}"
 
@@ -155,11 +163,6 @@ def count(flow: SecretFlow, url: str) -> None:
         flow.repeats += 1
     else:
         flow.parts[origin(url)] += 1
-
-
-def is_part(kind: str) -> bool:
-    """Return whether a resource is a part of a page that its address alone asks for."""
-    return kind in ("Script", "Stylesheet", "Font", "Image", "Media", "Manifest", "TextTrack")
 
 
 def _tells(flow: SecretFlow, headers: Iterable[tuple[str, str]], referrer: str) -> bool:

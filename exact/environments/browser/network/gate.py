@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from typing import Protocol
 
 import msgspec
@@ -15,7 +16,7 @@ from exact.environments.browser.network.confirmation import Confirmations
 from exact.environments.browser.network.effects import EffectLog
 from exact.environments.browser.network.flow import SecretFlow
 from exact.environments.browser.network.harmless import MOST_KINDS
-from exact.environments.browser.network.message import SOCKET, SOCKET_REPORTS, Message
+from exact.environments.browser.network.message import SOCKET, SOCKET_REPORTS, Cookie, Message
 from exact.environments.browser.network.pace import Pace
 from exact.environments.browser.network.rules import (
     Allow,
@@ -32,6 +33,11 @@ from exact.origins import origin
 
 _COMMIT_SECONDS = 1.0
 """Seconds that a request of a tab waits until the browser reports which document the tab shows."""
+
+
+async def no_cookies(url: str) -> Iterable[Cookie]:
+    """Return no cookies."""
+    return ()
 
 
 class Frames(Protocol):
@@ -62,15 +68,17 @@ class Gate:
         confirmations: Confirmations | None = None,
         pace: Pace | None = None,
         mask: Callable[[str], str] = unchanged,
+        cookies: Callable[[str], Awaitable[Iterable[Cookie]]] = no_cookies,
         readmit: Callable[[], None] = lambda: None,
     ) -> None:
         """Make a gate.
 
         `frames`: the frames of the context. `flow`: where secrets got to before, from a snapshot. `confirmations`: the writes that wait
-        for a person's yes. `pace`: the rate of requests to the site. `mask` masks secrets in records. `readmit` is called when fewer
+        for a person's yes. `pace`: the rate of requests to the site. `mask` masks secrets in records. `cookies` returns those
+        that a request to an address carries. `readmit` is called when fewer
         WebSockets may be open than before.
         """
-        self.rules, self.frames, self.mask, self._readmit = rules, frames, mask, readmit
+        self.rules, self.frames, self.mask, self._cookies, self._readmit = rules, frames, mask, cookies, readmit
         self.facts = Facts(flow=flow or SecretFlow(), tab_of=frames.tab_of)
         self.log = EffectLog(rules.harmless.is_learned)
         self.confirmations, self._pace = confirmations or Confirmations(), pace or Pace()
@@ -148,15 +156,20 @@ class Gate:
         """Note that the log-in script has ended."""
         self.facts.login_origins = ()
 
-    def begin_typing(self, name: str, at: Iterable[str], trusted: Iterable[str], tab: str, addresses: Iterable[str]) -> None:
+    def begin_typing(
+        self, name: str, at: Iterable[str], trusted: Iterable[str], tab: str, addresses: Iterable[str], cookies: Iterable[Cookie]
+    ) -> None:
         """Note that a secret is about to be typed.
 
         `name`: its placeholder. `at`: origins of the documents that get it. `trusted`: origins that pages may send it to. `tab`: the main
-        frame of the tab. `addresses`: those that stand in its documents.
+        frame of the tab. `addresses`: those that stand in its documents. `cookies`: those of the context.
         """
         self._spread()
         if tab not in self.facts.knowing:
             self.facts.flow.note_addresses(addresses)
+        self.facts.flow.note_cookies(cookies)
+        at = tuple(at)
+        self.facts.flow.shown.setdefault(tab, at[0] if at else "")
         self.facts.flow.note_typed(name, at, trusted)
         self._readmit()
 
@@ -205,6 +218,8 @@ class Gate:
                     await self._committed.wait()
             except TimeoutError:
                 self._arriving.discard(message.frame)
+        if self.facts.flow.foreign(origin(message.url)):
+            message = message._replace(cookies=await self._cookies(message.url))
         return await self.admit(message, self.decide(message))
 
     def decide(self, message: Message, *, with_document: bool = False) -> Decision:
@@ -217,6 +232,9 @@ class Gate:
         facts.has_written = self.log.has_write
         self._spread()
         decision = decide(rules, facts, message, with_document=with_document)
+        if isinstance(decision, Refuse) and facts.flow.typed:  # it may hold a secret in any form
+            effect = msgspec.structs.replace(decision.effect, url=decision.effect.url.partition("?")[0], fields=())
+            decision = replace(decision, effect=effect)
         self.sent_presumed = self.sent_presumed or decision.is_presumed
         if decision.is_own_read and len(facts.own_reads) < MOST_KINDS:
             facts.own_reads.add(kind_of(message))
@@ -225,7 +243,9 @@ class Gate:
         return decision
 
     def _note_sent(self, message: Message) -> None:
-        """Remember a message that is sent, for the flow of secrets."""
+        """Remember a message that is sent, for the flow of secrets if there are any."""
+        if not self.rules.guarded:
+            return
         found, url, source = self.facts.flow, message.url + message.fragment, origin(message.source)
         if not self.facts.knows(message.frame):
             found.note_request(url, message.headers, is_script=message.kind == "Script")
@@ -309,9 +329,15 @@ class Gate:
         if by_itself or (self._idle[kind] > 1 and kind not in self._caused):
             rules.harmless.learn(kind)
 
-    def content_security_policy(self) -> str:
-        """Return the content security policy that restricts connections that CDP's Fetch does not see: WebSockets and WebTransport."""
-        sockets = [o.replace("http", "ws", 1) for o in self.socket_origins if o.startswith("http")]
+    def content_security_policy(self, url: str) -> str:
+        """Return the content security policy of a document, or worker, for connections that CDP's Fetch does not see.
+
+        They are WebSockets and WebTransport. A document of an origin to which secrets belong opens them to such origins alone from its
+        beginning: over HTTP/2 a WebSocket uses a connection that is open already, so that no other guard sees it.
+        """
+        guarded, here = self.rules.guarded, origin(url)
+        own = guarded if here in guarded else {here, *guarded}
+        sockets = [each.replace("http", "ws", 1) for each in self.socket_origins if not guarded or each in own]
         return f"{' '.join(('connect-src http: https: data: blob: filesystem:', *sockets))}; report-uri {SOCKET_REPORTS}"
 
 

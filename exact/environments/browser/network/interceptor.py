@@ -251,7 +251,7 @@ class RequestInterceptor:
             gate.log.record(msgspec.structs.replace(decision.effect, reach="recording", status=found.status))
         headers = [{"name": name, "value": value} for name, value in found.headers if name.lower() not in _TRANSFER_HEADERS]
         if event["resourceType"] in _DOCUMENT_TYPES:
-            headers.append({"name": "Content-Security-Policy", "value": gate.content_security_policy()})
+            headers.append({"name": "Content-Security-Policy", "value": gate.content_security_policy(request["url"])})
         answer = {"requestId": event["requestId"], **_status(found.status), "responseHeaders": headers, "body": encoded(found.body)}
         await self._cdp.send("Fetch.fulfillRequest", answer)
 
@@ -297,7 +297,7 @@ class RequestInterceptor:
         if self._is_recorded(event):
             body = b"" if 300 <= status < 400 else await self._bodies.whole(event, gate.rules.body_bytes)  # CDP gives none for redirects
             self._record(event, gate, body)
-        csp = {"name": "Content-Security-Policy", "value": gate.content_security_policy()}
+        csp = {"name": "Content-Security-Policy", "value": gate.content_security_policy(request["url"])}
         if kind == "Document" and status == 200 and _is_pdf(given, gate.rules.document_bytes):
             gate.partial.pop(event["frameId"], None)
             await self._show_pdf(event, body if body is not None else await self._bodies.whole(event, gate.rules.document_bytes))

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
 
 SOCKET = "WEBSOCKET"
 """Stands for the HTTP method of a WebSocket, its handshake and its messages."""
 SOCKET_REPORTS = "https://exact.invalid/refused-socket"
 """Address to which the browser reports the WebSockets that it refuses. The reports are answered here and never sent."""
+
+
+PARTS = ("Script", "Stylesheet", "Font", "Image", "Media", "Manifest", "TextTrack")
+"""Types of resources that are parts of a page, and that its address alone asks for."""
+Channel = Literal["page", "form", "request", "upload", "part", "beacon", "report", "redirect", "socket"]
+"""Ways out of a browser context. A download leaves as a `page`, a worker's request as a `request`, a frame of a WebSocket as a `socket`."""
+
+
+class Cookie(NamedTuple):
+    """A cookie of a browser context."""
+
+    domain: str
+    path: str
+    name: str
+    value: str
 
 
 class Message(NamedTuple):
@@ -40,5 +56,24 @@ class Message(NamedTuple):
     """Body of the request that was redirected here."""
     fragment: str = ""
     """The part of a navigation's address behind `#`, with it. It is not sent, but the document there reads it."""
+    cookies: Iterable[Cookie] = ()
+    """Cookies that a request carries, if its sender may know a typed secret."""
     is_whole: bool = True
     """Whether the body was read as a whole."""
+
+    @property
+    def channel(self) -> Channel:
+        """The way by which it would leave."""
+        if self.method == SOCKET:
+            return "socket"
+        if self.source:
+            return "redirect"
+        if self.is_report:
+            return "report"
+        if self.is_beacon:
+            return "beacon"
+        if self.is_document:
+            return "page" if self.method == "GET" else "form"
+        if self.body or not self.is_whole:
+            return "upload"
+        return "part" if self.kind in PARTS else "request"

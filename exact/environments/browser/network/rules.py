@@ -19,7 +19,7 @@ from exact.environments.browser.network import flow
 from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.flow import SecretFlow
 from exact.environments.browser.network.harmless import HarmlessRequests, Nature, request_kind
-from exact.environments.browser.network.message import Message
+from exact.environments.browser.network.message import PARTS, Message
 from exact.environments.browser.presume.address import writing_address
 from exact.origins import origin, refusal, split_url
 
@@ -77,6 +77,8 @@ class PolicyRules:
     """Whether more of them are learned."""
     presumes: bool = False
     """Whether a GET may be presumed to write."""
+    guarded: frozenset[str] = frozenset()
+    """Origins that the secrets of the log-in belong to, and partners of theirs; empty if there are no secrets."""
     is_inside: Callable[[str], bool] = lambda url: False
     """Returns whether an address is answered in the sandbox, so that requests to it stay there."""
     spelled: Callable[[str, str], str] = lambda text, target: ""
@@ -193,7 +195,7 @@ def kind_of(message: Message) -> str:
 def presumed(rules: PolicyRules, facts: Facts, message: Message) -> str:
     """Return the reason if a message that reads by its method is presumed to write; empty if it is not."""
     is_picture = message.kind == "Image" and _PICTURE.search(split_url(message.url).path)
-    if is_picture or (message.kind != "Image" and flow.is_part(message.kind)):
+    if is_picture or (message.kind != "Image" and message.kind in PARTS):
         return ""
     if rules.harmless.is_declared_read(message.method, message.url) or kind_of(message) in facts.own_reads:
         return ""

@@ -72,6 +72,6 @@ async def test_reads_and_what_the_site_declares_harmless_need_no_yes() -> None:
 
 
 def test_sockets_stay_closed_while_each_write_needs_a_yes() -> None:
-    assert "ws://wiki.test" in gate(sends=True).content_security_policy()
+    assert "ws://wiki.test" in gate(sends=True).content_security_policy(SITE)
     policy = gate(sends=True, parts={"confirmations": Confirmations(Asked())})
-    assert "ws:" not in policy.content_security_policy() and not policy.socket_origins
+    assert "ws:" not in policy.content_security_policy(SITE) and not policy.socket_origins

@@ -8,7 +8,7 @@ import pytest
 
 from exact.environments.browser.network.flow import LONGEST_PATH, MOST_PARTS, MOST_REPEATS, SecretFlow
 from exact.environments.browser.network.gate import Gate
-from exact.environments.browser.network.message import Message
+from exact.environments.browser.network.message import Cookie, Message
 from exact.environments.browser.network.rules import PolicyRules, decide
 
 APP, LOGIN, OTHER, CDN = "http://app.test", "http://login.test", "http://other.test", "http://cdn.test"
@@ -29,7 +29,7 @@ class Tabs:
 
 
 def gate(**rules: object) -> Gate:
-    return Gate(PolicyRules(**({"allowed": ALL, "writable": ALL, "own": (APP,)} | rules)), Tabs())  # type: ignore[arg-type]
+    return Gate(PolicyRules(**({"allowed": ALL, "writable": ALL, "own": (APP,), "guarded": frozenset((LOGIN,))} | rules)), Tabs())  # type: ignore[arg-type]
 
 
 def typed(*standing: str, partners: tuple[str, ...] = (), **rules: object) -> Gate:
@@ -37,7 +37,7 @@ def typed(*standing: str, partners: tuple[str, ...] = (), **rules: object) -> Ga
     made = gate(**rules)
     made.document_shown("a", f"{LOGIN}/in", is_main=True)
     made.decide(Message("GET", f"{CDN}/app.js", frame="a", kind="Script"))
-    made.begin_typing("<secret:password>", (LOGIN,), (LOGIN, *partners), "a", standing)
+    made.begin_typing("<secret:password>", (LOGIN,), (LOGIN, *partners), "a", standing, ())
     return made
 
 
@@ -89,6 +89,19 @@ def test_the_fragment_and_the_headers_of_a_known_address_count() -> None:
     assert sends(subject, get(f"{OTHER}/a", referrer=f"{LOGIN}/", headers=(("Accept", "*/*"), ("Sec-Fetch-Mode", "no-cors"))))
 
 
+def test_a_known_address_is_not_sent_with_a_cookie_that_was_set_since() -> None:
+    old, new = Cookie("other.test", "/", "id", "7"), Cookie("other.test", "/", "id", "pass")
+    subject = gate()
+    subject.begin_typing("<secret:password>", (LOGIN,), (LOGIN,), "a", (f"{OTHER}/a",), (old,))
+    assert sends(subject, get(f"{OTHER}/a", cookies=(old,))) and not sends(subject, get(f"{OTHER}/a", cookies=(new,)))
+
+
+@pytest.mark.parametrize(("page", "opened"), [(LOGIN, {LOGIN}), (OTHER, {LOGIN, OTHER}), ("", {LOGIN})])
+def test_documents_open_sockets_to_their_own_origin_and_to_those_of_secrets(page: str, opened: set[str]) -> None:
+    sources = gate(guarded=frozenset((LOGIN,))).content_security_policy(f"{page}/in" if page else "data:,").partition(";")[0].split()
+    assert {each.replace("ws", "http", 1) for each in sources if each.startswith("ws")} == opened
+
+
 def test_parts_of_a_page_are_sent_for_at_origins_whose_scripts_it_ran_before() -> None:
     subject = typed()
     assert all(sends(subject, get(f"{CDN}/chunk{n}.js", kind="Script")) for n in range(MOST_PARTS))
@@ -123,7 +136,7 @@ def test_the_application_that_asked_for_the_log_in_gets_its_answer(way: str) -> 
     source = f"{APP}/enter" if way == "redirect" else ""
     subject.decide(get(asked, is_document=True, kind="Document", source=source))
     subject.document_shown("a", f"{LOGIN}/in", is_main=True)
-    subject.begin_typing("<secret:password>", (LOGIN,), (LOGIN,), "a", ())
+    subject.begin_typing("<secret:password>", (LOGIN,), (LOGIN,), "a", (), ())
     assert sends(subject, Message("POST", f"{APP}/back", "SAMLResponse=x", frame="a", is_document=True))
     assert sends(subject, get(f"{APP}/back?code=1", is_document=True, source=f"{LOGIN}/in"))
     assert not sends(subject, Message("POST", f"{OTHER}/back", "x", frame="a", is_document=True))
@@ -134,7 +147,7 @@ def test_a_page_that_only_links_to_the_log_in_gets_nothing() -> None:
     subject.document_shown("a", f"{APP}/", is_main=True)
     subject.decide(get(f"{LOGIN}/in", is_document=True, kind="Document"))
     subject.document_shown("a", f"{LOGIN}/in", is_main=True)
-    subject.begin_typing("<secret:password>", (LOGIN,), (LOGIN,), "a", ())
+    subject.begin_typing("<secret:password>", (LOGIN,), (LOGIN,), "a", (), ())
     assert not sends(subject, Message("POST", f"{APP}/got", "x", frame="a"))
 
 
@@ -183,7 +196,7 @@ def test_a_snapshot_keeps_its_own_flow() -> None:
     subject = typed(f"{OTHER}/a")
     kept = subject.facts.flow.copy()
     before = copy.deepcopy(kept)
-    subject.begin_typing("<secret:pin>", (APP,), (APP,), "b", (f"{OTHER}/b",))
+    subject.begin_typing("<secret:pin>", (APP,), (APP,), "b", (f"{OTHER}/b",), ())
     subject.decide(get(f"{OTHER}/a"))
     assert kept == before and subject.facts.flow != kept and SecretFlow().copy() == SecretFlow()
 

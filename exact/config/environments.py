@@ -69,6 +69,8 @@ class LoginConfig(Strict, frozen=True, kw_only=True):
     values."""
     secret_origins: tuple[str, ...] = ()
     """Origins at which secrets may be typed: `https://host[:port]`. Empty: those of the task's start and of `url`."""
+    partner_origins: tuple[str, ...] = ()
+    """Origins to which the site's pages may send after a secret was typed, though it is not typed there, such as an API at another host."""
     headers: dict[str, str] = {}
     """Headers of each request to the task's origins, and to no other."""
     user: str = ""

@@ -109,7 +109,7 @@ class BrowserEnvironment:
             observed = await self.episode.prepare(task)
         if observed.terminated:
             raise EnvironmentFailure(f"{task.id} is over before it begins: check the page's set-up")
-        blocked = [effect for effect in self.episode.tabs.policy.take_effects() if effect.kind == "blocked"]
+        blocked = [effect for effect in self.episode.tabs.gate.take_effects() if effect.kind == "blocked"]
         observation = self._begin(observed)
         self._late = marked_late(blocked)  # the first step reports requests blocked meanwhile
         return observation
@@ -117,14 +117,14 @@ class BrowserEnvironment:
     async def step(self, action: Action) -> Transition:
         """Carry out one action and settle; see Environment."""
         episode, actions = self.episode, self.actions
-        tabs, policy, observe = episode.tabs, episode.tabs.policy, episode.interaction.observe
+        tabs, gate, observe = episode.tabs, episode.tabs.gate, episode.interaction.observe
         if self._terminated:
             raise ActionError("the episode is over: reset first")
         if action.name not in actions.verbs:
             raise ActionError(f"unknown action {action}: valid: {', '.join(actions.verbs)}")
         if action.name == ASK_USER.name:
             return await self._ask_user(str(action.args[0]))
-        self._late += marked_late(policy.take_effects())
+        self._late += marked_late(gate.take_effects())
         if actions.is_final(action):
             self._terminated = True
             return Transition(observation=None, terminated=True, effects=self._take_late())
@@ -132,28 +132,27 @@ class BrowserEnvironment:
         presumption = self._presume(action, before)
         if presumption and (stopped := self._not_carried_out(presumption)):
             return Transition(observation=before, effects=(*self._take_late(), stopped))
-        episode.secrets.typed = ""
-        policy.begin_action(presumption=presumption.why if presumption and presumption.kind == "request" else "")
+        gate.begin_action(presumption=presumption.why if presumption and presumption.kind == "request" else "")
         async with self._call(f"step {action.key}"):
             try:
                 refused = await self._act(action)
             except ActionError as error:
                 raise await self._refusal(action, before, error) from error
             observed = await observe()
-            while policy.confirmations.waiting:  # a person decides whether a write may be sent
+            while gate.confirmations.waiting:  # a person decides whether a write may be sent
                 with tabs.timeouts.unlimited():
-                    await policy.confirmations.answered()
+                    await gate.confirmations.answered()
                 observed = await observe()
             if not observed.terminated and await episode.login_has_expired(observed.observation.url):
                 observed, refused = await self._renew_login(action, before, here, observed)
             self._terminated = observed.terminated
-            effects = policy.take_effects()
+            effects = gate.take_effects()
             if not tabs.dialogs.is_asked:
                 effects = await mark_late_of_timers(effects, tabs.window.tabs, began)
         effects = self._note_step(action, before, presumption, effects)
         effects = (*self._take_late(), *map(episode.secrets.effect, effects))
         transition = self._transition(action, before, observed, refused, effects)
-        if declined := policy.confirmations.declined:
+        if declined := gate.confirmations.declined:
             transition = msgspec.structs.replace(transition, info={**transition.info, "declined": declined})
         return transition
 
@@ -165,7 +164,7 @@ class BrowserEnvironment:
         """Observe the state after a person acted in the browser themselves. It counts as a write, since its requests are unknown."""
         async with self._call("look"):
             observed = await self.episode.interaction.observe()
-            effects = tuple(map(self.episode.secrets.effect, self.episode.tabs.policy.take_effects()))
+            effects = tuple(map(self.episode.secrets.effect, self.episode.tabs.gate.take_effects()))
         self._terminated = observed.terminated
         by_person = SideEffect(kind="request", method="PERSON", url=observed.observation.url, reach="outside", write=True)
         seen = None if observed.terminated else observed.observation
@@ -184,7 +183,7 @@ class BrowserEnvironment:
     def _presume(self, action: Action, seen: Observation | None) -> Presumption | None:
         """Return the presumed change of an action. None in environments that undo changes."""
         episode = self.episode
-        return episode.presumption.of(action, seen, episode.observer.controls) if episode.tabs.policy.presumes else None
+        return episode.presumption.of(action, seen, episode.observer.controls) if episode.tabs.gate.rules.presumes else None
 
     def _not_carried_out(self, presumption: Presumption) -> SideEffect | None:
         """Return the side effect of an action that a simulation leaves to the commit, since nothing else would stop it.
@@ -201,9 +200,9 @@ class BrowserEnvironment:
         self, action: Action, seen: Observation | None, presumption: Presumption | None, effects: tuple[SideEffect, ...]
     ) -> tuple[SideEffect, ...]:
         """Remember whether a step wrote, for the presumption of later ones. Return its side effects, including a program that it opened."""
-        policy = self.episode.tabs.policy
+        gate = self.episode.tabs.gate
         wrote = any(each.is_write or (each.is_blocked and each.method not in SAFE_METHODS) for each in effects if not each.late)
-        self.episode.presumption.note(action, seen, wrote=wrote, complete=not (policy.sent_presumed or policy.is_read_only))
+        self.episode.presumption.note(action, seen, wrote=wrote, complete=not (gate.sent_presumed or gate.rules.is_read_only))
         if presumption is None or not presumption.url:
             return effects
         opened = SideEffect(kind="request", method=presumption.kind.upper(), url=presumption.url, reach="outside", write=False)
@@ -224,22 +223,22 @@ class BrowserEnvironment:
         EnvironmentFailure if the log-in cannot be renewed.
         """
         episode, observer, observe = self.episode, self.episode.observer, self.episode.interaction.observe
-        policy, url, ids = episode.tabs.policy, observed.observation.url, observer.ids
-        effects = policy.take_effects()
+        gate, url, ids = episode.tabs.gate, observed.observation.url, observer.ids
+        effects = gate.take_effects()
         assert before is not None
         await episode.renew_login(url, here)
         observer.reuse_ids(ids, before.elements, (await observe()).observation.elements)
         observed = await observe(run=False)
-        policy.take_effects()  # those of the log-in
+        gate.take_effects()  # those of the log-in
         if observed.observation.fingerprint == before.fingerprint and not any(effect.is_write for effect in effects):
-            policy.begin_action()
+            gate.begin_action()
             refused = await self._act(action)
-            observed, policy.unauthorized = await observe(), ""  # a page that this account may not see
+            observed, gate.unauthorized = await observe(), ""  # a page that this account may not see
             return observed, refused
         if episode.simulation:
             raise EnvironmentFailure(f"the log-in expired during the task, at {url}, and was renewed: the action was not repeated")
         for effect in effects:
-            policy.record(effect)
+            gate.log.record(effect)
         return observed, PartialAction("the log-in had expired and was renewed: its page was opened again, and the action was not repeated")
 
     async def _refusal(self, action: Action, before: Observation | None, refused: ActionError) -> ActionError:
@@ -250,7 +249,7 @@ class BrowserEnvironment:
         if same and not over and not isinstance(refused, Vanished):
             return refused
         self._terminated = over
-        effects = (*self._take_late(), *map(secrets.effect, marked_late(self.episode.tabs.policy.take_effects())))
+        effects = (*self._take_late(), *map(secrets.effect, marked_late(self.episode.tabs.gate.take_effects())))
         why = f"{refused}: the page changed by itself before {secrets.mask(action.key)} was carried out"
         return StateChanged(why, Transition(observation=None if over else now, terminated=over, effects=effects))
 
@@ -336,7 +335,7 @@ class BrowserEnvironment:
         async with self._call("restore"):
             observed = await self.episode.resume(memo)
         if observed.terminated:
-            self.episode.tabs.policy.take_effects()
+            self.episode.tabs.gate.take_effects()
             raise EnvironmentFailure(f"{memo.task.id} is over after the restore: return by another route")
         return self._begin(observed)
 
@@ -345,23 +344,23 @@ class BrowserEnvironment:
         if self._evaluator is None:
             raise UsageError("this environment has no evaluator: its outcomes are judged, not scored")
         secrets, tabs = self.episode.secrets, self.episode.tabs
-        config, policy = tabs.config, tabs.policy
+        config, gate = tabs.config, tabs.gate
         if config.mask and SHOWN in (outcome.answer or ""):
             raise InfrastructureError(f"the answer holds {SHOWN}, in place of a text that browser.mask hides: it is not scored").final()
         judged = secrets.revealed(msgspec.structs.replace(outcome, task=self.episode.task))
-        documents, before, policy.is_judged = JudgedDocuments(config.answer_seconds, policy.partial), dict(policy.partial), True
+        documents, before, gate.is_judged = JudgedDocuments(config.answer_seconds, gate.partial), dict(gate.partial), True
         try:
             async with self._call("evaluate"):
                 with tabs.timeouts.unlimited(), judging(documents):
                     score = await evaluate_on(tabs, self._evaluator(self.page, judged))
             for frame in (tab.main_frame for tab in tabs.window.tabs):  # a click of the evaluator may have led to such a document
-                if (url := policy.partial.get(frame, "")) != before.get(frame, ""):
+                if (url := gate.partial.get(frame, "")) != before.get(frame, ""):
                     raise documents.still_loading(url)
         except ExactError as error:  # an evaluator may repeat secrets that it read
             error.args = (secrets.mask(str(error)),)
             raise
         finally:
-            policy.is_judged = False
+            gate.is_judged = False
         return msgspec.structs.replace(score, reason=secrets.mask(score.reason))
 
     async def close(self) -> None:
@@ -374,7 +373,7 @@ class BrowserEnvironment:
 
     def _begin(self, observed: Observed) -> Observation:
         """Let an episode begin, without the side effects of its preparation."""
-        self.episode.tabs.policy.take_effects()
+        self.episode.tabs.gate.take_effects()
         self._late = ()
         self._terminated = False
         return observed.observation

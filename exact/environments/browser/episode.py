@@ -1,8 +1,9 @@
-"""An episode: its browser context, request policy, log-in, start page and trace."""
+"""An episode: its browser context, gate, log-in, start page and trace."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag
@@ -13,12 +14,16 @@ from exact.environments.base import Person, PersonQuestion, Snapshot
 from exact.environments.browser.act.grammar import ASK_USER, BROWSER_ACTIONS, PAGE_ACTIONS
 from exact.environments.browser.act.upload import declared_files
 from exact.environments.browser.backend import Backend
-from exact.environments.browser.interaction import Interaction, Observed
+from exact.environments.browser.interaction import Interaction, Observed, cookies_of
 from exact.environments.browser.launch.options import browser_config_of, same_launch, with_device
 from exact.environments.browser.launch.trace import PlaywrightTrace
 from exact.environments.browser.login import LoginSession
+from exact.environments.browser.network.confirmation import Confirmations
 from exact.environments.browser.network.deny import DenyList
-from exact.environments.browser.network.policy import RequestPolicy
+from exact.environments.browser.network.flow import SecretFlow
+from exact.environments.browser.network.gate import Gate, writable
+from exact.environments.browser.network.message import Cookie
+from exact.environments.browser.network.rules import PolicyRules
 from exact.environments.browser.observe import redaction
 from exact.environments.browser.observer import Observer
 from exact.environments.browser.page.cdp import script_call
@@ -119,7 +124,7 @@ class Episode:
     async def begin_again(self, task: Task) -> Observed:
         """Begin an episode in the page that is open, if the page set-up's `begin` function can do that. Observe it."""
         self._enter(task, self.tabs.config)
-        self._apply(self.tabs.policy)
+        self._apply(self.tabs.gate)
         await self._begin_page(task)
         return await self.interaction.observe()
 
@@ -149,7 +154,7 @@ class Episode:
         if not kept:
             self._context_id = (await tabs.adopt(await self.connect(now))).context
             await self.backend.browser.accept_downloads(self._context_id)
-        self._apply(tabs.policy)
+        self._apply(tabs.gate)
 
     def _config_of(self, task: Task) -> BrowserConfig:
         return with_device(browser_config_of(self._base, task), self.backend.browser.devices)
@@ -158,8 +163,8 @@ class Episode:
         """Begin the parts of an episode, its pages apart. `memo`: the snapshot that it continues, if any."""
         self.task = task
         self.secrets.begin(task, config.login)
-        policy, page = self._new_policy(task, config), memo.page if memo else None
-        self.tabs.begin(config, policy, memo.downloads if memo else (), page.history if page else ())
+        gate, page = self._new_gate(task, config, memo.flow if memo else None), memo.page if memo else None
+        self.tabs.begin(config, gate, memo.downloads if memo else (), page.history if page else ())
         ids, drawn = (memo.ids.copy(), memo.drawn) if memo and page is None else (Ids(), None)
         self.observer.begin(task, ids, memo.instruction if memo else "", drawn)
         self.interaction.begin(declared_files(task), None if self.setup.one_page else self.backend.browser.clipboard())
@@ -195,16 +200,16 @@ class Episode:
         """Restore the state of the old connection before the first command is sent to a restored browser, then observe."""
         tabs, browser = self.tabs, self.backend.browser
         self._enter(memo.task, self._config_of(memo.task), memo)
-        tabs.policy.begin_action(resumed=True)
+        tabs.gate.begin_action(resumed=True)
         self._context_id = browser.context_id
-        browser.interceptor.register(self._context_id, tabs.policy)
+        browser.interceptor.register(self._context_id, tabs.gate)
         browser.interceptor.pause()
         _, pages = await asyncio.gather(self.connect(memo.now), tabs.watch_all(browser.pages))
         for target in pages:
-            tabs.policy.forget_popup(target)  # these are not popups
+            tabs.gate.forget_popup(target)  # these are not popups
         with tabs.timeouts.unlimited():
             await self.backend.resume(memo)
-        self._apply(tabs.policy)
+        self._apply(tabs.gate)
         browser.interceptor.resume()
         tabs.reopen(memo, pages)
         return await self.interaction.observe(run=False, expected=memo.fingerprint)
@@ -217,6 +222,7 @@ class Episode:
         memo = Memo(
             self.task, seen.fingerprint, observer.instruction, observer.ids.copy(), tabs.window.opened, opened, observer.drawn,
             now=tabs.clock.now if tabs.clock else 0, downloads=tabs.downloads.completed, account=self._account_name,
+            flow=tabs.gate.facts.flow.copy(),
         )  # fmt: skip
         return await self.backend.take(tabs, seen, memo)
 
@@ -236,7 +242,7 @@ class Episode:
         config, browser = tabs.config, self.backend.browser
         timers = () if tabs.clock else (script_call("page/timers", _SOON, _TICK),)  # timers of a paused clock are not waited for
         shadows = script_call("page/shadows", redaction.rules(config.mask))
-        scripts = (*timers, script_call("page/fetches"), shadows, *self.setup.init_scripts)
+        scripts = (*timers, script_call("page/name"), script_call("page/fetches"), shadows, *self.setup.init_scripts)
         task_origins = origins(task.start, *task.origins) if task else ()
         self._context, page = await browser.open_context(config, scripts, task_origins)
         if not self.simulation:
@@ -297,22 +303,22 @@ class Episode:
             return
         assert self._context is not None
         tabs = self.tabs
-        preparing = RequestPolicy(tabs.policy.allowed, writes=True, frames=tabs.window)
-        preparing.deny = tabs.policy.deny
+        rules = tabs.gate.rules
+        preparing = Gate(PolicyRules(allowed=rules.allowed, writable=rules.allowed, deny=rules.deny), tabs.window)
         self._apply(preparing)
         try:
             with tabs.timeouts.unlimited():
                 await self.setup.prepare(Beginning(task, self._context, tabs.present.page, self.simulation))
             await self._clear_history()
         finally:
-            self._apply(tabs.policy)
+            self._apply(tabs.gate)
 
-    def _apply(self, policy: RequestPolicy) -> None:
-        """Let a policy decide from now on about the requests and connections of the context."""
+    def _apply(self, gate: Gate) -> None:
+        """Let a gate decide from now on about the requests and connections of the context."""
         assert self._context is not None
         browser = self.backend.browser
-        browser.interceptor.register(self._context_id, policy)
-        browser.admit(self._context, policy)
+        browser.interceptor.register(self._context_id, gate)
+        browser.admit(self._context, gate)
 
     async def _open_tabs(self, task: Task) -> None:
         """Open the task's further tabs, before the tab of its start page."""
@@ -320,7 +326,7 @@ class Episode:
         for url in tabs_of(task):
             await self._open(url)
             await self._context.new_page()
-            await self.tabs.policy.no_popups()
+            await self.tabs.gate.no_popups()
             await self.tabs.window.all_open()
 
     async def _open_start_page(self, task: Task) -> None:
@@ -345,34 +351,44 @@ class Episode:
         await self.tabs.present.cdp.send("Page.resetNavigationHistory")
 
     async def _act_in_login(self, action: Action) -> None:
-        """Take an action of a log-in script. The text that it types is not withheld from later requests."""
+        """Take an action of a log-in script."""
         await self.interaction.act(action)
-        self.secrets.typed = ""
 
     async def _open(self, url: str) -> None:
         self.observer.last_step = url
         await self.tabs.open(url)
 
-    def _new_policy(self, task: Task, config: BrowserConfig) -> RequestPolicy:
-        """Return the request policy of an episode: a simulation's writes are sent only if they are undone or `speculation` allows it."""
-        backend, own = self.backend, origins(task.start, *task.origins)
+    def _new_gate(self, task: Task, config: BrowserConfig, flow: SecretFlow | None) -> Gate:
+        """Return the gate of an episode: a simulation's writes are sent only if they are undone or `speculation` allows it.
+
+        `flow`: where typed secrets had got to in the snapshot that it continues, if any.
+        """
+        backend, own, secrets = self.backend, origins(task.start, *task.origins), self.secrets
         explores = not config.never_writes and {"rollback": backend.isolated, "observe": False, "free": True}[config.speculation]
         undone = backend.isolated and backend.undone_origins is None
         only = backend.undone_origins if self.simulation and config.speculation == "rollback" else None
         allowed = origins(task.start, *task.origins, *config.allow_origins)
-        policy = RequestPolicy(
-            allowed, writes=explores or not self.simulation, frames=self.tabs.window, only=only, harmless=self._harmless,
+        rules = PolicyRules(
+            allowed=allowed, writable=writable(allowed, writes=explores or not self.simulation, only=only), own=own,
+            headers=self._authenticator.headers(config.login), deny=DenyList(config.deny), harmless=self._harmless,
             learns=not backend.isolated, presumes=config.never_writes or (config.speculation == "rollback" and not undone),
+            guarded=secrets.guarded(), spelled=secrets.spelled, is_inside=backend.is_inside, document_seconds=config.answer_seconds,
+            document_bytes=config.download_bytes, body_bytes=config.document_bytes, counts_pages=self.simulation,
         )  # fmt: skip
-        policy.mask, policy.deny, policy.withheld = self.secrets.mask, DenyList(config.deny), self.secrets.withheld
-        policy.task_origins, policy.headers = own, self._authenticator.headers(config.login)
-        policy.document_bytes, policy.document_seconds = config.download_bytes, config.answer_seconds
-        policy.body_bytes, policy.is_inside = config.document_bytes, backend.is_inside
-        policy.pace, policy.counts_pages = self._pace, self.simulation
-        policy.confirmations.suspended = self.tabs.timeouts.unlimited
-        if not self.simulation and config.confirm != "never":
-            policy.confirmations.ask = self._ask
-        return policy
+        ask = None if self.simulation or config.confirm == "never" else self._ask
+        return Gate(
+            rules, self.tabs.window, flow=flow.copy() if flow else None, pace=self._pace, mask=secrets.mask, cookies=self._cookies,
+            confirmations=Confirmations(ask, self.tabs.timeouts.unlimited), readmit=self._readmit,
+        )  # fmt: skip
+
+    async def _cookies(self, url: str) -> Sequence[Cookie]:
+        """Return the cookies that a request to an address carries."""
+        return await cookies_of(self._context, url) if self._context else ()
+
+    def _readmit(self) -> None:
+        """Let the context keep only the connections that its gate still admits."""
+        if self._context is not None:
+            self.backend.browser.admit(self._context, self.tabs.gate)
 
     async def _ask(self, question: PersonQuestion) -> str:
         """Ask the person who watches whether a request may be sent. Return the reason if it may not; empty if it may."""
@@ -393,6 +409,6 @@ class Episode:
             return (await self.interaction.observe()).observation
 
         return LoginSession(
-            tabs.config.login, self._account_name, self._context, lambda: tabs.present, tabs.policy, self.task.start,
+            tabs.config.login, self._account_name, self._context, lambda: tabs.present, tabs.gate, self.task.start,
             self.actions, self._open, self._act_in_login, look, self.backend.browser.user_state,
         )  # fmt: skip

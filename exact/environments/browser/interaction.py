@@ -8,9 +8,9 @@ Evaluating an episode on its pages, which cannot keep the evaluator waiting with
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ from exact.action import Action
 from exact.environments.base import SideEffect
 from exact.environments.browser.act.act import act
 from exact.environments.browser.act.action_context import ActionContext, PartialAction
+from exact.environments.browser.network.message import Cookie
 from exact.environments.browser.observer import Observer
 from exact.environments.browser.page.cdp import TOO_LARGE, PageTooLarge, script_call
 from exact.environments.browser.page.clipboard import Clipboard
@@ -26,7 +27,10 @@ from exact.environments.browser.secrets import SecretMasking
 from exact.environments.browser.tabs import Tabs
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
-from exact.origins import target_refusal
+from exact.origins import origins, target_refusal
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext
 
 _REPLACED = 3
 """Settling times for which an observation is tried again on a page that navigates meanwhile."""
@@ -51,6 +55,9 @@ class Interaction:
         """The last observation; None before the first."""
         self._files: dict[str, Path] = {}
         self._clipboard: Clipboard | None = None
+        self._addresses: Sequence[str] = ()
+        self._cookies: Sequence[Cookie] = ()
+        """Addresses in the documents of the present tab, and cookies of the context, before a secret is typed."""
 
     def begin(self, files: dict[str, Path], clipboard: Clipboard | None) -> None:
         """Begin an episode. `files`: those that an action may upload, by name. `clipboard`: None if the browser is not shared."""
@@ -75,6 +82,9 @@ class Interaction:
         self.observer.aim_at(action)
         self.observer.last_step = f"{self.seen.fingerprint if self.seen else ''} {action.key}"
         dialogs = self.tabs.dialogs
+        if any(self.secrets.holds(str(each)) for each in action.args):  # a page behind a dialog does not answer
+            self._addresses = () if dialogs.is_asked else await self.tabs.present.addresses()
+            self._cookies = await cookies_of(self.tabs.present.page.context)
         if dialogs.is_asked:
             await dialogs.act(action, self._fill_answer, self.secrets.mask)
             return
@@ -128,15 +138,30 @@ class Interaction:
 
     def _fill_answer(self, text: str) -> str:
         """Return the answer to a dialog with secrets. Any document that its tab has had may have opened the dialog."""
-        return self.secrets.fill(text, self.tabs.present.origins)
+        return self._fill(text, self.tabs.present.origins)
+
+    def _fill(self, text: str, where: Iterable[str]) -> str:
+        """Return a text with secrets, which documents of the origins `where` are about to know. Raises SecretRefused."""
+        at, tabs = tuple(where), self.tabs
+        filled = self.secrets.fill(text, at)
+        for name, bound in self.secrets.named(text):
+            partners = origins(*tabs.config.login.partner_origins)
+            tabs.gate.begin_typing(name, at, (*bound, *partners), tabs.present.main_frame, self._addresses, self._cookies)
+        return filled
 
     def _context(self, tab: Tab) -> ActionContext:
         tabs = self.tabs
         return ActionContext(
             tab=tab, ids=self.observer.ids, width=tabs.config.width, height=tabs.config.height, others=tabs.window.others,
-            focus=tabs.window.focus, refusal=lambda url: target_refusal(url, tabs.policy.allowed), previous_url=tabs.back,
-            fill=self.secrets.fill, holds_secret=self.secrets.holds, files=self._files, clipboard=self._clipboard,
+            focus=tabs.window.focus, refusal=lambda url: target_refusal(url, tabs.gate.rules.allowed), previous_url=tabs.back,
+            fill=self._fill, holds_secret=self.secrets.holds, files=self._files, clipboard=self._clipboard,
         )  # fmt: skip
+
+
+async def cookies_of(context: BrowserContext, url: str = "") -> tuple[Cookie, ...]:
+    """Return the cookies of a browser context, or those that a request to an address carries. May raise Playwright's Error."""
+    found = await context.cookies(url or None)
+    return tuple(Cookie(each.get("domain", ""), each.get("path", ""), each.get("name", ""), each.get("value", "")) for each in found)
 
 
 def marked_late(effects: Sequence[SideEffect]) -> tuple[SideEffect, ...]:

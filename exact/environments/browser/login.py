@@ -22,7 +22,7 @@ import msgspec
 from exact.action import Action, ActionSpace
 from exact.config import LoginConfig
 from exact.environments.browser.act.grammar import resolve_names
-from exact.environments.browser.network.policy import RequestPolicy
+from exact.environments.browser.network.gate import Gate
 from exact.environments.browser.page.cdp import script_call
 from exact.environments.browser.page.tab import Tab
 from exact.environments.sites.accounts import Login, value_of
@@ -88,7 +88,7 @@ class LoginSession(NamedTuple):
     """Name of the account; empty if all environments have the same."""
     context: BrowserContext
     tab: Callable[[], Tab]
-    policy: RequestPolicy
+    gate: Gate
     home: str
     """Address at which the task starts."""
     actions: ActionSpace
@@ -140,7 +140,7 @@ class Authenticator:
             await self._run_script(session)
             return True
         if session.user_state is not None:
-            state = await session.user_state(session.policy.allowed)
+            state = await session.user_state(session.gate.rules.allowed)
             self._session_secrets[session.account] = tuple(state_secrets(state))
             return await _restore(session, state)
         return False
@@ -168,7 +168,7 @@ class Authenticator:
         denied, tab.traffic.denied = tab.traffic.denied, ""
         redirected, tab.traffic.redirected = tab.traffic.redirected, ""
         entrance = urljoin(session.home, config.url or "?")
-        if not config.proof or origin(url) not in session.policy.task_origins:
+        if not config.proof or origin(url) not in session.gate.rules.own:
             return False
         if await _proves(session):  # also a page that stays unchanged while its script is told to log in
             return bool(denied or _address(redirected) == entrance) and await self._is_logged_out(session)
@@ -208,7 +208,7 @@ class Authenticator:
     async def _log_in_anew(self, session: LoginSession) -> None:
         """Run the log-in script without the remains of an expired log-in."""
         await session.context.clear_cookies()
-        if origin(session.tab().page.url) in session.policy.task_origins:
+        if origin(session.tab().page.url) in session.gate.rules.own:
             await session.tab().evaluate("localStorage.clear(); sessionStorage.clear()")
         await self._run_script(session)
 
@@ -218,7 +218,7 @@ class Authenticator:
             await session.open(urljoin(session.home, session.config.url))
             seen = await session.observe()
             for number, text in enumerate(session.config.script, 1):
-                session.policy.begin_login_action(session.tab().page.url)
+                session.gate.begin_login_action(session.tab().page.url)
                 try:
                     await session.do(session.actions.parse(resolve_names(text, seen.elements)))
                 except ActionError as error:
@@ -226,7 +226,7 @@ class Authenticator:
                 seen = await session.observe()
             proven = await _proves(session, _PROOF_SECONDS)
         finally:
-            session.policy.end_login()
+            session.gate.end_login()
         if not proven:
             lacks = f"{seen.url}, which does not show {session.config.proof!r}"
             raise EnvironmentFailure(f"not logged in after the log-in script, at {lacks}: check browser.login's secrets and proof")
@@ -256,7 +256,7 @@ def _is_refused(session: LoginSession, url: str) -> bool:
     """Return whether the address of a page, or its status, shows that the log-in has expired."""
     if session.config == LoginConfig():
         return False
-    refused, session.policy.unauthorized = session.policy.unauthorized, ""
+    refused, session.gate.unauthorized = session.gate.unauthorized, ""
     return bool(refused) or bool(
         session.config.expired and compiled(session.config.expired, "login.expired").found_in(url, otherwise=False)
     )
@@ -269,10 +269,10 @@ async def _restore(session: LoginSession, state: State) -> bool:
         await session.context.add_cookies(cookies)  # type: ignore[arg-type]
     opened = False
     for each in state.get("origins", ()):
-        if refusal(each["origin"], session.policy.allowed) or not each.get("localStorage"):
+        if refusal(each["origin"], session.gate.rules.allowed) or not each.get("localStorage"):
             continue
         opened, address = True, origin(each["origin"]) + _BLANK_PAGE
-        session.policy.blank_pages.add(address)
+        session.gate.blank_pages.add(address)
         await session.open(address)
         entries = json.dumps([[entry["name"], entry["value"]] for entry in each["localStorage"]])
         await session.tab().evaluate(f"{entries}.forEach(([name, value]) => localStorage.setItem(name, value))")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import chain
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
@@ -35,8 +36,6 @@ class SecretMasking:
         """Start and instruction of the present task."""
         self._known: tuple[Secret, ...] = ()
         self._made = NOTHING
-        self.typed = ""
-        """Placeholder of the secret that the action under way types. Who begins an action empties it."""
 
     def begin(self, task: Task, login: LoginConfig) -> None:
         """Mask the secrets of an episode. User names and presumed secrets in the task's instruction are not masked."""
@@ -89,28 +88,29 @@ class SecretMasking:
                     f"{named} belongs to {', '.join(bound) or 'no origin'}: it is not typed at {foreign}; "
                     "secrets of further origins are declared by browser.login.secret_origins"
                 )
-            self.typed = named or self.typed
         for login in self._logins():
             text = login.fill(text)
         return text
 
-    def withheld(self, text: str, target: str, is_document: bool = False) -> str:
-        """Return the reason if the text of a request may not be sent to an origin; empty if it may be.
+    def named(self, text: str) -> list[tuple[str, tuple[str, ...]]]:
+        """Return the placeholders in a text, one for each log-in, with the origins that they are bound to."""
+        return [(name, login.origins or self._home()) for login in self._logins() if (name := login.named(text))]
 
-        A secret of other origins, or most of one, stands in it in whatever form. Or the action under way types such a secret, so that pages
-        could send it letter by letter; only navigations are sent then.
-        """
+    def spelled(self, text: str, target: str) -> str:
+        """Return the placeholder of a secret of other origins than `target` if most of it stands in a text; empty if none does."""
         try:
             logins = self._logins()
         except UsageError:
             return ""  # values that are not set are typed nowhere; the error is raised when the log-in begins
-        for login in logins:
-            bound = login.origins or self._home()
-            if target in bound:
-                continue
-            if (name := self.typed if login.named(self.typed) and not is_document else "") or (name := login.held(text)):
-                return f"{name} belongs to {', '.join(bound) or 'no origin'}: a page sends it to {target}; see browser.login.secret_origins"
-        return ""
+        return next((name for login in logins if target not in (login.origins or self._home()) and (name := login.held(text))), "")
+
+    def guarded(self) -> frozenset[str]:
+        """Return the origins that secrets of log-ins belong to, with their partners; empty if there are no such secrets."""
+        try:
+            bound = [login.origins or self._home() for login in self._logins()]
+        except UsageError:
+            return frozenset()
+        return frozenset(chain(*bound, origins(*self._login.partner_origins))) if bound else frozenset()
 
     def mask(self, text: str) -> str:
         """Return a text with the placeholders in place of the secrets."""

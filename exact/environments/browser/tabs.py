@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from exact.config import BrowserConfig
 from exact.environments.base import SideEffect
-from exact.environments.browser.network.policy import RequestPolicy
-from exact.environments.browser.network.sockets import SocketMessages
+from exact.environments.browser.network.gate import Gate
+from exact.environments.browser.network.rules import PolicyRules
+from exact.environments.browser.network.sockets import PageReports
 from exact.environments.browser.observe import redaction
 from exact.environments.browser.page.background import BackgroundRequests
 from exact.environments.browser.page.dialogs import Dialogs
@@ -45,8 +46,8 @@ class Tabs:
         self._backend, self.setup, self.config = backend, setup, config
         self._background = background or BackgroundRequests()
         self.window = BrowserWindow()
-        self.policy = RequestPolicy((), writes=False, frames=self.window)
-        """The request policy of the episode; side effects are recorded in it."""
+        self.gate = Gate(PolicyRules(), self.window)
+        """The gate of the episode; side effects are recorded in its log."""
         self.dialogs = Dialogs("accept" if setup.one_page else config.dialogs)
         self.downloads = self._new_downloads()
         self.clock = Clock(config.clock) if config.clock else None
@@ -71,12 +72,12 @@ class Tabs:
             return "a page is loading"
         return "a file is coming in" if self.downloads.in_progress else ""
 
-    def begin(self, config: BrowserConfig, policy: RequestPolicy, downloads: tuple[str, ...] = (), history: Sequence[str] = ()) -> None:
+    def begin(self, config: BrowserConfig, gate: Gate, downloads: tuple[str, ...] = (), history: Sequence[str] = ()) -> None:
         """Begin an episode with the configuration of its task, without dialogs.
 
         `downloads`: lines about the files that it had downloaded before. `history`: addresses behind the page that it begins with.
         """
-        self.config, self.policy, self.history = config, policy, history
+        self.config, self.gate, self.history = config, gate, history
         self.downloads = self._new_downloads(downloads)
         self.timeouts.broken = ""
         self.dialogs.clear()
@@ -95,10 +96,11 @@ class Tabs:
         page.on("dialog", self._dialog)
         page.on("crash", lambda _: self.timeouts.fail("the page crashed"))
         browser, seconds = self._backend.browser, self.config.answer_seconds
-        tab = Tab(page, await browser.attach(page), index, lambda frame: self.policy.holds(frame), seconds, self._background)
+        holds, goes_to = lambda frame: self.gate.holds(frame), lambda url: self.gate.goes_to(url)
+        tab = Tab(page, await browser.attach(page), index, holds, goes_to, seconds, self._background)
         tab.cdp.on("Page.downloadWillBegin", lambda event: self.downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self.downloads.progress(event))
-        SocketMessages(tab.cdp, lambda: self.policy)
+        PageReports(tab.cdp, lambda: self.gate)
         await asyncio.gather(browser.prepare_page(tab.cdp, self.config), tab.open(self.setup, redaction.rules(self.config.mask)))
         return tab
 
@@ -118,7 +120,7 @@ class Tabs:
 
     def adopt_popup(self, page: Page) -> None:
         """Record a popup and make it the present tab in the background; `settle` waits for it."""
-        self.policy.record(SideEffect(kind="tab", url=page.url))
+        self.gate.log.record(SideEffect(kind="tab", url=page.url))
         self.window.open(self._adopt_popup(page))
 
     def back(self) -> str:
@@ -130,7 +132,7 @@ class Tabs:
 
     def take_too_large(self) -> str:
         """Return the reason, once, if a page was not opened because it is too large; empty if all were opened."""
-        found, self.policy.too_large = self.policy.too_large, {}
+        found, self.gate.too_large = self.gate.too_large, {}
         return next((found[tab.main_frame] for tab in self.window.tabs if tab.main_frame in found), "")
 
     async def open(self, url: str) -> None:
@@ -162,8 +164,8 @@ class Tabs:
                     await self.clock.run(self.window.tabs)
                     restless = await self._quiet(patience)
         except TimeoutError:
-            if self.policy.confirmations.waiting:  # a person is slower than any page
-                await self.policy.confirmations.answered()
+            if self.gate.confirmations.waiting:  # a person is slower than any page
+                await self.gate.confirmations.answered()
                 return await self.settle(run=run)
             tab = self.present
             await give_up(tab, seconds, tab.traffic.documents - before.get(tab, 0))
@@ -175,7 +177,7 @@ class Tabs:
         from playwright.async_api import Error
 
         while True:
-            await self.policy.no_popups()
+            await self.gate.no_popups()
             await self.window.all_open()
             tab, restless = self.present, False
             try:
@@ -217,7 +219,7 @@ class Tabs:
             raise EnvironmentFailure(f"the start page {url} did not answer for {seconds:g} s: raise browser.answer_seconds")
         if found.error and (large := self.take_too_large()):
             raise EnvironmentFailure(f"the start page {large}")
-        if found.error and (blocked := [effect for effect in self.policy.take_effects() if effect.kind == "blocked"]):
+        if found.error and (blocked := [effect for effect in self.gate.take_effects() if effect.kind == "blocked"]):
             way_out = f"allow {origin(blocked[0].url)} with --allow-origin if it belongs to the task"
             raise EnvironmentFailure(f"the start page {url} leads to {blocked[0].url}: {way_out}")
         if found.is_download:
@@ -235,18 +237,18 @@ class Tabs:
 
     def _new_downloads(self, downloads: tuple[str, ...] = ()) -> Downloads:
         store = self._backend.browser.store
-        return Downloads(self.config.download_bytes, store, lambda effect: self.policy.record(effect), downloads)
+        return Downloads(self.config.download_bytes, store, lambda effect: self.gate.log.record(effect), downloads)
 
     async def _adopt_popup(self, page: Page) -> None:
         from playwright.async_api import Error
 
         with suppress(Error):  # the popup was closed before it could be watched
             await self.adopt(page)
-            self.policy.forget_popup(self.present.main_frame)
+            self.gate.forget_popup(self.present.main_frame)
 
     async def _dialog(self, dialog: Dialog) -> None:
         url = dialog.page.url if dialog.page else ""
-        self.policy.record(SideEffect(kind="dialog", method=dialog.type, url=url, detail=dialog.message))
+        self.gate.log.record(SideEffect(kind="dialog", method=dialog.type, url=url, detail=dialog.message))
         await self.dialogs.opened(dialog)
 
 

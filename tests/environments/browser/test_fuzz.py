@@ -14,7 +14,9 @@ from exact.environments.browser.act.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
 from exact.environments.browser.network.body import kind_of
 from exact.environments.browser.network.deny import DenyList, embedded, is_private, written_address
 from exact.environments.browser.network.dial import Destinations
-from exact.environments.browser.network.policy import PageRequest, RequestPolicy
+from exact.environments.browser.network.gate import Gate
+from exact.environments.browser.network.message import Message
+from exact.environments.browser.network.rules import PolicyRules
 from exact.errors import ActionError
 from exact.origins import origin, target_refusal
 
@@ -56,6 +58,9 @@ class _Frames:
     def has(self, frame: str) -> bool:
         return False
 
+    def tab_of(self, frame: str) -> str:
+        return frame
+
     async def ask(self) -> None:
         pass
 
@@ -67,14 +72,14 @@ def address(chance: random.Random) -> str:
 
 
 def test_20000_addresses_through_the_guard_are_decided() -> None:
-    chance, policy = random.Random(1), RequestPolicy(ALLOWED, writes=False, frames=_Frames(), learns=True)
+    rules = PolicyRules(allowed=ALLOWED, deny=DenyList(("https://shop.example:8443",)), learns=True)
+    chance, policy = random.Random(1), Gate(rules, _Frames())
     destinations = Destinations({"shop.example": "127.0.0.1:81"}, DenyList(("*.evil.test", "10.0.0.0/8")))
     destinations.admit(ALLOWED, ())
-    policy.deny = DenyList(("https://shop.example:8443",))
     for _ in range(COUNT):
         url = address(chance)
         body = address(chance) if chance.random() < 0.3 else ""
-        request = PageRequest(chance.choice(METHODS), url, body, frame="f", referrer=address(chance), is_document=chance.random() < 0.3)
+        request = Message(chance.choice(METHODS), url, body, frame="f", referrer=address(chance), is_document=chance.random() < 0.3)
         decision = policy.decide(request)
         if not decision.refused and url.strip().lower().partition(":")[0] in ("http", "https", "ws", "wss"):
             assert origin(url) in ALLOWED and origin(url) != "https://shop.example:8443"

@@ -17,8 +17,8 @@ from exact.environments.browser.launch.browser import Browser, target_of
 from exact.environments.browser.launch.launch import chromium_arguments
 from exact.environments.browser.launch.options import context_options, grant_permissions, user_agent
 from exact.environments.browser.network.dial import Destinations, Dialler
+from exact.environments.browser.network.gate import Gate
 from exact.environments.browser.network.interceptor import RequestInterceptor
-from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.network.recording import Recording
 from exact.environments.browser.page.cdp import Cdp, CdpSession
 from exact.environments.browser.page.clipboard import Clipboard
@@ -147,11 +147,11 @@ class ForkedBrowser(Browser):
         )
         return context, context.pages[0]
 
-    def admit(self, context: BrowserContext, policy: RequestPolicy) -> None:
-        """Let the sandbox connect to destinations outside that a policy allows, and to no others."""
+    def admit(self, context: BrowserContext, gate: Gate) -> None:
+        """Let the sandbox connect to destinations outside that a gate allows, and to no others."""
         if self._has_outside:
-            self.relay.egress.admit(policy.allowed, sockets=policy.socket_origins)
-            self.relay.egress.listener = policy
+            self.relay.egress.admit(gate.rules.allowed, sockets=gate.socket_origins)
+            self.relay.egress.listener = gate
 
     async def attach(self, page: Page) -> CdpSession:
         return await self._talk.attach(self._only[1] if self._only and self._only[0] is page else await target_of(page))

@@ -1,4 +1,4 @@
-"""A running browser, with contexts that connect to nothing but what a policy allows."""
+"""A running browser, with contexts that connect to nothing but what a gate allows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from exact.config import BrowserConfig
 from exact.environments.browser.launch.options import Devices, context_options, device_options, grant_permissions
 from exact.environments.browser.launch.pipe import SharedPipe
+from exact.environments.browser.network.gate import Gate
 from exact.environments.browser.network.interceptor import RequestInterceptor
 from exact.environments.browser.network.isolation import Wall
-from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.page.cdp import Cdp
 from exact.environments.browser.page.clipboard import Clipboard, SharedClipboard
 from exact.environments.browser.page.downloads import DownloadStore
@@ -94,10 +94,10 @@ class Browser:
         """The pages of its first context, which a restored browser has from the start."""
         return self.playwright.contexts[0].pages
 
-    def admit(self, context: BrowserContext, policy: RequestPolicy) -> None:
-        """Let a context connect to destinations that a policy allows, and to no others."""
+    def admit(self, context: BrowserContext, gate: Gate) -> None:
+        """Let a context connect to destinations that a gate allows, and to no others."""
         if wall := self._walls.get(context):
-            wall.follow(policy)
+            wall.follow(gate)
 
     async def accept_downloads(self, context: str) -> None:
         """Let a context, by its CDP id, download into the store."""

@@ -27,11 +27,9 @@ Ask = Callable[[PersonQuestion], Awaitable[str]]
 class Confirmations:
     """The writes of one environment that wait for a yes. If no person is to be asked, every write is sent."""
 
-    def __init__(self) -> None:
-        self.ask: Ask | None = None
-        """Asks a person; None if writes need no yes."""
-        self.suspended: Callable[[], AbstractContextManager[None]] = nullcontext
-        """Suspends the time limits of the page while a person is asked."""
+    def __init__(self, ask: Ask | None = None, suspended: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+        """Make it. `ask` asks a person; None if writes need no yes. `suspended` suspends the time limits of the page meanwhile."""
+        self.ask, self._suspended = ask, suspended
         self._held = 0
         self._released = asyncio.Event()
         self._released.set()
@@ -62,7 +60,7 @@ class Confirmations:
         self._held += 1
         self._released.clear()
         try:
-            with self.suspended():
+            with self._suspended():
                 yield
         finally:
             self._held -= 1

@@ -2,7 +2,9 @@
 
 A request counts by its method, with these exceptions. A site declares patterns for requests that only read (`reads`), that write although
 they are GETs (`writes`), and that are harmless (`harmless`: drafts, preferences, telemetry). A GraphQL query or subscription reads, a
-mutation never is harmless, and writes in a GET too. A GET that ends the session writes, and one whose parameters ask for another method.
+mutation never is harmless, and writes in a GET too. A POST that names a stored GraphQL operation by its hash writes unless a pattern names
+the operation: patterns are also searched in `METHOD URL OPERATION`. A GET that ends the session writes, and one whose headers or parameters
+ask for another method.
 Requests that a page sends while nobody acts are learned: they are not writes of the agent when they are sent again, with an action or
 without. Learned requests are never sent while exploring.
 """
@@ -17,7 +19,7 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from exact.environments.base import SAFE_METHODS
-from exact.environments.browser.presume.address import graphql_in, operations, overridden_method
+from exact.environments.browser.presume.address import address_writes, asks_to_write, graphql_in, operations, writes_by_graphql
 from exact.origins import split_url
 from exact.untrusted import BoundedPattern, compiled
 
@@ -34,6 +36,8 @@ _VERBS = frozenset(
     {"action", "cmd", "command", "do", "event", "func", "function", "method", "mode", "op", "operation", "operationname", "type"}
 )
 """Names of parameters whose value selects the purpose of a request to an address that serves many."""
+_STORED = frozenset({"operationName", "documentId", "doc_id", "queryId", "sha256Hash"})
+"""Names of fields by which a body names a stored GraphQL operation."""
 _VARIABLE = re.compile(r"\d+|[0-9a-f]{8,}(?:-[0-9a-f]{4,})*", re.I)
 """Numbers and identifiers in paths and in values."""
 
@@ -46,20 +50,32 @@ class HarmlessRequests:
         self._harmless, self._reads, self._writes = _compiled("harmless", harmless), _compiled("reads", reads), _compiled("writes", writes)
         self._learned: OrderedDict[str, None] = OrderedDict()
 
-    def nature(self, method: str, url: str, body: str = "") -> Nature:
-        """Return the effect of a request, by its method and the site's declarations, without the learned kinds."""
-        line = f"{method} {url}"
+    def nature(self, method: str, url: str, body: str = "", asked: Iterable[str] = ()) -> Nature:
+        """Return the effect of a request, by its method and the site's declarations, without the learned kinds.
+
+        `asked`: methods that its headers ask for.
+        """
+        line, stored = f"{method} {url}", stored_operation(body)
+        if stored is not None and method not in SAFE_METHODS:
+            return self._nature_of_stored(line, f"{line} {stored}")
         if _matches(self._writes, line, otherwise=True):
             return "write"
         if _matches(self._reads, line, otherwise=False):
             return "read"
         if method in SAFE_METHODS:
-            writes = (method == "GET" and ends_session(url)) or overridden_method(url) not in ("", *SAFE_METHODS)
-            return "write" if writes or "mutation" in graphql_in(url) else "read"
+            return "write" if ends_session(url) or asks_to_write(asked) or address_writes(url) else "read"
         if _matches(self._harmless, line, otherwise=False):
             operations = graphql_operations(body)
-            return "harmless" if not operations else "write" if "mutation" in operations else "read"
+            return "harmless" if not operations else "write" if writes_by_graphql(operations) else "read"
         return "write"
+
+    def _nature_of_stored(self, line: str, named: str) -> Nature:
+        """Return the effect of a POST of a stored GraphQL operation. Only a pattern that names the operation is about it."""
+
+        def declared(patterns: tuple[BoundedPattern, ...]) -> bool:
+            return _matches(patterns, named, otherwise=False) and not _matches(patterns, line, otherwise=True)
+
+        return "read" if declared(self._reads) else "harmless" if declared(self._harmless) else "write"
 
     def is_declared_read(self, method: str, url: str) -> bool:
         """Return whether the site declares that a request only reads."""
@@ -98,14 +114,27 @@ def request_kind(method: str, url: str, body: str = "") -> str:
 
 
 def graphql_operations(body: str) -> set[str]:
-    """Return the kinds of GraphQL operations in a request's body: `query`, `mutation`, `subscription`. Empty if the body is not GraphQL."""
+    """Return the kinds of GraphQL operations in a request's body, as `operations` does. Empty if the body is not GraphQL."""
     data = _decoded(body)
-    found = set[str]()
+    if data is None:
+        return graphql_in(f"http://form.invalid/?{body[:_LENGTH]}") if "=" in body else set()
+    texts = [each.get("query") for each in (data if isinstance(data, list) else [data]) if isinstance(each, dict)]
+    return {kind for text in texts if isinstance(text, str) and "{" in text for kind in operations(text)}
+
+
+def stored_operation(body: str) -> str | None:
+    """Return the name of the GraphQL operation that a body names without its text, by a hash or an id; empty if it has no name.
+
+    None if the body is another one, or holds the text.
+    """
+    data = _decoded(body)
     for each in data if isinstance(data, list) else [data]:
-        text = each.get("query") if isinstance(each, dict) else None
-        if isinstance(text, str):
-            found |= operations(text)
-    return found
+        if not isinstance(each, dict) or isinstance(each.get("query"), str):
+            continue
+        extensions = each.get("extensions")
+        if _STORED & each.keys() or (isinstance(extensions, dict) and "persistedQuery" in extensions):
+            return str(each.get("operationName") or "")
+    return None
 
 
 def _body_names(body: str) -> Iterator[str]:

@@ -1,12 +1,13 @@
 """Interception of every request of a browser by CDP's Fetch, before it is sent.
 
 Fetch on the browser's own session sees all requests: of every context, frame, popup, worker and redirect. Playwright's `route` does not see
-redirects, and a session per target would come too late for popups. A request of a context without a policy is refused.
+redirects, and a session per target would come too late for popups. A request of a context without a gate is refused.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Iterable
 from contextlib import suppress
 from http.client import responses
@@ -17,8 +18,11 @@ import msgspec
 from exact.environments.base import SAFE_METHODS, SideEffect
 from exact.environments.browser.network.body import ATTACHMENT, Bodies, BodyTooLarge, DocumentFate, as_page, fate_of
 from exact.environments.browser.network.form import field_names, request_body
-from exact.environments.browser.network.policy import SOCKET_REPORTS, PageRequest, RequestDecision, RequestPolicy
+from exact.environments.browser.network.gate import Gate
+from exact.environments.browser.network.message import SOCKET_REPORTS, Message
 from exact.environments.browser.network.recording import Recording, encoded
+from exact.environments.browser.network.rules import Allow, Refuse
+from exact.environments.browser.presume.address import overriding_methods
 from exact.errors import EnvironmentFailure
 from exact.origins import origin, split_url
 
@@ -40,33 +44,35 @@ _UNRECORDED = ("EventSource", "Media", "Ping", "Preflight")
 _AGAIN = b"<script>location.replace(location.href)</script>"
 """A document that requests its own address again. A fulfilled redirect to it would wait for the request that it ends."""
 _HTML = ({"name": "Content-Type", "value": "text/html; charset=utf-8"},)
-_OVERRIDES = ("x-http-method-override", "x-http-method", "x-method-override")
-"""Headers by which a request asks to be taken for one of another method."""
 _LARGE_BODY = "its body is too large to be read before it is sent"
 _FRAME_TIMEOUT = 1.0
 """Seconds that a request of an unknown frame waits for its context to be found, before it is refused."""
+_MOST_SENT = 256
+"""Requests that are remembered until they are redirected."""
 _POLL = 0.02
 """Seconds between two attempts to find the context of a frame."""
 
 
 class RequestInterceptor:
-    """The interceptor of a browser's requests, which the request policy of their context allows or refuses."""
+    """The interceptor of a browser's requests, which the gate of their context allows or refuses."""
 
     def __init__(self, cdp: CDPSession | CdpConnection, recording: Recording | None = None, *, shared: bool = False) -> None:
         """Create an interceptor on the session of the browser itself.
 
         `recording`: recording to which answers are written, or from which they are replayed. `shared`: the browser has other users too, so
-        that requests of contexts that never had a policy pass untouched.
+        that requests of contexts that never had a gate pass untouched.
         """
         self._shared, self._own = shared, set[str]()
         self._cdp, self._recording, self._bodies = cdp, recording, Bodies(cdp)
-        self._policies: dict[str, RequestPolicy] = {}
-        """Policies by the CDP id of their browser context."""
+        self._gates: dict[str, Gate] = {}
+        """Gates by the CDP id of their browser context."""
         self._contexts: dict[str, str] = {}
         """CDP ids of browser contexts by target or frame."""
         self._tasks: dict[asyncio.Task[None], Event] = {}
         self._frame_queries: dict[str, asyncio.Task[None]] = {}
         """Queries for the frames of contexts, at most one for each."""
+        self._sent: OrderedDict[str, tuple[str, str]] = OrderedDict()
+        """Address and body of the last requests, by their ids: a redirect names the one that it answers."""
         self._resumed_requests: tuple[Event, ...] | None = None
         self._running = asyncio.Event()
         self._running.set()
@@ -112,27 +118,27 @@ class RequestInterceptor:
         for task in (*self._tasks, *self._frame_queries.values()):
             task.cancel()
 
-    def register(self, context: str, policy: RequestPolicy) -> None:
-        """Set the policy of a browser context, by its CDP id."""
-        self._policies[context] = policy
+    def register(self, context: str, gate: Gate) -> None:
+        """Set the gate of a browser context, by its CDP id."""
+        self._gates[context] = gate
         self._own.add(context)
 
     def unregister(self, context: str) -> None:
         """Refuse all further requests of a context."""
-        self._policies.pop(context, None)
+        self._gates.pop(context, None)
         self._contexts = {frame: owner for frame, owner in self._contexts.items() if owner != context}
 
     def _target_created(self, event: Event) -> None:
         info = event["targetInfo"]
         target, context = info["targetId"], info.get("browserContextId", "")
         new, self._contexts[target] = target not in self._contexts, context
-        if new and info["type"] == "page" and context in self._policies:
-            self._policies[context].expect_popup(target)
+        if new and info["type"] == "page" and context in self._gates:
+            self._gates[context].expect_popup(target, info.get("openerId", "") if info.get("canAccessOpener") else "")
 
     def _target_destroyed(self, event: Event) -> None:
         context = self._contexts.pop(event["targetId"], "")
-        if context in self._policies:
-            self._policies[context].forget_popup(event["targetId"])
+        if context in self._gates:
+            self._gates[context].forget_popup(event["targetId"])
 
     def _request_paused(self, event: Event) -> None:
         task = asyncio.ensure_future(self._answer(event))
@@ -156,52 +162,60 @@ class RequestInterceptor:
 
     async def _request(self, event: Event) -> None:
         request, kind = event["request"], event["resourceType"]
-        policy = await self._policy_of(event["frameId"])
-        if policy is None and self._is_foreign(event["frameId"]):
+        gate = await self._gate_of(event["frameId"])
+        if gate is None and self._is_foreign(event["frameId"]):
             await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
             return
-        asked = page_request(event)
+        source, sent = self._sent.get(event.get("redirectedRequestId", ""), ("", ""))
+        asked = message_of(event)._replace(source=source, sent=sent)
         if asked.is_report and request["url"] == SOCKET_REPORTS:
-            await self._take_report(event, policy)
+            await self._take_report(event, gate)
             return
-        decision = policy.decide(asked) if policy else RequestDecision("a request that belongs to no page")
-        if policy:
-            decision = await policy.admit(asked, decision)
-        if decision.refused:
-            if policy and decision.effect:
-                policy.record_blocked(asked, decision.effect)
-            await (self._pretend(event) if decision.pretends else self._refuse(event, policy))
+        if gate is None:
+            await self._refuse(event, None)  # a request that belongs to no page
             return
-        if policy and request["url"] in policy.blank_pages:
+        decision = await gate.judge(asked)
+        if isinstance(decision, Refuse):
+            gate.log.record(decision.effect, asked)
+            await (self._pretend(event) if decision.pretends else self._refuse(event, gate))
+            return
+        self._remember(event["requestId"], asked)
+        if request["url"] in gate.blank_pages:
             await self._cdp.send("Fetch.fulfillRequest", {"requestId": event["requestId"], "responseCode": 200, "responseHeaders": _HTML})
             return
-        if policy and self._recording and self._recording.mode == "replay":
-            await self._replay(event, policy, decision)
+        if self._recording and self._recording.mode == "replay":
+            await self._replay(event, gate, decision)
             return
         answer: dict[str, Any] = {"requestId": event["requestId"]}
         if request["method"] not in SAFE_METHODS or kind in _DOCUMENT_TYPES or self._is_recorded(event):
             answer["interceptResponse"] = True
-        if policy and policy.headers and origin(request["url"]) in policy.task_origins:
-            named = {name.lower() for name in policy.headers}
+        if gate.rules.headers and origin(request["url"]) in gate.rules.own:
+            named = {name.lower() for name in gate.rules.headers}
             other = [(name, value) for name, value in request["headers"].items() if name.lower() not in named]
-            answer["headers"] = [{"name": name, "value": value} for name, value in (*other, *policy.headers.items())]
-        if policy and decision.effect:
+            answer["headers"] = [{"name": name, "value": value} for name, value in (*other, *gate.rules.headers.items())]
+        if decision.effect:
             answer["interceptResponse"] = True
-            policy.record_write(event["requestId"], asked, decision.effect)
+            gate.log.record_write(event["requestId"], decision.effect, asked)
         await self._cdp.send("Fetch.continueRequest", answer)
+
+    def _remember(self, id: str, message: Message) -> None:
+        """Remember a request that is sent, in case that it is redirected."""
+        self._sent[id] = message.url, message.body
+        if len(self._sent) > _MOST_SENT:
+            self._sent.popitem(last=False)
 
     async def _refuse_large(self, event: Event) -> None:
         """Refuse a request whose body is too large to be read."""
-        request, policy = event["request"], await self._policy_of(event["frameId"])
-        if policy:
-            policy.record(SideEffect(kind="blocked", method=request["method"], url=request["url"], detail=_LARGE_BODY, write=False))
-        await self._refuse(event, policy)
+        request, gate = event["request"], await self._gate_of(event["frameId"])
+        if gate:
+            gate.log.record(SideEffect(kind="blocked", method=request["method"], url=request["url"], detail=_LARGE_BODY, write=False))
+        await self._refuse(event, gate)
 
-    async def _take_report(self, event: Event, policy: RequestPolicy | None) -> None:
+    async def _take_report(self, event: Event, gate: Gate | None) -> None:
         """Record the WebSocket that the browser refused by our policy, and answer its report."""
         url = reported_socket(request_body(event["request"]))
-        if policy and url:
-            policy.record_refused_socket(url)
+        if gate and url:
+            gate.record_refused_socket(url)
         await self._cdp.send("Fetch.fulfillRequest", {"requestId": event["requestId"], "responseCode": 204, "responseHeaders": []})
 
     def _is_recorded(self, event: Event) -> bool:
@@ -221,74 +235,74 @@ class RequestInterceptor:
             answer = {"responseCode": 200, "responseHeaders": named, "body": encoded(b"{}")}
         await self._cdp.send("Fetch.fulfillRequest", {"requestId": event["requestId"], **answer})
 
-    async def _replay(self, event: Event, policy: RequestPolicy, decision: RequestDecision) -> None:
+    async def _replay(self, event: Event, gate: Gate, decision: Allow) -> None:
         """Answer a request from the recording. Refuse it if it was never recorded."""
         assert self._recording is not None
         request = event["request"]
         if not request["url"].startswith("http"):
             await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
             return
-        found = self._recording.answer(request, policy.mask)
+        found = self._recording.answer(request, gate.mask)
         if found is None:
-            policy.record(SideEffect(kind="blocked", method=request["method"], url=request["url"], detail="not in the recorded traffic"))
-            await self._refuse(event, policy)
+            gate.log.record(SideEffect(kind="blocked", method=request["method"], url=request["url"], detail="not in the recorded traffic"))
+            await self._refuse(event, gate)
             return
         if decision.effect:
-            policy.record(msgspec.structs.replace(decision.effect, reach="recording", status=found.status))
+            gate.log.record(msgspec.structs.replace(decision.effect, reach="recording", status=found.status))
         headers = [{"name": name, "value": value} for name, value in found.headers if name.lower() not in _TRANSFER_HEADERS]
         if event["resourceType"] in _DOCUMENT_TYPES:
-            headers.append({"name": "Content-Security-Policy", "value": policy.content_security_policy()})
+            headers.append({"name": "Content-Security-Policy", "value": gate.content_security_policy(request["url"])})
         answer = {"requestId": event["requestId"], **_status(found.status), "responseHeaders": headers, "body": encoded(found.body)}
         await self._cdp.send("Fetch.fulfillRequest", answer)
 
-    def _record(self, event: Event, policy: RequestPolicy, body: bytes) -> None:
+    def _record(self, event: Event, gate: Gate, body: bytes) -> None:
         """Record an answer."""
         assert self._recording is not None
         status = event["responseStatusCode"]
         headers = [(each["name"], each["value"]) for each in event.get("responseHeaders", ())]
         content = [(name, value) for name, value in headers if name.lower() not in _TRANSFER_HEADERS]
-        self._recording.record(event["request"], status, content, body, policy.mask)
+        self._recording.record(event["request"], status, content, body, gate.mask)
 
-    async def _refuse(self, event: Event, policy: RequestPolicy | None) -> None:
+    async def _refuse(self, event: Event, gate: Gate | None) -> None:
         """Abort a request. An aborted navigation leaves the page as it was; a popup without a page is closed."""
         await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "Aborted"})
-        if policy and event["resourceType"] == "Document" and policy.forget_popup(event["frameId"]):
+        if gate and event["resourceType"] == "Document" and gate.forget_popup(event["frameId"]):
             await self._cdp.send("Target.closeTarget", {"targetId": event["frameId"]})
 
     async def _response(self, event: Event) -> None:
         request, status = event["request"], event.get("responseStatusCode", 0)
-        policy = await self._policy_of(event["frameId"])
-        if policy:
-            policy.record_answer(event["requestId"], status)
-        if policy and not status and (why := policy.failure(request["url"])):  # the browser knows only that its proxy did not connect
+        gate = await self._gate_of(event["frameId"])
+        if gate:
+            gate.log.record_answer(event["requestId"], status)
+        if gate and not status and (why := gate.log.failure(request["url"])):  # the browser knows only that its proxy did not connect
             await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": why})
-        elif policy is None or not status:
+        elif gate is None or not status:
             await self._pass(event)
         else:
             try:
-                await self._answer_response(event, policy)
+                await self._answer_response(event, gate)
             except BodyTooLarge:
-                policy.record_too_large(event["frameId"], request["method"], request["url"])
-                await self._refuse(event, policy)
+                gate.record_too_large(event["frameId"], request["method"], request["url"])
+                await self._refuse(event, gate)
 
-    async def _answer_response(self, event: Event, policy: RequestPolicy) -> None:
+    async def _answer_response(self, event: Event, gate: Gate) -> None:
         """Answer with a response of a server. Raises BodyTooLarge."""
         request, status, kind = event["request"], event["responseStatusCode"], event["resourceType"]
         given, fate = event.get("responseHeaders", []), fate_of(status, event.get("responseHeaders", ()))
         if kind == "Document" and fate is not DocumentFate.PASSED:
-            policy.document_came(event["frameId"], request["url"])
+            gate.document_came(event["frameId"], request["url"], is_shown=fate is DocumentFate.DOCUMENT)
         if kind == "Document" and status == 401:
-            policy.unauthorized = request["url"]
+            gate.unauthorized = request["url"]
         body = None
         if self._is_recorded(event):
-            body = b"" if 300 <= status < 400 else await self._bodies.whole(event, policy.body_bytes)  # CDP gives none for redirects
-            self._record(event, policy, body)
-        csp = {"name": "Content-Security-Policy", "value": policy.content_security_policy()}
-        if kind == "Document" and status == 200 and _is_pdf(given, policy.document_bytes):
-            policy.partial.pop(event["frameId"], None)
-            await self._show_pdf(event, body if body is not None else await self._bodies.whole(event, policy.document_bytes))
+            body = b"" if 300 <= status < 400 else await self._bodies.whole(event, gate.rules.body_bytes)  # CDP gives none for redirects
+            self._record(event, gate, body)
+        csp = {"name": "Content-Security-Policy", "value": gate.content_security_policy(request["url"])}
+        if kind == "Document" and status == 200 and _is_pdf(given, gate.rules.document_bytes):
+            gate.partial.pop(event["frameId"], None)
+            await self._show_pdf(event, body if body is not None else await self._bodies.whole(event, gate.rules.document_bytes))
         elif kind == "Document" and fate is DocumentFate.DOCUMENT:
-            await self._answer_document(event, policy, body, csp)
+            await self._answer_document(event, gate, body, csp)
         elif kind == "Document" and fate is DocumentFate.DOWNLOAD:
             await self._pass(event, ATTACHMENT)
         elif kind in _DOCUMENT_TYPES and fate is not DocumentFate.PASSED:
@@ -296,27 +310,27 @@ class RequestInterceptor:
         else:
             await self._pass(event)
 
-    async def _answer_document(self, event: Event, policy: RequestPolicy, body: bytes | None, csp: dict[str, str]) -> None:
+    async def _answer_document(self, event: Event, gate: Gate, body: bytes | None, csp: dict[str, str]) -> None:
         """Answer with a document as far as it comes in time, but to an evaluator with the whole or a failure. Raises BodyTooLarge.
 
         `body`: the document, if it was read before.
         """
         frame, ended = event["frameId"], True
-        policy.partial[frame] = event["request"]["url"]
-        if body is None and policy.is_judged:
+        gate.partial[frame] = event["request"]["url"]
+        if body is None and gate.is_judged:
             try:
-                async with asyncio.timeout(policy.document_seconds):
-                    body = await self._bodies.whole(event, policy.body_bytes)
+                async with asyncio.timeout(gate.rules.document_seconds):
+                    body = await self._bodies.whole(event, gate.rules.body_bytes)
             except TimeoutError:
                 await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "TimedOut"})
                 return
         elif body is None:
-            if (read := await self._bodies.read(event, policy.document_seconds, policy.body_bytes)) is None:
+            if (read := await self._bodies.read(event, gate.rules.document_seconds, gate.rules.body_bytes)) is None:
                 await self._ask_again(event, csp)
                 return
             body, ended = read
         if ended:
-            policy.partial.pop(frame, None)  # unless another document of the frame came before
+            gate.partial.pop(frame, None)  # unless another document of the frame came before
         await self._fulfill(event, body, csp)
 
     async def _pass(self, event: Event, *more: dict[str, str]) -> None:
@@ -347,18 +361,18 @@ class RequestInterceptor:
         still = {"name": "Content-Security-Policy", "value": "default-src 'none'"}
         await self._cdp.send("Fetch.fulfillRequest", {**answer, "responseHeaders": [*_HTML, still]})
 
-    async def _policy_of(self, frame: str) -> RequestPolicy | None:
-        """Return the policy of a frame or worker. Wait a moment for an unknown one to be reported; return None if it is not."""
+    async def _gate_of(self, frame: str) -> Gate | None:
+        """Return the gate of a frame or worker. Wait a moment for an unknown one to be reported; return None if it is not."""
         until = asyncio.get_running_loop().time() + _FRAME_TIMEOUT
         while (context := self._context_of(frame)) is None:
             if asyncio.get_running_loop().time() >= until:
                 return None
             if not await self._query_frames(frame):
                 await asyncio.sleep(_POLL)
-        return self._policies.get(context)
+        return self._gates.get(context)
 
     def _is_foreign(self, frame: str) -> bool:
-        """Return whether a frame is known not to be ours: its context never had a policy, or none of our pages has it."""
+        """Return whether a frame is known not to be ours: its context never had a gate, or none of our pages has it."""
         if not self._shared:
             return False
         context = self._contexts.get(frame)
@@ -368,24 +382,24 @@ class RequestInterceptor:
 
     def _context_of(self, frame: str) -> str | None:
         """Return the context of a frame or worker; None if it is unknown."""
-        if frame not in self._contexts and (found := next((c for c, policy in self._policies.items() if policy.frames.has(frame)), None)):
+        if frame not in self._contexts and (found := next((c for c, gate in self._gates.items() if gate.frames.has(frame)), None)):
             self._contexts[frame] = found
         return self._contexts.get(frame)
 
     async def _query_frames(self, frame: str) -> bool:
         """Ask all contexts for their frames, without waiting for slow ones. Return whether a frame is known then."""
-        for context, policy in self._policies.items():
+        for context, gate in self._gates.items():
             if context not in self._frame_queries:
-                self._frame_queries[context] = asyncio.ensure_future(self._query_context(context, policy))
+                self._frame_queries[context] = asyncio.ensure_future(self._query_context(context, gate))
         if self._frame_queries:
             await asyncio.wait(self._frame_queries.values(), timeout=_POLL)
         return self._context_of(frame) is not None
 
-    async def _query_context(self, context: str, policy: RequestPolicy) -> None:
+    async def _query_context(self, context: str, gate: Gate) -> None:
         from playwright.async_api import Error
 
         try:
-            await policy.frames.ask()
+            await gate.frames.ask()
         except (Error, EnvironmentFailure):
             pass  # a page of that context is gone, which does not matter to the others
         finally:
@@ -402,13 +416,13 @@ def reported_socket(body: str) -> str:
     return url if url.startswith(("ws:", "wss:")) and origin(url) else ""
 
 
-def page_request(event: Event) -> PageRequest:
+def message_of(event: Event) -> Message:
     """Return the request of a CDP Fetch.requestPaused."""
     request = event["request"]
     kind, body = event["resourceType"], request_body(request)
     fields = () if request["method"] in SAFE_METHODS else field_names(request)
     referrer = _header(request, "referer")
-    return PageRequest(
+    return Message(
         request["method"],
         request["url"],
         body,
@@ -419,8 +433,10 @@ def page_request(event: Event) -> PageRequest:
         is_beacon=kind == "Ping",
         is_report=kind == "CSPViolationReport",
         kind=kind,
-        headers="\n".join(map(str, request["headers"].values())),
-        override=next(filter(None, (_header(request, name) for name in _OVERRIDES)), "").strip().upper(),
+        headers=tuple((name, str(value)) for name, value in request["headers"].items()),
+        fragment=request.get("urlFragment", ""),
+        is_whole=bool(body) or not request.get("hasPostData", False),
+        overrides=overriding_methods((name, str(value)) for name, value in request["headers"].items()),
     )
 
 

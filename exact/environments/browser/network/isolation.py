@@ -12,12 +12,12 @@ from collections.abc import Mapping
 
 from exact.environments.browser.network.deny import DenyList
 from exact.environments.browser.network.dial import CHUNK, Destinations, Dialler
-from exact.environments.browser.network.policy import RequestPolicy
+from exact.environments.browser.network.gate import Gate
 from exact.environments.browser.network.tunnel import LoopbackPort, Tunnel
 
 
 class Wall:
-    """The proxy of one browser context. It admits connections that the context's request policy allows, none before it has one."""
+    """The proxy of one browser context. It admits connections that the context's gate allows, none before it has one."""
 
     def __init__(
         self, dialler: Dialler, hosts: Mapping[str, str], deny: DenyList, *, plain_tls: bool = True, listening: socket.socket | None = None
@@ -28,7 +28,7 @@ class Wall:
         """
         self._dialler, self._plain_tls = dialler, plain_tls
         self._destinations = Destinations(hosts, deny)
-        self._policy: RequestPolicy | None = None
+        self._gate: Gate | None = None
         self._tunnels: dict[asyncio.Task[None], Tunnel] = {}
         self._port = LoopbackPort(self._serve, lambda why: None, listening)
 
@@ -37,10 +37,10 @@ class Wall:
         """Address of the proxy, as browsers take it."""
         return f"socks5://127.0.0.1:{self._port.number}"
 
-    def follow(self, policy: RequestPolicy) -> None:
-        """Admit from now on the connections that a policy allows. Connections that it does not admit are ended."""
-        self._policy = policy
-        self._destinations.admit(policy.allowed, policy.socket_origins)
+    def follow(self, gate: Gate) -> None:
+        """Admit from now on the connections that a gate allows. Connections that it does not admit are ended."""
+        self._gate = gate
+        self._destinations.admit(gate.rules.allowed, gate.socket_origins)
         for task, tunnel in list(self._tunnels.items()):
             if not tunnel.is_admitted():
                 task.cancel()
@@ -54,7 +54,7 @@ class Wall:
     async def _serve(self, made: socket.socket) -> None:
         reader, writer = await asyncio.open_connection(sock=made, limit=CHUNK)
         client = _Streams(reader, writer)
-        tunnel = Tunnel(client, self._destinations, self._dialler, lambda: self._policy, plain_tls=self._plain_tls)
+        tunnel = Tunnel(client, self._destinations, self._dialler, lambda: self._gate, plain_tls=self._plain_tls)
         task = asyncio.current_task()
         assert task is not None
         self._tunnels[task] = tunnel

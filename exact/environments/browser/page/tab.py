@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from exact.environments.browser.page.cdp import Cdp
 
+MOST_ADDRESSES = 1000
+"""Addresses that are read from one document."""
 _CONTEXT_NAME = "exact"
 """Name of our own execution context in each document."""
 _NAVIGATION_ERRORS = (
@@ -66,15 +68,17 @@ class Tab:
         cdp: Cdp,
         index: int,
         holds: Callable[[str], bool] = lambda frame: False,
+        goes_to: Callable[[str], None] = lambda url: None,
         answer_seconds: float = 15.0,
         background: BackgroundRequests | None = None,
     ) -> None:
         """Create a tab for a page.
 
         `index`: its number among the episode's pages, from 0. `holds` returns whether the navigation of a frame, by its CDP id, waits for a
-        person, or for the rest of a document with a separate time: no server is late then. `answer_seconds`: seconds that a server may
-        take to answer a navigation. The browser answers nothing about the page until then, so loading is stopped after that time, as by a
-        user. `background`: the requests that were learned and are not waited for.
+        person, or for the rest of a document with a separate time: no server is late then. `goes_to` is called with each address to which
+        the agent itself goes. `answer_seconds`: seconds that a server may take to answer a navigation. The browser answers nothing about
+        the page until then, so loading is stopped after that time, as by a user. `background`: the requests that were learned and are not
+        waited for.
         """
         self.page, self.cdp, self.index = page, cdp, index
         self.traffic = Traffic(cdp, background)
@@ -91,7 +95,7 @@ class Tab:
         """Receives the event when the page asks for files; None while nothing waits for it."""
         self.target = TargetIds("", "")
         """CDP ids of the page; known once the tab is open."""
-        self._holds = holds
+        self._holds, self._goes_to = holds, goes_to
         self._held = False
         """Whether the navigation was held when its time was last checked."""
         self._answer_seconds = answer_seconds
@@ -184,6 +188,16 @@ class Tab:
         """The http and https origins of all documents that the frames have had."""
         return {each for each in self._origins if each.startswith("http")}
 
+    async def addresses(self) -> list[str]:
+        """Return the addresses that stand in the documents of all frames."""
+        from playwright.async_api import Error
+
+        found = list[str]()
+        for frame in list(self.frames):
+            with suppress(Error, EnvironmentFailure):  # the frame is gone, or cannot be asked
+                found += await self.evaluate_in(frame, script_call("page/addresses", MOST_ADDRESSES))
+        return found
+
     async def history(self) -> list[str]:
         """Return the addresses that going back leads to, the nearest one last."""
         found = await self.cdp.send("Page.getNavigationHistory")
@@ -230,6 +244,7 @@ class Tab:
         Raises Playwright's Error for an invalid address.
         """
         self.traffic.status = 0
+        self._goes_to(url)
         answer = await self.cdp.send("Page.navigate", {"url": url})
         return Navigation(answer.get("errorText", "").removeprefix("net::ERR_"), self.traffic.status, answer.get("isDownload", False))
 

@@ -84,6 +84,10 @@ class BrowserWindow:
         """Return whether a tab is known to have the frame with an id."""
         return any(frame in tab.frames for tab in self.tabs)
 
+    def tab_of(self, frame: str) -> str:
+        """Return the main frame of a frame's tab; empty if no tab is known to have the frame."""
+        return next((tab.main_frame for tab in self.tabs if frame in tab.frames), "")
+
     async def ask(self) -> None:
         """Ask the browser for the frames of all tabs. Those of a tab are known as soon as it answers."""
         await asyncio.gather(*(tab.learn_frames() for tab in self.tabs))

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qsl, unquote
+from collections.abc import Iterable, Iterator
+from urllib.parse import parse_qsl, unquote, unquote_plus
 
+from exact.environments.base import SAFE_METHODS
 from exact.environments.browser.presume.words import words_of
 from exact.origins import split_url
 
-_METHODS = frozenset({"_method", "x-http-method-override", "x-http-method", "http_method", "_httpmethod"})
-"""Names of parameters by which a request asks to be taken for one of another method."""
+_METHODS = frozenset(
+    {"_method", "x-http-method-override", "x-http-method", "x-method-override", "http-method", "_httpmethod", "http-method-override"}
+)
+"""Names of headers and parameters by which a request asks to be taken for one of another method, with `-` for `_` within them."""
+_SEPARATORS = re.compile(r"[&;]")
+_END_OF_NAME = re.compile(r"[\[\]\0]")
+"""Characters at which servers end the name of a parameter: brackets of an array, and NUL."""
 _WORDS = words_of(
     "accept activate approve archive ban block buy cancel clone deactivate decline delete deploy destroy disable discard "
     "downvote drop duplicate enable erase execute follow install kill logout merge mute pay publish purchase purge reject "
@@ -27,29 +34,81 @@ _VERBS = frozenset({"action", "act", "cmd", "command", "do", "event", "func", "f
 """Names of parameters whose value is a command."""
 _LONGEST = 3
 """Words of a part of an address that can be a command. A longer part is a title."""
-_OPERATION = re.compile(r"(?:^|[}\s])\s*(mutation|subscription|query)\b|^\s*(\{)")
+_MOST_TOKENS = 20_000
+"""Tokens of a GraphQL document that are read. A longer document counts as one that writes."""
 
 
-def overridden_method(url: str) -> str:
-    """Return the method that the parameters of an address ask for in place of the sent one; empty if they ask for none.
+def overriding_methods(headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the methods that the headers of a request ask for in place of the sent one, each header's in its order.
 
-    >>> overridden_method("http://shop.test/items/3?_method=delete")
-    'DELETE'
+    >>> overriding_methods([("X-HTTP-Method-Override", "GET"), ("x_http_method", "delete")])
+    ('GET', 'DELETE')
     """
-    asked = [value for name, value in parse_qsl(split_url(url).query) if name.lower() in _METHODS]
-    return next((value.strip().upper() for value in asked if value.strip().isalpha()), "")
+    return tuple(each for name, value in headers if _plain(name) in _METHODS for each in _methods(value))
+
+
+def overridden_methods(url: str) -> tuple[str, ...]:
+    """Return the methods that the parameters of an address ask for in place of the sent one, in its query and in its path.
+
+    Names count in each spelling that servers take for them: as arrays, in any case, after `;`, before NUL.
+
+    >>> overridden_methods("http://shop.test/items/3?_method[]=delete&_METHOD=get")
+    ('DELETE', 'GET')
+    """
+    parts = split_url(url)
+    given = (*_SEPARATORS.split(parts.query), *parts.path.split(";")[1:])
+    pairs = (each.partition("=")[::2] for each in given)
+    return tuple(each for name, value in pairs if _plain(unquote_plus(name)) in _METHODS for each in _methods(unquote_plus(value)))
+
+
+def asks_to_write(methods: Iterable[str]) -> bool:
+    """Return whether one of the methods that a request asks for is not known to read only."""
+    return any(each not in SAFE_METHODS for each in methods)
+
+
+def _plain(name: str) -> str:
+    bare = _END_OF_NAME.split(name.lstrip("[ "))[0].strip().lower()
+    return bare[:1] + bare[1:].replace("_", "-").replace(" ", "-").replace(".", "-")
+
+
+def _methods(value: str) -> Iterator[str]:
+    for each in value.replace("\0", ",").split(","):
+        if method := each.strip().upper():
+            yield method
 
 
 def graphql_in(url: str) -> set[str]:
-    """Return the kinds of the GraphQL operations in an address: `query`, `mutation`, `subscription`. Empty if it is not GraphQL."""
-    given = dict(parse_qsl(split_url(url).query))
-    return operations(given["query"]) if "query" in given and "{" in given["query"] else set()
+    """Return the kinds of the GraphQL operations in an address, as `operations` does. Empty if it is not GraphQL.
+
+    Each parameter of the name counts, since a server may read any of them.
+    """
+    given = (each.partition("=")[::2] for each in _SEPARATORS.split(split_url(url).query))
+    texts = [unquote_plus(value) for name, value in given if _plain(unquote_plus(name)) == "query"]
+    return {kind for text in texts if "{" in text for kind in operations(text)}
 
 
 def operations(text: str) -> set[str]:
-    """Return the kinds of the operations in a GraphQL document."""
-    bare = re.sub(r"#[^\n]*|\"[^\"\n]*\"", "", text)
-    return {match[1] or "query" for match in _OPERATION.finditer(bare)}
+    """Return the kinds of the operations in a GraphQL document: `query`, `mutation`, `subscription`.
+
+    A text that is not one document yields `unreadable`: a server may read it in another way.
+    """
+    from graphql import GraphQLError, OperationDefinitionNode, parse
+
+    try:
+        document = parse(text, no_location=True, max_tokens=_MOST_TOKENS)
+    except (GraphQLError, RecursionError):
+        return {"unreadable"}
+    return {each.operation.value for each in document.definitions if isinstance(each, OperationDefinitionNode)} or {"unreadable"}
+
+
+def address_writes(url: str) -> bool:
+    """Return whether an address asks for a method that writes, or holds GraphQL that is not known to read only."""
+    return asks_to_write(overridden_methods(url)) or writes_by_graphql(graphql_in(url))
+
+
+def writes_by_graphql(kinds: set[str]) -> bool:
+    """Return whether one of the kinds of operations may change something."""
+    return bool(kinds - {"query", "subscription"})
 
 
 def writing_address(url: str) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import urljoin
 
 from exact.environments.browser.observe.dom import Document, DomNode
-from exact.environments.browser.presume.address import graphql_in, overridden_method, writing_address
+from exact.environments.browser.presume.address import address_writes, writing_address
 from exact.environments.browser.presume.words import copies, plain, writing_word
 from exact.observation import Element
 
@@ -122,8 +122,7 @@ def _of_link(url: str, element: Element, shown: str) -> Presumption | None:
     scheme = url.partition(":")[0].lower()
     if scheme in OUTSIDE:
         return Presumption(f"{shown} opens {scheme}:", scheme, url, certain=True)
-    method = overridden_method(url)
-    if method not in ("", "GET", "HEAD") or "mutation" in graphql_in(url):
+    if address_writes(url):
         return Presumption(f"{shown} leads to an address that writes", certain=True)
     if word := writing_address(url) or writing_word(element.name, link=True):
         return Presumption(f"{shown} leads to an address and says {word!r}")

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from urllib.parse import urljoin
 
 from exact.action import Action
-from exact.environments.browser.presume.address import graphql_in, overridden_method, writing_address
+from exact.environments.browser.presume.address import address_writes, writing_address
 from exact.environments.browser.presume.controls import NO_CONTROLS, Controls, Presumption
 from exact.environments.browser.presume.words import agrees, plain, writing_word
 from exact.observation import Element, Observation
@@ -109,7 +109,7 @@ class WritePresumption:
 
 
 def _by_address(url: str) -> Presumption | None:
-    if overridden_method(url) not in ("", "GET", "HEAD") or "mutation" in graphql_in(url):
+    if address_writes(url):
         return Presumption("the address writes", certain=True)
     word = writing_address(url)
     return Presumption(f"the address says {word!r}") if word else None

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from exact.environments.browser.network.flow import SecretFlow
 from exact.environments.browser.observe.drawing import DrawnState
 from exact.environments.browser.page.cdp import move_mouse, script_call
 from exact.environments.browser.page.ids import Ids
@@ -97,6 +98,8 @@ class Memo:
     """Name of the account that the browser is logged in with; empty if it has none."""
     page: SavedPage | None = None
     """The page to load; None if the snapshot holds the whole browser."""
+    flow: SecretFlow | None = None
+    """Where typed secrets have got to; None at the start of a task."""
 
 
 class PageSnapshots:

@@ -8,8 +8,9 @@ import pytest
 
 from exact.environments.base import PersonQuestion
 from exact.environments.browser.network.confirmation import Confirmations, shown_fields
-from exact.environments.browser.network.policy import PageRequest, RequestDecision, RequestPolicy
-from tests.environments.browser.network.test_harmless import SITE, NoFrames
+from exact.environments.browser.network.message import Message
+from exact.environments.browser.network.rules import Allow
+from tests.environments.browser.network.test_harmless import SITE, gate
 
 MULTIPART = '--x\r\nContent-Disposition: form-data; name="text"\r\n\r\nhello\r\n--x\r\n' + (
     'Content-Disposition: form-data; name="photo"; filename="a.png"\r\nContent-Type: image/png\r\n\r\n\x00\x01\r\n--x--'
@@ -45,8 +46,8 @@ class Asked:
 
 
 async def test_a_no_holds_for_the_same_request_until_the_agent_acts_again_and_a_yes_for_one_request() -> None:
-    subject, asked = Confirmations(), Asked("no", "", "")
-    subject.ask = asked
+    asked = Asked("no", "", "")
+    subject = Confirmations(asked)
     send = lambda body: subject.refusal("POST", SITE, body, str, by_itself=False)  # noqa: E731
     assert await send("a=1") == "no" and await send("a=1") == "no" and len(asked.questions) == 1
     assert await send("a=2") == "" and len(asked.questions) == 2, "another body is another request"
@@ -56,23 +57,21 @@ async def test_a_no_holds_for_the_same_request_until_the_agent_acts_again_and_a_
 
 
 async def test_what_a_page_sends_by_itself_is_not_sent_and_nobody_is_asked() -> None:
-    policy, asked = RequestPolicy((SITE,), writes=True, frames=NoFrames()), Asked()
-    policy.confirmations.ask = asked
-    request = PageRequest("POST", f"{SITE}/telemetry", "{}")
+    asked = Asked()
+    policy = gate(sends=True, parts={"confirmations": Confirmations(asked)})
+    request = Message("POST", f"{SITE}/telemetry", "{}")
     decision = await policy.confirm(request, policy.decide(request))
     assert decision.refused and not asked.questions
 
 
 async def test_reads_and_what_the_site_declares_harmless_need_no_yes() -> None:
-    policy = RequestPolicy((SITE,), writes=True, frames=NoFrames())
-    policy.confirmations.ask = Asked()
+    policy = gate(sends=True, parts={"confirmations": Confirmations(Asked())})
     policy.begin_action()
-    request = PageRequest("GET", f"{SITE}/")
-    assert await policy.confirm(request, policy.decide(request)) == RequestDecision()
+    request = Message("GET", f"{SITE}/")
+    assert await policy.confirm(request, policy.decide(request)) == Allow()
 
 
 def test_sockets_stay_closed_while_each_write_needs_a_yes() -> None:
-    policy = RequestPolicy((SITE,), writes=True, frames=NoFrames())
-    assert "ws://wiki.test" in policy.content_security_policy()
-    policy.confirmations.ask = Asked()
-    assert "ws:" not in policy.content_security_policy() and not policy.socket_origins
+    assert "ws://wiki.test" in gate(sends=True).content_security_policy(SITE)
+    policy = gate(sends=True, parts={"confirmations": Confirmations(Asked())})
+    assert "ws:" not in policy.content_security_policy(SITE) and not policy.socket_origins

@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+from exact.environments.browser.network.gate import Gate, writable
 from exact.environments.browser.network.harmless import HarmlessRequests, ends_session, graphql_operations, request_kind
-from exact.environments.browser.network.policy import PageRequest, RequestPolicy
+from exact.environments.browser.network.message import Message
+from exact.environments.browser.network.rules import PolicyRules
 from exact.errors import UsageError
 
 SITE = "http://wiki.test"
@@ -17,23 +19,33 @@ class NoFrames:
     def has(self, frame: str) -> bool:
         return False
 
+    def tab_of(self, frame: str) -> str:
+        return frame
+
     async def ask(self) -> None:
         """There are none."""
 
 
-def policy(*, sends: bool = False, **declared: tuple[str, ...]) -> RequestPolicy:
-    return RequestPolicy((SITE,), writes=sends, frames=NoFrames(), harmless=HarmlessRequests(**declared), learns=True)
+def gate(*more: str, sends: bool = False, parts: dict[str, object] | None = None, **rules: object) -> Gate:
+    """Return the gate of a context that may read at the site, and at `more` origins. `parts`: further parts of the gate."""
+    allowed = (SITE, *more)
+    made = PolicyRules(allowed=allowed, writable=writable(allowed, writes=sends), **rules)  # type: ignore[arg-type]
+    return Gate(made, NoFrames(), **(parts or {}))  # type: ignore[arg-type]
 
 
-def post(path: str, body: str = "", **more: object) -> PageRequest:
-    return PageRequest("POST", SITE + path, body, **more)  # type: ignore[arg-type]
+def policy(*, sends: bool = False, **declared: tuple[str, ...]) -> Gate:
+    return gate(sends=sends, harmless=HarmlessRequests(**declared), learns=True)
 
 
-def counts(subject: RequestPolicy, request: PageRequest) -> bool:
+def post(path: str, body: str = "", **more: object) -> Message:
+    return Message("POST", SITE + path, body, **more)  # type: ignore[arg-type]
+
+
+def counts(subject: Gate, request: Message) -> bool:
     """Whether a request in the middle of an action is a write of the agent's."""
     decision = subject.decide(request)
     if decision.effect is not None:
-        subject.record_blocked(request, decision.effect)
+        subject.log.record(decision.effect, request)
     return any(effect.is_blocked or effect.is_write for effect in subject.take_effects())
 
 
@@ -56,6 +68,23 @@ def test_graphql_says_what_it_does(query: str, operations: set[str]) -> None:
     assert graphql_operations(json.dumps([{"query": query}])) == operations
 
 
+def test_a_stored_operation_is_a_write_unless_a_pattern_names_it() -> None:
+    stored = json.dumps({"operationName": "GetCart", "extensions": {"persistedQuery": {"sha256Hash": "00"}}})
+    assert HarmlessRequests(reads=("/graphql",)).nature("POST", f"{SITE}/graphql", stored) == "write"
+    assert HarmlessRequests(reads=("/graphql GetCart$",)).nature("POST", f"{SITE}/graphql", stored) == "read"
+    assert HarmlessRequests(harmless=("/graphql GetCart$",)).nature("POST", f"{SITE}/graphql", '{"documentId": "7"}') == "write"
+
+
+def test_graphql_in_a_form_counts() -> None:
+    assert HarmlessRequests(harmless=("/graphql",)).nature("POST", f"{SITE}/graphql", "query=mutation%7Ba%7D") == "write"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+def test_a_page_that_asks_for_another_method_by_a_header_as_it_loads_writes(method: str) -> None:
+    decision = policy().decide(Message(method, f"{SITE}/items/3", overrides=("GET", "DELETE")))
+    assert decision.refused and decision.effect is not None and decision.effect.is_blocked
+
+
 def test_what_is_no_graphql_has_no_operations() -> None:
     assert not graphql_operations("query=shoes") and not graphql_operations('{"query": "shoes"}') and not graphql_operations("{broken")
 
@@ -72,7 +101,7 @@ def test_what_is_no_graphql_has_no_operations() -> None:
 )
 def test_a_get_that_logs_out_writes(path: str) -> None:
     assert ends_session(SITE + path)
-    assert counts(policy(), PageRequest("GET", SITE + path))
+    assert counts(policy(), Message("GET", SITE + path))
 
 
 @pytest.mark.parametrize("path", ["/blog/logouts-of-the-year", "/shop/catalog/outfit", "/signoffs", "/?q=blogoff"])
@@ -84,7 +113,7 @@ def test_patterns_say_what_a_method_does_not() -> None:
     subject = policy(harmless=("/draft$", "/graphql"), reads=("^POST .*/search",), writes=("^GET .*[?&]delete=",))
     subject.begin_action()
     assert not counts(subject, post("/draft", "text=a")) and not counts(subject, post("/search", "q=a"))
-    assert counts(subject, PageRequest("GET", SITE + "/item?delete=3")) and counts(subject, post("/save", "text=a"))
+    assert counts(subject, Message("GET", SITE + "/item?delete=3")) and counts(subject, post("/save", "text=a"))
     assert not counts(subject, post("/graphql", graphql("query A { a }")))
     assert counts(subject, post("/graphql", graphql("mutation A { a }"))), "one address for both: a mutation is never harmless"
 
@@ -155,7 +184,7 @@ def test_a_beacon_of_a_page_that_is_left_is_no_write_of_the_agent(leaves: bool) 
     subject = policy()
     subject.begin_action()
     if leaves:
-        subject.decide(PageRequest("GET", f"{SITE}/list", frame="F", is_document=True))
+        subject.decide(Message("GET", f"{SITE}/list", frame="F", is_document=True))
     beacon = post("/draft", frame="F", referrer=f"{SITE}/edit", is_beacon=True)
     assert subject.decide(beacon).refused and counts(subject, beacon) is not leaves
 
@@ -167,14 +196,14 @@ def test_a_form_that_sends_itself_is_never_learned() -> None:
 
 def test_what_one_environment_learns_holds_in_the_others() -> None:
     shared = HarmlessRequests()
-    one, other = (RequestPolicy((SITE,), writes=False, frames=NoFrames(), harmless=shared, learns=True) for _ in range(2))
+    one, other = (gate(harmless=shared, learns=True) for _ in range(2))
     one.decide(post("/telemetry", "{}"))
     other.begin_action()
     assert not counts(other, post("/telemetry", "{}"))
 
 
 def test_where_everything_is_rolled_back_nothing_is_learned() -> None:
-    subject = RequestPolicy((SITE,), writes=True, frames=NoFrames())
+    subject = gate(sends=True)
     request = post("/prefs")
     decision = subject.decide(request)
     assert decision.effect is not None and decision.effect.is_write and not decision.refused
@@ -183,7 +212,7 @@ def test_where_everything_is_rolled_back_nothing_is_learned() -> None:
 def test_a_write_to_an_origin_that_is_never_allowed_is_none_of_the_agents() -> None:
     subject = policy(sends=True)
     subject.begin_action()
-    assert not counts(subject, PageRequest("POST", "http://ads.test/collect"))
+    assert not counts(subject, Message("POST", "http://ads.test/collect"))
 
 
 def test_kinds_tell_purposes_apart_and_not_data() -> None:
@@ -193,8 +222,8 @@ def test_kinds_tell_purposes_apart_and_not_data() -> None:
     assert request_kind("POST", f"{SITE}/g", graphql("query A { a }")) != request_kind("POST", f"{SITE}/g", graphql("mutation A { a }"))
 
 
-def message(data: object) -> PageRequest:
-    return PageRequest("WEBSOCKET", "ws://wiki.test/feed", json.dumps(data))
+def message(data: object) -> Message:
+    return Message("WEBSOCKET", "ws://wiki.test/feed", json.dumps(data))
 
 
 def test_a_message_on_a_socket_is_a_write_unless_the_page_sends_it_by_itself() -> None:

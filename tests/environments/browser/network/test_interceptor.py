@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import pytest
 from playwright.async_api import CDPSession, Error
@@ -14,8 +14,9 @@ from exact.config import BrowserConfig
 from exact.environments.base import SideEffect
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.environments.browser.network import interceptor
+from exact.environments.browser.network.gate import Gate
 from exact.environments.browser.network.interceptor import RequestInterceptor
-from exact.environments.browser.network.policy import Reach, RequestPolicy
+from exact.environments.browser.network.rules import PolicyRules
 from exact.errors import ActionError, EnvironmentFailure
 from exact.task import Task
 from tests.conftest import CONFIG, Visit
@@ -175,7 +176,7 @@ async def test_a_write_is_sent_and_recorded_where_it_counts_or_can_be_undone(
     httpserver.expect_request("/order").respond_with_data("<p>Thanks", status=201, content_type="text/html")
     async with visit(page, **open_as) as (env, seen):
         step = await do(env, f"click [{find(seen, 'Order').id}]")
-        reach: Reach = "sandbox" if open_as.get("isolated") else "outside"
+        reach: Literal["sandbox", "outside"] = "sandbox" if open_as.get("isolated") else "outside"
         assert step.effects == (SideEffect(kind="request", method="POST", url=f"{seen.url}order", status=201, reach=reach),)
         assert step.effects[0].is_write
         assert "POST /order" in requested(httpserver)
@@ -225,7 +226,7 @@ async def test_only_the_step_that_sent_it_reports_a_write_without_an_answer(visi
         await asyncio.to_thread(asked.wait, 20)
         gate.set()
         async with asyncio.timeout(20):
-            while env.episode.tabs.policy._pending or not env.episode.tabs.present.traffic.is_idle:  # noqa: ASYNC110 (nobody tells)
+            while env.episode.tabs.gate.log._pending or not env.episode.tabs.present.traffic.is_idle:  # noqa: ASYNC110 (nobody tells)
                 await asyncio.sleep(0.01)
         assert (await do(env, "wait")).effects == (await do(env, "wait")).effects == ()
 
@@ -333,6 +334,9 @@ class Pages:
     def has(self, frame: str) -> bool:
         return frame in self.known
 
+    def tab_of(self, frame: str) -> str:
+        return frame
+
     async def ask(self) -> None:
         if self.asked:
             self.known |= await self.asked()
@@ -344,7 +348,7 @@ async def guarded(**pages: Pages) -> Session:
     subject = RequestInterceptor(cast("CDPSession", session))
     await subject.start()
     for context, frames in pages.items():
-        subject.register(context, RequestPolicy(("http://shop.test",), writes=True, frames=frames))
+        subject.register(context, Gate(PolicyRules(allowed=("http://shop.test",), writable=("http://shop.test",)), frames))
     return session
 
 

@@ -14,10 +14,10 @@ from exact.environments.base import Environment
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.environments.browser.launch.options import context_options, user_agent
 from exact.environments.browser.network import pace as module
+from exact.environments.browser.network.message import Message
 from exact.environments.browser.network.pace import Pace
-from exact.environments.browser.network.policy import PageRequest, RequestPolicy
 from exact.task import Task
-from tests.environments.browser.network.test_harmless import SITE, NoFrames
+from tests.environments.browser.network.test_harmless import SITE, gate
 
 PLAIN = BrowserConfig(screenshots=False)
 LINK = "<a href=/>Next</a>"
@@ -39,25 +39,22 @@ async def test_a_request_beyond_the_allowed_number_waits_for_the_minute_to_pass(
 
 
 async def test_pages_of_simulations_are_counted_by_origin_and_anew_for_each_attempt() -> None:
-    policy = RequestPolicy((SITE, "http://other.test"), writes=False, frames=NoFrames())
-    policy.pace, policy.counts_pages = Pace(pages=2), True
-    page = lambda url: PageRequest("GET", url, is_document=True, kind="Document")  # noqa: E731
+    pace = Pace(pages=2)
+    policy = gate("http://other.test", parts={"pace": pace}, counts_pages=True)
+    page = lambda url: Message("GET", url, is_document=True, kind="Document")  # noqa: E731
     refused = [(await policy.admit(page(f"{SITE}/{n}"), policy.decide(page(f"{SITE}/{n}")))).refused for n in range(3)]
     assert refused[:2] == ["", ""] and "opened 2 pages" in refused[2]
     assert not (await policy.admit(page("http://other.test/"), policy.decide(page("http://other.test/")))).refused
-    policy.pace.begin()
+    pace.begin()
     assert not (await policy.admit(page(f"{SITE}/4"), policy.decide(page(f"{SITE}/4")))).refused
 
 
 async def test_what_is_no_page_and_what_the_live_environment_opens_does_not_count() -> None:
-    policy = RequestPolicy((SITE,), writes=False, frames=NoFrames())
-    policy.pace = Pace(pages=1)
-    page, data = PageRequest("GET", f"{SITE}/a", is_document=True), PageRequest("GET", f"{SITE}/data")
-    for request in (page, page, page):
-        assert not (await policy.admit(request, policy.decide(request))).refused
-    policy.counts_pages = True
-    for request in (page, data, data):
-        assert not (await policy.admit(request, policy.decide(request))).refused
+    page, data = Message("GET", f"{SITE}/a", is_document=True), Message("GET", f"{SITE}/data")
+    for counts, sent in ((False, (page, page, page)), (True, (page, data, data))):
+        policy = gate(parts={"pace": Pace(pages=1)}, counts_pages=counts)
+        for request in sent:
+            assert not (await policy.admit(request, policy.decide(request))).refused
 
 
 def test_the_user_agent_names_whom_to_ask() -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from exact.environments.browser.network.gate import Gate
 from exact.environments.browser.network.harmless import HarmlessRequests
-from exact.environments.browser.network.policy import PageRequest, RequestPolicy
-from tests.environments.browser.network.test_harmless import SITE, NoFrames
+from exact.environments.browser.network.message import Message
+from tests.environments.browser.network.test_harmless import SITE, gate
 
 
-def policy(*, sends: bool = False, presumes: bool = True, **declared: tuple[str, ...]) -> RequestPolicy:
-    return RequestPolicy((SITE,), writes=sends, frames=NoFrames(), harmless=HarmlessRequests(**declared), presumes=presumes)
+def policy(*, sends: bool = False, presumes: bool = True, **declared: tuple[str, ...]) -> Gate:
+    return gate(sends=sends, harmless=HarmlessRequests(**declared), presumes=presumes)
 
 
-def get(path: str, kind: str = "Document", **more: object) -> PageRequest:
-    return PageRequest("GET", SITE + path, is_document=kind == "Document", kind=kind, **more)  # type: ignore[arg-type]
+def get(path: str, kind: str = "Document", **more: object) -> Message:
+    return Message("GET", SITE + path, is_document=kind == "Document", kind=kind, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", ["Document", "XHR", "Fetch", "EventSource", "Ping", "Other", "Image"])
@@ -46,7 +47,7 @@ def test_an_address_is_enough_where_nothing_was_presumed_of_the_action() -> None
     assert subject.decide(get("/item/3/delete", "XHR")).refused and not subject.decide(get("/item/3")).refused
     assert subject.decide(get("/graphql?query=mutation%7Bbuy%7Bid%7D%7D", "XHR")).refused
     assert subject.decide(get("/item/3?_method=DELETE")).refused
-    assert subject.decide(get("/item/3", "XHR", override="DELETE")).refused
+    assert subject.decide(get("/item/3", "XHR", overrides=("DELETE",))).refused
 
 
 def test_a_site_declares_what_its_words_do_not_say() -> None:
@@ -60,7 +61,7 @@ def test_a_commit_sends_it_and_counts_it_as_a_write_once() -> None:
     subject.begin_action(presumption="a link")
     first, second = subject.decide(get("/item/3")), subject.decide(get("/more", "XHR"))
     assert not first.refused and first.effect is not None and first.effect.is_write
-    subject.record_write("1", get("/item/3"), first.effect)
+    subject.log.record_write("1", first.effect, get("/item/3"))
     assert subject.decide(get("/more", "XHR")).effect is None and second.effect is not None
 
 

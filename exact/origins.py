@@ -168,13 +168,12 @@ def host_of(header: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is a loopback address."""
-    if host == "localhost":
-        return True
+    """Return whether a host is a loopback address, an IPv4 one in IPv6 notation included, or `localhost`."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
-        return False
+        return host == "localhost"
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def is_own_origin(origin: str, host: str) -> bool:

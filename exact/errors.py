@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Self
 
+from exact.text import inert
+
 _LITTLE = 2**18
 """Free bytes below which a disk counts as full."""
 _LONG_NAME = 200
@@ -21,13 +23,19 @@ _LONG_NAME = 200
 
 
 class ExactError(Exception):
-    """Base of all errors of this package. The message states the fact, the value and the way out, in one line."""
+    """Base of all errors of this package. The message states the fact, the value and the way out, in one line.
+
+    It may quote a server, a page or a file, so characters that are not seen are written out: a traceback does not act on a terminal either.
+    """
 
     exit_code = 1
     missing = ""
     """The cause, if known, as in `ResultLine.missing`."""
     resumable = True
     """Whether resuming the run may help once the cause is fixed. False if only a new run can."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(inert(each) if isinstance(each, str) else each for each in args))
 
     def final(self) -> Self:
         """Mark this error as one that resuming cannot help, and return it."""

@@ -13,9 +13,10 @@ from __future__ import annotations
 import email.message
 import http.client
 import ipaddress
+import re
 import time
 import urllib.request
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import IO, Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -159,22 +160,22 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return found
 
 
+_HOST = re.compile(r"\[(?P<address>[0-9a-f:.]+)\](?::\d*)?|(?P<name>[^\s:@/?#,\[\]\\]+)(?::\d*)?", re.IGNORECASE)
+
+
 def host_of(header: str) -> str:
-    """Return the host of a Host header or an origin's authority: lower case, without port and brackets. Empty if there is none."""
-    try:
-        return (urlsplit(f"//{header}").hostname or "").rstrip(".")
-    except ValueError:
-        return ""
+    """Return the host of a Host header or an origin's authority: lower case, without port and brackets. Empty unless it is one."""
+    found = _HOST.fullmatch(header)
+    return (found["address"] or found["name"]).lower().rstrip(".") if found else ""
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is a loopback address."""
-    if host == "localhost":
-        return True
+    """Return whether a host is a loopback address, an IPv4 one in IPv6 notation included, or `localhost`."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
-        return False
+        return host == "localhost"
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def is_own_origin(origin: str, host: str) -> bool:
@@ -190,28 +191,40 @@ def is_from_browser(headers: Mapping[str, str]) -> bool:
     return "origin" in headers or "sec-fetch-site" in headers
 
 
-_REFUSED = b"requests of other origins, and under names that lead here, are refused: ask for this server by its address"
+def is_own_host(header: str, names: Collection[str] = (), *, local: bool = False) -> bool:
+    """Return whether a Host header names this server, and no name that its owner lets lead here.
+
+    names: those by which the server is known, in lower case. local: it was asked at a loopback address, so that other addresses and names
+    without a dot, which are not public either, are foreign too.
+    """
+    host = host_of(header)
+    if not host or host in names or is_loopback(host):
+        return bool(host)
+    return not local and ("." not in host or ":" in host or host.replace(".", "").isdecimal())
+
+
+_REFUSED = (
+    b"requests of other origins, and under names that lead here, are refused: ask for this server by its address, or use --allow-host"
+)
 
 
 class SameOrigin:
-    """ASGI middleware that refuses requests of web pages of other servers.
+    """ASGI middleware that refuses requests of web pages of other servers, and all requests under foreign names.
 
-    A page may let its own name lead to this machine, so that it counts as the same origin. Browsers are therefore served by address only.
-    A browser may leave out both headers of a GET at an http address. So at a loopback address every request has to name this machine.
+    A page may let its own name lead to this machine, so that it counts as the same origin. A browser may leave out `Origin` and
+    `Sec-Fetch-Site` of a GET at an http address, so that the name alone tells.
     """
 
-    def __init__(self, app: Callable[..., Awaitable[None]], name: str = "") -> None:
-        """Wrap an application. name: the one by which the server was told to listen, if any."""
-        self._app, self._name = app, name.lower()
+    def __init__(self, app: Callable[..., Awaitable[None]], names: Collection[str] = ()) -> None:
+        """Wrap an application. names: those by which the server is known, besides its addresses."""
+        self._app, self._names = app, {each.lower() for each in names}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope.get("headers", ())}
-        host = headers.get("host", "")
+        pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope.get("headers", ())]
+        headers, host = dict(pairs), ",".join(value for name, value in pairs if name == "host")
         foreign = "origin" in headers and not is_own_origin(headers["origin"], host)
         foreign = foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site")
-        local = is_loopback((scope.get("server") or ("",))[0])
-        foreign = foreign or (is_from_browser(headers) and not _is_address(host))
-        foreign = foreign or (local and not _is_address(host) and host_of(host) != self._name)
+        foreign = foreign or not is_own_host(host, self._names, local=is_loopback((scope.get("server") or ("",))[0]))
         if scope["type"] in ("http", "websocket") and foreign:
             if scope["type"] == "websocket":
                 await receive()
@@ -221,12 +234,3 @@ class SameOrigin:
             await send({"type": "http.response.body", "body": _REFUSED})
             return
         await self._app(scope, receive, send)
-
-
-def _is_address(header: str) -> bool:
-    """Return whether a Host header names an address, or this machine, and so no name that leads here by DNS."""
-    host = host_of(header)
-    try:
-        return host == "localhost" or bool(ipaddress.ip_address(host))
-    except ValueError:
-        return False

@@ -1,4 +1,4 @@
-"""Characters that are not seen, written out: control characters, direction marks, zero-width characters, variation selectors and tags.
+"""Characters that are not seen, written out: control characters, direction marks, zero-width characters, selectors, tags, private use.
 
 This is the one set of them: terminals, reports, prompts and the check of reflections use it.
 
@@ -21,24 +21,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
 _DIRECTIONS = "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u206f"
-_ZERO_WIDTH = "\u00ad\u034f\u180b-\u180f\u200b\u2060-\u2065\ufeff\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-_BLANK = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
-_SELECTORS = "\ufe00-\ufe0e\U000e0000-\U000e0fff"
+_ZERO_WIDTH = "\u00ad\u034f\u180b-\u180f\u200b\u2060-\u2065\ufeff\ufff0-\ufffb"
+_BLANK = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U00016fe4\U0001d159"
+_SELECTORS = "\ufe00-\ufe0e"
 _HALVES = "\ud800-\udfff"
 """Halves of characters, which UTF-8 cannot write."""
+_PRIVATE = "\ue000-\uf8ff"
+_NEVER = "\ufdd0-\ufdef\ufffe\uffff\U0001fffe\U0001ffff\U0002fffe\U0002ffff\U0003fffe-\U0010ffff"
+"""Noncharacters, and the planes 4 to 16, which hold tags, selectors, private use and unassigned characters alone."""
 _PICTURE = "\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
 _JOINED = "\u0600-\u08ff\u0900-\u0dff\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u1800-\u18af"
 """Letters of scripts in which a joiner or a non-joiner between two letters changes how they look."""
 
 UNSEEN = re.compile(
-    f"[{_CONTROLS}{_DIRECTIONS}{_ZERO_WIDTH}{_BLANK}{_SELECTORS}{_HALVES}]"
-    f"|\u200c(?!(?<=[{_JOINED}]\u200c)[{_JOINED}])"
-    f"|\u200d(?!(?<=[{_PICTURE}\ufe0f]\u200d)[{_PICTURE}]|(?<=[{_JOINED}]\u200d)[{_JOINED}])"
-    f"|(?<![{_PICTURE}0-9#*])\ufe0f"
+    f"[{_CONTROLS}{_DIRECTIONS}{_ZERO_WIDTH}{_BLANK}{_SELECTORS}{_HALVES}{_PRIVATE}{_NEVER}\u200c\u200d\ufe0f](?:(?<![\u200c\u200d\ufe0f])"
+    f"|(?<=\u200c)(?!(?<=[{_JOINED}]\u200c)[{_JOINED}])"
+    f"|(?<=\u200d)(?!(?<=[{_PICTURE}\ufe0f]\u200d)[{_PICTURE}]|(?<=[{_JOINED}]\u200d)[{_JOINED}])"
+    f"|(?<=\ufe0f)(?<![{_PICTURE}0-9#*]\ufe0f))"
 )
-"""Matches an invisible character, except tabs, line ends, and characters that join or select a visible emoji or letter."""
+"""Matches an invisible character, except tabs, line ends, and characters that join or select a visible emoji or letter.
+
+They are the characters of Unicode's categories Cc, Cf, Co, Cs, Zl and Zp, those that it says to ignore if a font lacks them
+(Default_Ignorable_Code_Point), noncharacters and blanks; without the signs that Arabic, Syriac and Kaithi write around numbers (Cf). Other
+unassigned characters show as boxes, and become letters and emoji in later versions.
+"""
 
 
 def inert(text: str, limit: int | None = None) -> str:

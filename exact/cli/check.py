@@ -162,7 +162,7 @@ def _site(task: Task, sandbox: bool | None, cdp_url: str) -> AbstractAsyncContex
 
     where = "auto" if sandbox is None else "required" if sandbox else "never"
     browser = parse({"browser": {"screenshots": False, "sandbox": where, "cdp_url": cdp_url}}).browser
-    return open_environments(task, Config(browser=browser), benchmark=False, notify=partial(click.echo, err=True))
+    return open_environments(task, Config(browser=browser), benchmark=False, notify=partial(echo, err=True))
 
 
 def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsyncContextManager[EnvironmentFactory]:

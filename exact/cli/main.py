@@ -18,7 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from exact.cli.signals import ending_signals
-from exact.cli.terminal import echo
+from exact.cli.terminal import clean_tracebacks, echo
 from exact.errors import ExactError, UsageError, unknown
 from exact.version import __version__
 
@@ -183,6 +183,7 @@ def list_() -> None:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command line, by default that of this process, and return its exit code."""
+    clean_tracebacks()
     with ending_signals() as signals:
         code = _main(args)
     return ENDED + signals.came if signals.came is not None and code == INTERRUPTED else code

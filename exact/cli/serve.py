@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,7 @@ from exact.cli.run_folder import require_options
 from exact.cli.signals import run_async
 from exact.cli.terminal import echo
 from exact.errors import UsageError
+from exact.origins import is_loopback
 from exact.text import counted
 from exact.version import set_up
 
@@ -34,6 +36,7 @@ _PIP_TRAIN = "pip install 'exact-agent[train]' in a virtual environment of its o
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on. Whoever reaches it may act in the environments."
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on. 0 chooses a free one.")
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Further host name by which the server is asked. Repeatable.")
 @click.option("--sessions", type=click.IntRange(1), default=16, show_default=True, metavar="N", help="Most sessions at once.")
 @click.option("--max-steps", type=click.IntRange(0), default=0, metavar="N", help="Steps after which an episode is cut off. Default: none.")
 @click.option(
@@ -64,6 +67,7 @@ def serve(
     folder: str | None,
     host: str,
     port: int,
+    hosts: tuple[str, ...],
     sessions: int,
     max_steps: int,
     idle: float,
@@ -90,6 +94,7 @@ def serve(
 
     from exact.config import load
 
+    known = {host, *hosts, *(() if is_loopback(host) else (socket.gethostname(),))}
     if folder is not None and environment != "model":
         raise UsageError(f"unexpected {folder!r}: only `exact serve model` takes a second argument")
     if environment == "mcp":
@@ -97,11 +102,11 @@ def serve(
         _mcp(load(path, overrides), runs, origins)
         return
     if environment == "model":
-        require_options("with `exact serve model`", "host", "port", "until_eof", "as_json")
-        _listen(_chat(folder, host), host, port, f"the model {folder}", until_eof=until_eof, as_json=as_json)
+        require_options("with `exact serve model`", "host", "port", "hosts", "until_eof", "as_json")
+        _listen(_chat(folder, known), host, port, f"the model {folder}", until_eof=until_eof, as_json=as_json)
         return
     shown = ("screenshots", "html", "path", "overrides")
-    require_options("with ENV", "host", "port", "sessions", "max_steps", "idle", *shown, "until_eof", "as_json")
+    require_options("with ENV", "host", "port", "hosts", "sessions", "max_steps", "idle", *shown, "until_eof", "as_json")
     from exact.interop.openenv.catalogue import catalogue
 
     config = load(path, overrides)
@@ -120,13 +125,13 @@ def serve(
         most=max_steps,
         screenshot=screenshots,
         name=environment.partition("/")[0],
-        host=host,
+        hosts=known,
     )
     what = f"{counted(len(found.names), 'task')}, at most {counted(sessions, 'session')}"
     _listen(app, host, port, what, sessions=sessions, until_eof=until_eof, as_json=as_json)
 
 
-def _chat(folder: str | None, host: str) -> ASGI:
+def _chat(folder: str | None, hosts: set[str]) -> ASGI:
     """Return the server of a model. Raises UsageError."""
     if folder is None:
         raise UsageError("name the model: `exact serve model adapters/imitation`")
@@ -140,7 +145,7 @@ def _chat(folder: str | None, host: str) -> ASGI:
         ) from error
     from exact.learning.train.model import load_model
 
-    return chat_application(load_model(folder), Path(folder).name, host)
+    return chat_application(load_model(folder), Path(folder).name, hosts)
 
 
 def _mcp(config: Config, runs: Path, origins: tuple[str, ...]) -> None:

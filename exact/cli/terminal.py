@@ -5,9 +5,14 @@ Completions for a shell: commands, task ids, the names of shipped configurations
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
+import threading
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
 
 import click
 from click.shell_completion import CompletionItem
@@ -31,6 +36,23 @@ def echo(text: object = "", *, mark: str = "", err: bool = False, nl: bool = Tru
         plain = plain.replace(path, name)
     color = False if os.environ.get("NO_COLOR") else None
     click.echo(mark + inert(plain), err=err, nl=nl, color=color)
+
+
+def clean_tracebacks() -> None:
+    """Print the tracebacks and warnings of this process as `echo` prints texts: they may quote a server."""
+    sys.excepthook = _print_traceback
+    threading.excepthook = lambda args: _print_traceback(*args[:3])
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_InertFormatter())
+
+
+def _print_traceback(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+    echo("".join(traceback.format_exception(kind, error, trace)), err=True, nl=False)
+
+
+class _InertFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return inert(super().format(record))
 
 
 _KNOWN_HERE = ("miniwob", "desktop", "trac", "wagtail", "browsergym", "osworld")

@@ -25,6 +25,7 @@ from exact.models.retry import RequestError, retry_after
 from exact.models.tokens import checked, estimate
 from exact.models.transport import NoAnswer, NoToken, StatusError, Transport, parse_base_url
 from exact.models.wire import as_json, structured
+from exact.text import inert
 
 Read = TypeVar("Read", ChatAnswer, wire.Embedded)
 
@@ -281,7 +282,7 @@ class ServedModel:
 
     def _scrubbed(self, text: str) -> str:
         """Return a message from outside as one line without keys, of at most 240 characters."""
-        line = " ".join(_SECRET.sub(r"\1***", self._without_key(text)).split())
+        line = " ".join(inert(_SECRET.sub(r"\1***", self._without_key(text))).split())
         return line if len(line) <= 240 else line[:237] + "..."
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import importlib
-import ipaddress
 import os
 import urllib.parse
 import zlib
@@ -25,6 +24,7 @@ import msgspec
 
 from exact.errors import UsageError
 from exact.models.providers import Endpoint, Provider
+from exact.origins import is_loopback
 
 if TYPE_CHECKING:
     import ssl
@@ -248,14 +248,7 @@ def parse_base_url(base_url: str) -> tuple[str, bool]:
     if not host or parts.scheme not in ("http", "https"):
         raise UsageError(f"base_url {base_url!r} is no URL of a model server: write e.g. http://127.0.0.1:8000/v1")
     shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path}", _is_loopback(host)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+    return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path}", is_loopback(host) or host.endswith(".localhost")
 
 
 def token_source(name: str) -> TokenSource:

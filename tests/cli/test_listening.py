@@ -128,6 +128,18 @@ OWN = "http://127.0.0.1"
         ({"Host": "localhost:8000"}, 200),
         ({"Host": "[::1]:8000"}, 200),
         ({"Host": "own.test:8000"}, 200),
+        ({"Host": "OWN.test."}, 200),
+        ({"Host": "localhost.:8000"}, 200),
+        ({"Host": "[::ffff:127.0.0.1]:8000"}, 200),
+        ({"Host": "evil.test"}, 403),
+        ({"Host": "127.0.0.1.evil.test:8000"}, 403),
+        ({"Host": "localhost@evil.test"}, 403),
+        ({"Host": "evil.test@localhost"}, 403),
+        ({"Host": "localhost/.evil.test"}, 403),
+        ({"Host": "93.184.216.34"}, 403),
+        ({"Host": "0.0.0.0:8000"}, 403),
+        ({"Host": "[2606:4700::1111]:8000"}, 403),
+        ({"Host": ""}, 403),
         ({"Sec_Fetch_Site": "none"}, 200),
         ({"Origin": OWN, "Host": "127.0.0.1"}, 200),
         ({"Origin": "http://evil.test"}, 403),
@@ -140,5 +152,42 @@ OWN = "http://127.0.0.1"
     ],
 )
 def test_no_page_of_another_server_is_answered(headers: dict[str, str], status: int) -> None:
-    with served(SameOrigin(echo_length, "own.test")) as port:
+    with served(SameOrigin(echo_length, ["own.test"])) as port:
         assert asked(port, "POST", b"{}", **headers)[0] == status
+        assert asked(port, **headers)[0] == status
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.0\r\n", b"HTTP/1.1\r\n", b"HTTP/1.1\r\nHost: localhost\r\nHost: evil.test\r\n"])
+def test_a_request_without_one_host_is_refused(head: bytes) -> None:
+    with served(SameOrigin(echo_length)) as port, socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        connection.sendall(b"GET / " + head + b"\r\n")
+        assert connection.recv(100).split()[1] in (b"400", b"403")
+
+
+@pytest.mark.parametrize(
+    ("host", "accepted"),
+    [
+        ("10.0.0.5:8000", True),
+        ("trainer:8000", True),
+        ("[fe80::1]", True),
+        ("own.test", True),
+        ("evil.test", False),
+        ("10.0.0.5.evil.test", False),
+    ],
+)
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+async def test_at_an_address_of_a_network_names_that_anybody_can_point_here_are_refused(host: str, accepted: bool, kind: str) -> None:
+    reached, sent = list[str](), list[dict[str, object]]()
+
+    async def app(scope: object, receive: object, send: object) -> None:
+        reached.append(host)
+
+    async def receive() -> dict[str, object]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message)
+
+    scope = {"type": kind, "server": ("10.0.0.5", 8000), "headers": [(b"host", host.encode())]}
+    await SameOrigin(app, ["Own.test"])(scope, receive, send)
+    assert bool(reached) is accepted and bool(sent) is not accepted

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from exact.cli.main import main
 from exact.cli.terminal import echo
+from exact.errors import ActionError, BudgetExceeded, EnvironmentFailure, ModelError, unknown
 
 HOSTILE = "a\x1b[2J\x1b[8mb\x9b31mc\x07\u202ed\rE"
 
@@ -23,6 +26,37 @@ def test_control_characters_are_written_out_and_our_own_marks_are_not(capsys: py
 def test_an_error_shows_no_control_character_of_what_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "miniwob/" + HOSTILE]) == 2
     assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModelError(HOSTILE),
+        EnvironmentFailure(HOSTILE),
+        ActionError(HOSTILE),
+        BudgetExceeded(HOSTILE, HOSTILE, 1),
+        unknown("role", HOSTILE, []),
+    ],
+)
+def test_an_error_of_the_package_is_inert_wherever_it_is_printed(error: Exception) -> None:
+    assert not set(str(error) + repr(error)) & set("\x1b\x9b\x07\u202e\r")
+
+
+FAILS = {
+    "an unexpected error": "raise KeyError(T) from ValueError(T)",
+    "several": "raise ExceptionGroup(T, [OSError(T), RuntimeError(T)])",
+    "a thread's": "import threading; t = threading.Thread(target=lambda: (_ for _ in ()).throw(Exception(T))); t.start(); t.join()",
+    "a task's": "import asyncio\nasync def fail(): raise Exception(T)\nasync def main():\n t = asyncio.create_task(fail())\n"
+    " await asyncio.sleep(0)\n del t\nasyncio.run(main())",
+    "a warning": "import logging; logging.getLogger('exact.guest').warning(T)",
+}
+
+
+@pytest.mark.parametrize("code", FAILS.values(), ids=FAILS)
+def test_a_traceback_or_a_warning_has_no_effect_on_a_terminal(code: str) -> None:
+    script = f"from exact.cli import main\nmain.main(['--version'])\nT = {HOSTILE!r}\n{code}"
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=False).stderr.decode("utf-8")
+    assert "␛[2J" in said and not set(said) & set("\x1b\x9b\x07\u202e")
 
 
 def test_names_of_tasks_of_a_strangers_file_are_inert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

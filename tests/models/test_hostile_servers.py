@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import re
+import traceback
 from collections.abc import Callable
 
 import pytest
@@ -71,6 +72,28 @@ async def test_an_answer_is_bounded_also_where_it_is_compressed(
     body = gzip.compress(b" " * 5_000_000) if encoding else b" " * 5_000_000
     with pytest.raises(ModelError, match=r"more than 1,000 bytes|compressed in a way that was not asked for"):
         await answered(httpserver, configured, ask(), Response(body, status, {"Content-Encoding": encoding} if encoding else {}))
+
+
+SAID = "\x1b]0;mine\x07\x9b2J\u202e\u200b\ue000busy"
+HOSTILE_ANSWERS = {
+    "a message": Response(json.dumps({"error": {"message": SAID, "code": SAID}}), 400),
+    "a plain text": Response(SAID, 500),
+    "half of JSON": Response(f'{{"error": "{SAID}', 429),
+    "a filter": Response(json.dumps({"error": {"message": f"content_filter {SAID}", "code": "content_filter"}}), 400),
+    "an address": Response("", 302, {"Location": "http://x.test/\x9b2J\xadbusy"}),
+    "an encoding": Response("x", 200, {"Content-Encoding": "\x9b2J\xadbusy"}),
+    "an answer": Response(json.dumps({"choices": SAID}), 200),
+}
+
+
+@pytest.mark.parametrize("response", HOSTILE_ANSWERS.values(), ids=HOSTILE_ANSWERS)
+async def test_nothing_that_a_server_says_is_an_escape_sequence_in_an_error(
+    httpserver: HTTPServer, configured: Configured, ask: Ask, response: Response
+) -> None:
+    with pytest.raises(ModelError) as raised:
+        await answered(httpserver, configured, ask(), response)
+    said = "".join(traceback.format_exception(raised.value)) + "".join(map(repr, raised.value.args))
+    assert not set(said) & set("\x1b\x9b\x07\xad\u202e\u200b\ue000")
 
 
 async def test_a_compressed_answer_is_read(httpserver: HTTPServer, configured: Configured, ask: Ask) -> None:

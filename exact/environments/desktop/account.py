@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from exact.config import Mount, SandboxConfig
+from exact.environments.sandbox.host import MADE
 from exact.machine import scratch
 
 NAME, NUMBER, HOME = "user", 1000, Path("/home/user")
 RUNTIME = Path(f"/run/user/{NUMBER}")
 """Folder of the user's sockets. The session's bus listens there too."""
-_PLACES = ("/etc/passwd", "/etc/group")
 
 
 _DIRS = {
@@ -109,19 +109,17 @@ def account() -> Iterator[SandboxConfig]:
     """Provide the configuration of a sandbox whose programs run as this user, while the block runs."""
     with scratch("account") as folder:
         mounts = []
-        for place in _PLACES:
-            path = folder / Path(place).name
-            path.write_text(_with_user(Path(place).read_text("utf-8", "replace"), group=place == "/etc/group"))
+        for name in ("passwd", "group"):
+            path = folder / name
+            path.write_text(_with_user((MADE / name).read_text("utf-8"), group=name == "group"))
             path.chmod(0o644)
-            mounts.append(Mount(source=str(path), target=place))
+            mounts.append(Mount(source=str(path), target=f"/etc/{name}"))
         yield SandboxConfig(user=f"{NUMBER}:{NUMBER}", mounts=tuple(mounts))
 
 
 def _with_user(text: str, *, group: bool) -> str:
-    """Return a file of users or groups in which this one is the only one of its name and number."""
-    ours = f"{NAME}:x:{NUMBER}:" if group else f"{NAME}:x:{NUMBER}:{NUMBER}:User:{HOME}:/bin/bash"
-    others = [line for line in text.splitlines() if line.split(":")[:1] != [NAME] and line.split(":")[2:3] != [str(NUMBER)]]
-    return "\n".join([*others, ours, ""])
+    """Return a file of users or groups with this one."""
+    return text + (f"{NAME}:x:{NUMBER}:\n" if group else f"{NAME}:x:{NUMBER}:{NUMBER}:User:{HOME}:/bin/bash\n")
 
 
 def prepare(services: Path, folder: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from exact.config import Mount, SandboxConfig
-from exact.environments.sandbox.host import home_folders, masked_folders, other_folders, private_files
+from exact.environments.sandbox.host import home_folders, made_files, masked_folders, other_folders, private_files
 from exact.environments.sandbox.root import make_mount_point
 from exact.errors import EnvironmentFailure
 from exact.version import PACKAGE
@@ -128,14 +128,15 @@ def _file_mounts(guest: GuestSpec) -> list[dict[str, Any]]:
     """Return the mounts that hide host files, and those that show `reads` and `writable` in hidden folders."""
     if guest.root is not None:
         return _shown(guest)
-    private = [place for place in private_files() if not _inside(place, map(str, (*guest.reads, *guest.writable)))]
+    replaced = dict.fromkeys(private_files(), "") | made_files()
+    private = {place: source for place, source in replaced.items() if not _inside(place, map(str, (*guest.reads, *guest.writable)))}
     hidden = [place for place in (*home_folders(), *other_folders()) if not (guest.beside and place == SECOND_ROOT)]
     return [
         _mount("/run", "tmpfs"),
         *(_mount(place, "tmpfs", "mode=1777") for place in ("/tmp", "/var/tmp", "/run/lock")),
         *(_mount(place, "tmpfs", "mode=1777" if place == "/home" else "mode=0755") for place in hidden),  # any user may have a home there
         *(_bind(place) for place in _CACHES if Path(place).is_dir()),
-        *map(_hidden, private),
+        *(_bind(source, place) if source else _hidden(place) for place, source in private.items()),
         *(each for each in _shown(guest) if is_masked(Path(each["destination"])) or _inside(each["destination"], private)),
     ]
 

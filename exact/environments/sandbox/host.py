@@ -19,9 +19,20 @@ _SETTINGS = (
     "/etc/openvpn", "/etc/NetworkManager", "/etc/wpa_supplicant", "/etc/cloud", "/etc/krb5.conf", "/etc/krb5.keytab", "/etc/ldap",
     "/etc/letsencrypt", "/etc/cron.d", "/etc/cron.daily", "/etc/cron.hourly", "/etc/cron.weekly", "/etc/cron.monthly", "/etc/crontab",
     "/etc/passwd-", "/etc/group-", "/etc/subuid", "/etc/subgid", "/etc/sudoers.d", "/etc/motd", "/etc/update-motd.d", "/etc/exports",
-    "/etc/hosts.allow", "/etc/hosts.deny", "/usr/src", "/usr/local/src", "/usr/local/etc", "/usr/local/games",
+    "/etc/hosts.allow", "/etc/hosts.deny", "/etc/machine-id", "/etc/resolv.conf", "/etc/systemd", "/etc/aliases", "/etc/mailname",
+    "/etc/cups", "/etc/samba", "/etc/postfix", "/etc/exim4", "/usr/src", "/usr/local/src", "/usr/local/etc", "/usr/local/games",
 )  # fmt: skip
 """Settings that every user of the host may read, and that hold credentials of programs or describe the host's administration."""
+
+
+MADE = Path(__file__).parent / "etc"
+"""Files of `/etc` that guests see in place of the host's: accounts and names of machines."""
+
+
+def made_files() -> dict[str, str]:
+    """Return the files of MADE by the paths at which guests see them, on a host that has such files."""
+    found = {(Path("/etc") / each.name).resolve(): each for each in sorted(MADE.iterdir())}
+    return {str(place): str(each) for place, each in found.items() if place.is_file()}
 
 
 def home_folders() -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, ClassVar
 
@@ -98,12 +98,12 @@ class Served:
 
 def application(
     catalogue: Catalogue, *, sessions: int, idle: float | None = 600.0, most: int = 0, screenshot: bool = False, name: str = "exact",
-    host: str = "",
+    hosts: Collection[str] = (),
 ) -> FastAPI:  # fmt: skip
     """Return the server as an ASGI application.
 
     sessions: the most at once. idle: seconds after which an idle session is closed; None: never. most: steps after which an episode is cut
-    off; 0: none. screenshot: whether observations have one. host: the name of this server, if it listens by a name.
+    off; 0: none. screenshot: whether observations have one. hosts: names of this server, besides its addresses.
     """
     shared = Served(catalogue, most=most, screenshot=screenshot)
     limits = ConcurrencyConfig(max_concurrent_envs=sessions, session_timeout=idle)
@@ -117,7 +117,7 @@ def application(
     )
     _add_lifespan(app, shared)
     _add_routes(app, shared)
-    app.add_middleware(SameOrigin, name=host)
+    app.add_middleware(SameOrigin, names=hosts)
     return app
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Collection
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -24,8 +25,8 @@ _MOST = 4096
 """Most new tokens of an answer."""
 
 
-def chat_application(loaded: LoadedModel, name: str, host: str = "") -> FastAPI:
-    """Return the server as an ASGI application. `name` is the model's in answers; `host` the server's, if it listens by a name."""
+def chat_application(loaded: LoadedModel, name: str, hosts: Collection[str] = ()) -> FastAPI:
+    """Return the server as an ASGI application. `name` is the model's in answers; `hosts`: names of the server, besides its addresses."""
     app, lock, answers = FastAPI(title="exact serve model"), asyncio.Lock(), ChatAnswers(loaded)
 
     @app.get("/v1/models")  # type: ignore[untyped-decorator]
@@ -42,7 +43,7 @@ def chat_application(loaded: LoadedModel, name: str, host: str = "") -> FastAPI:
             return JSONResponse({"error": {"message": str(error) or type(error).__name__, "type": "invalid_request_error"}}, 400)
         return {"id": "chatcmpl-exact", "object": "chat.completion", "created": int(time.time()), "model": name} | found
 
-    app.add_middleware(SameOrigin, name=host)
+    app.add_middleware(SameOrigin, names=hosts)
     return app
 
 

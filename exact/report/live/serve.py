@@ -27,7 +27,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from exact.errors import ExactError
-from exact.origins import host_of, is_loopback, is_own_origin
+from exact.origins import host_of, is_own_host, is_own_origin
 from exact.report.build import index_page
 from exact.report.live.follow import Follower
 from exact.report.page import page, waiting
@@ -326,8 +326,8 @@ def refusal(method: str, headers: Mapping[str, str], hosts: Collection[str], *, 
     hosts: names of the view besides loopback. page: whether the request is for a page, to which a link on another site may lead.
     """
     host = headers.get("host", "")
-    name = host_of(host)
-    if not name or not (is_loopback(name) or name in hosts):
+    if not is_own_host(host, hosts, local=True):
+        name = host_of(host)
         return f"this view is not known as {name or 'nothing'!r}: start it with --allow-host {name}"
     origin = headers.get("origin")
     if origin is not None and not is_own_origin(origin, host):

@@ -57,12 +57,13 @@ def test_what_a_guest_may_change_is_writable_in_memory_also_inside_what_it_reads
 
 
 def test_data_of_the_host_and_private_settings_are_masked_unless_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle, "private_files", lambda: ("/etc/passwd", "/etc/ssl"))
+    monkeypatch.setattr(bundle, "private_files", lambda: ("/etc/shells", "/etc/ssl"))
     found = mounts(GuestSpec(args=("true",)))
-    assert (found["/etc/passwd"]["source"], found["/etc/ssl"]["type"]) == (str(bundle._EMPTY), "tmpfs")
+    assert (found["/etc/shells"]["source"], found["/etc/ssl"]["type"]) == (str(bundle._EMPTY), "tmpfs")
     assert bundle._EMPTY.stat().st_size == 0 and {"/opt", "/srv", "/var/lib", "/var/log"} <= found.keys()
     assert not {"/usr", "/etc", "/var", "/proc/sys"} & found.keys() and "/opt" not in mounts(GuestSpec(args=("true",), root=Path("/opt")))
-    assert "/etc/passwd" not in mounts(GuestSpec(args=("true",), reads=(Path("/etc/passwd"),)))
+    assert "/etc/shells" not in mounts(GuestSpec(args=("true",), reads=(Path("/etc/shells"),)))
+    assert "/etc/passwd" in found and "/etc/passwd" not in mounts(GuestSpec(args=("true",), reads=(Path("/etc/passwd"),)))
     assert bundle.is_masked(Path("/opt/shop/data")) and not bundle.is_masked(Path("/usr/bin/python3"))
 
 

@@ -74,6 +74,13 @@ QUESTIONS = {
     "another checkout": "os.path.exists(OTHER)",
     "settings with credentials": "[p for p in ('pip.conf', 'npmrc', 'gitconfig', 'environment', 'fstab', 'ssh', 'apt', 'cron.d') if"
     " os.path.isfile('/etc/' + p) and os.path.getsize('/etc/' + p) or os.path.isdir('/etc/' + p) and os.listdir('/etc/' + p)]",
+    "accounts": "[p.pw_name for p in __import__('pwd').getpwall() if p.pw_name not in ('root', 'nobody', 'user')]",
+    "groups": "[g.gr_name for g in __import__('grp').getgrall() if g.gr_name not in ('root', 'tty', 'nogroup', 'user') or len(g.gr_mem)]",
+    "the machine's id": "[p for p in ('/etc/machine-id', '/var/lib/dbus/machine-id', '/sys/class/dmi/id/product_uuid',"
+    " '/sys/devices/virtual/dmi/id/board_serial') if os.path.exists(p) and open(p).read().strip()]",
+    "the machine's names": "[n for p in ('hostname', 'hosts', 'resolv.conf') for n in open('/etc/' + p).read().split()"
+    " if n not in ('environment', 'localhost', '127.0.0.1', '::1', 'ip6-localhost', 'ip6-loopback')]",
+    "its name in the kernel": "[n for n in (os.uname().nodename, open('/proc/sys/kernel/hostname').read().strip()) if n != 'environment']",
     "keys in variables": "[n for n in os.environ if 'KEY' in n or 'TOKEN' in n or 'SECRET' in n]",
     "other processes": "[p for p in os.listdir('/proc') if p.isdigit() and int(p) > 60]",
     "a server of the host": "__import__('socket').socket().connect_ex(('127.0.0.1', PORT)) == 0",

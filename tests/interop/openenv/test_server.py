@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import urllib.error
 import urllib.request
@@ -176,6 +177,15 @@ def test_a_web_page_whose_name_leads_here_is_refused(url: str, headers: dict[str
     for allowed in ({"Host": "localhost:8000"}, {"Sec-Fetch-Site": "none"}):
         with urllib.request.urlopen(urllib.request.Request(f"{url}/health", headers=allowed), timeout=20) as answer:
             assert json.load(answer)["status"] == "healthy"
+
+
+@pytest.mark.parametrize("path", ["/ws", "/metadata", "/schema", "/docs", "/openapi.json", "/mcp", "/none"])
+@pytest.mark.parametrize("host", ["evil.test:8000", "127.0.0.1.evil.test", "localhost\r\nHost: evil.test"])
+def test_no_route_answers_under_a_foreign_name(url: str, path: str, host: str) -> None:
+    upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=20) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n{upgrade if path == '/ws' else ''}\r\n".encode())
+        assert connection.recv(100).split()[1] in (b"400", b"403")
 
 
 def test_routes_for_snapshots_say_what_is_wrong(url: str) -> None:

@@ -229,6 +229,10 @@ REFUSED: dict[str, Callable[[str], dict[str, str]]] = {
     "a foreign name": lambda address: {"Host": "evil.example"},
     "a foreign name with the right port": lambda address: {"Host": f"evil.example:{address.rpartition(':')[2]}"},
     "a name that begins alike": lambda address: {"Host": "localhost.evil.example"},
+    "a foreign address": lambda address: {"Host": "93.184.216.34"},
+    "an address that leads here": lambda address: {"Host": "0.0.0.0"},
+    "a name behind an own one": lambda address: {"Host": "localhost@evil.example"},
+    "no name": lambda address: {"Host": ""},
     "another site's script": lambda address: {"Origin": "http://evil.example"},
     "another port's script": lambda address: {"Origin": "http://127.0.0.1:1"},
     "an origin that does not read": lambda address: {"Origin": "http://["},
@@ -238,7 +242,7 @@ REFUSED: dict[str, Callable[[str], dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("path", ["/shop/0/", "/shop/0/events", "/shop/0/picture/x"])
+@pytest.mark.parametrize("path", ["/", "/shop/", "/shop/0/", "/shop/0/events", "/shop/0/picture/x", "/metrics", "/none"])
 @pytest.mark.parametrize("headers", REFUSED.values(), ids=REFUSED.keys())
 async def test_a_request_from_another_origin_is_refused(
     view: tuple[str, RunFolder], path: str, headers: Callable[[str], dict[str, str]]
@@ -247,7 +251,7 @@ async def test_a_request_from_another_origin_is_refused(
     assert (await asyncio.to_thread(asked, address, path, **headers(address)))[0] == 403
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "view.example", "VIEW.example"])
+@pytest.mark.parametrize("host", ["localhost", "localhost.", "127.0.0.1", "[::1]", "view.example", "VIEW.example"])
 async def test_the_servers_own_names_are_accepted(view: tuple[str, RunFolder], host: str) -> None:
     address, _ = view
     status, body, headers = await asyncio.to_thread(asked, address, "/shop/0/", Host=f"{host}:{address.rpartition(':')[2]}")

@@ -1,10 +1,17 @@
-"""The deny-list: addresses that are never reached, even if they are allowed."""
+"""The deny-list: addresses that are never reached, even if they are allowed. Which addresses are not of the public internet.
+
+The latter are those of IANA's registries of special-purpose addresses, which lie beside this file as IANA publishes them (CC0). The answers
+are therefore the same on every version of Python, whose `ipaddress` knows newer blocks only in newer versions.
+"""
 
 from __future__ import annotations
 
+import csv
+import functools
 import ipaddress
 import re
 from collections.abc import Iterable
+from importlib.resources import files
 from urllib.parse import urlsplit
 
 from exact.errors import UsageError
@@ -13,9 +20,33 @@ from exact.origins import host_name, origin
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_SHARED = ipaddress.IPv4Network("100.64.0.0/10")
-"""Addresses behind carriers' and clouds' translators (RFC 6598), which Python counts neither as private nor as global."""
+_REGISTRIES = ("iana-ipv4-special-registry-1.csv", "iana-ipv6-special-registry-1.csv")
+"""Tables from https://www.iana.org/assignments/iana-ipv4-special-registry/ and iana-ipv6-special-registry, as of July 2026."""
+_OTHERS = ("224.0.0.0/4", "168.63.129.16/32")
+"""Special addresses of other tables: multicast (RFC 5771), and the server of a cloud that answers its virtual machines alone."""
+_UNICAST = ipaddress.IPv6Network("2000::/3")
+"""The block of which IANA assigns the unicast addresses of the internet (RFC 4291)."""
+_STANDS_FOR = tuple(map(ipaddress.IPv6Network, ("::ffff:0:0/96", "64:ff9b::/96")))
+"""Blocks whose addresses lead to the IPv4 address in them, be it public or not: mapped, and by the public prefix of translators."""
+_LAST = (12, 13, 14, 15)
+_EMBEDDED = {
+    ipaddress.IPv6Network(block): layouts
+    for block, *layouts in (
+        ("::/96", _LAST),  # IPv4-compatible (RFC 4291)
+        ("::ffff:0:0/96", _LAST),  # IPv4-mapped (RFC 4291)
+        ("::ffff:0:0:0/96", _LAST),  # IPv4-translated (RFC 2765)
+        ("64:ff9b::/96", _LAST),  # translators (RFC 6052)
+        ("64:ff9b:1::/48", (6, 7, 9, 10), (7, 9, 10, 11), (9, 10, 11, 12), _LAST),  # translators of a local network (RFC 8215)
+        ("2001::/32", (4, 5, 6, 7), _LAST),  # Teredo's server and client (RFC 4380)
+        ("2002::/16", (2, 3, 4, 5)),  # 6to4 (RFC 3056)
+    )
+}
+"""Bytes of IPv6 addresses that hold an IPv4 address, by block."""
+_TEREDO = ipaddress.IPv6Network("2001::/32")
+_ISATAP = re.compile(rb".{8}[\0-\3]\0\x5e\xfe.{4}", re.DOTALL)
+"""Addresses of any network that hold an IPv4 address for a tunnel in its site (RFC 5214)."""
+_NEARBY = tuple(map(ipaddress.ip_network, ("169.254.0.0/16", "fe80::/10", "224.0.0.0/4", "ff00::/8", "192.0.0.0/24")))
+"""Addresses of a link, of groups and of protocols. Servers of metadata are among them, and none that a local name should lead to."""
 
 
 class DenyList:
@@ -59,8 +90,7 @@ class DenyList:
 
     def denies_address(self, address: Address) -> bool:
         """Return whether an address to which a name leads is denied."""
-        forms = {address, embedded(address)}
-        return any(each.version == network.version and each in network for network in self._networks for each in forms)
+        return any(each in network for network in self._networks for each in forms(address))
 
 
 def written_address(host: str) -> Address | None:
@@ -71,19 +101,41 @@ def written_address(host: str) -> Address | None:
         return None
 
 
-def embedded(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address stands for; the address itself if it stands for none."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return address
-    if address in _NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour or address
+def forms(address: Address) -> tuple[Address, ...]:
+    """Return an address and the IPv4 addresses that translators or tunnels find in it."""
+    octets = address.packed
+    layouts = [each for block, found in _EMBEDDED.items() if address in block for each in found]
+    if _ISATAP.fullmatch(octets):
+        layouts.append(_LAST)
+    inner = [ipaddress.IPv4Address(bytes(octets[at] for at in each)) for each in layouts]
+    if address in _TEREDO:  # a client's address is written with its bits inverted
+        inner.append(ipaddress.IPv4Address(int(inner[-1]) ^ 0xFFFFFFFF))
+    return (address, *inner)
 
 
 def is_private(address: Address) -> bool:
-    """Return whether an address is of this machine, of a private network or of a link, and not of the public internet."""
-    real = embedded(address)
-    return not real.is_global or real.is_multicast or (real.version == 4 and real in _SHARED)
+    """Return whether an address is of this machine, a private network, a link or a special purpose, and not of the public internet.
+
+    An address that an IPv4 address is written into is private if that one is.
+    """
+    itself, *inner = forms(address)
+    special = any(itself in block for block in _special()) or (itself.version == 6 and itself not in _UNICAST)
+    return (special and not any(itself in block for block in _STANDS_FOR)) or any(map(is_private, inner))
+
+
+def is_nearby(address: Address) -> bool:
+    """Return whether an address is link-local, of a group or of a protocol, so that not even a local name leads to it."""
+    return any(each in network for network in _NEARBY for each in forms(address))
+
+
+@functools.cache
+def _special() -> tuple[Network, ...]:
+    """Return the blocks that are not of the public internet. A block inside of one of them is not either, whatever its row says."""
+    rows = [row for name in _REGISTRIES for row in csv.DictReader(files(__package__).joinpath(name).read_text("ascii").splitlines(True))]
+    blocks = [
+        each.split()[0] for row in rows if not row["Globally Reachable"].startswith("True") for each in row["Address Block"].split(", ")
+    ]
+    return tuple(map(ipaddress.ip_network, (*_OTHERS, *blocks)))
 
 
 def _network(entry: str) -> Network | None:

@@ -29,7 +29,7 @@ from urllib.parse import unquote, urlsplit
 
 from exact.config import ProxyConfig
 from exact.environments.browser.network.body import Kind, kind_of
-from exact.environments.browser.network.deny import Address, DenyList, embedded, is_private, written_address
+from exact.environments.browser.network.deny import Address, DenyList, is_nearby, is_private, written_address
 from exact.environments.sites.accounts import value_of
 from exact.errors import EnvironmentFailure, UsageError
 from exact.origins import host_name, origin
@@ -179,18 +179,19 @@ class Destinations:
     def address_refusal(self, server: Destination, address: Address) -> str:
         """Return the reason if a server may not be reached at an address that its name led to; empty if it may.
 
-        A public name may not lead to a private address: its owner would reach this machine or its network through the browser.
+        A public name may not lead to a private address: its owner would reach this machine or its network through the browser. No name
+        may lead to a server of metadata.
         """
         if self._deny.denies_address(address):
             return f"{server.name} leads to {address}, which is on the deny-list"
         if server.is_mapped or (address, server.port) in self._addresses or not is_private(address):
             return ""
-        real, name = embedded(address), server.name
+        name, nearby = server.name, is_nearby(address)
         local = "." not in name or any(name == each or name.endswith(f".{each}") for each in _LOCAL_SUFFIXES)
-        if local and not real.is_link_local and not real.is_multicast:
+        if local and not nearby:
             return ""
         shown = _origins(str(address), server.port)[server.port == 443]
-        kind = "link-local" if real.is_link_local else "private"
+        kind = "special" if nearby else "private"
         way_out = f"if it belongs to the task, allow {shown} with --allow-origin, or name the host in `hosts`"
         return f"{name} leads to the {kind} address {address}: {way_out}"
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from ipaddress import ip_address
+import ipaddress
+import random
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import pytest
 
-from exact.environments.browser.network.deny import Address, DenyList
+from exact.environments.browser.network import deny
+from exact.environments.browser.network.deny import Address, DenyList, is_private
 from exact.environments.browser.network.dial import Destinations, Dialler, ForbiddenAddress
 from exact.errors import UsageError
 
@@ -59,11 +62,57 @@ def test_hosts_and_ports_of_allowed_origins_are_reached(host: str, port: int, ex
         ("wiki", "192.168.1.4", True),
         ("wiki", "169.254.169.254", False),
         ("wiki.internal", "192.168.1.4", True),
+        ("wiki", "fec0::4", True),
+        ("wiki", "64:ff9b:1::c0a8:104", True),
+        ("wiki", "::ffff:169.254.169.254", False),
+        ("wiki", "64:ff9b:1:a9fe:a9:fe00::", False),
+        ("wiki", "192.0.0.192", False),
+        ("wiki", "ff02::1", False),
     ],
 )
 def test_a_public_name_may_not_lead_to_a_private_address(host: str, address: str, expected: bool) -> None:
     found = destinations()
     assert bool(found.address_refusal(found.server(host, 80), ip_address(address))) is not expected
+
+
+SPECIAL = (
+    "fec0::1", "feff::1", "64:ff9b:1::808:808", "64:ff9b:1:ffff::1", "64:ff9b::10.0.0.6", "::10.0.0.6", "::8.8.8.8", "::ffff:0:8.8.8.8",
+    "::ffff:192.168.1.1", "2002:808:808::1", "2001:0:4136:e378:8000:63bf:3fff:fdd2", "2001:db8::1", "3fff::1", "5f00::1", "100::1",
+    "100:0:0:1::1", "2606:4700::5efe:10.0.0.6", "2606:4700::200:5efe:169.254.1.1", "4000::1", "fbff::1", "::", "::1", "fd00:ec2::254",
+    "192.0.0.8", "192.0.0.9", "192.0.0.170", "192.0.0.192", "192.88.99.1", "198.18.0.1", "198.19.255.255", "203.0.113.7", "240.0.0.1",
+    "255.255.255.255", "239.1.1.1", "100.100.100.200", "168.63.129.16", "0.1.2.3",
+)  # fmt: skip
+PUBLIC = (
+    "8.8.8.8", "100.63.255.255", "100.128.0.1", "172.15.0.1", "172.32.0.1", "192.0.1.1", "198.17.0.1", "223.255.255.255", "192.31.196.1",
+    "2a00:1450::1", "2620:4f:8000::1", "64:ff9b::8.8.8.8", "::ffff:8.8.8.8", "2606:4700::200:5efe:8.8.8.8", "2003::1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("address", SPECIAL)
+def test_a_special_address_is_not_of_the_public_internet(address: str) -> None:
+    assert is_private(ip_address(address))
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_an_ordinary_address_is_of_the_public_internet(address: str) -> None:
+    assert not is_private(ip_address(address))
+
+
+def test_no_address_that_python_knows_as_special_counts_as_public() -> None:
+    """A block that a new Python knows, and that our copy of the registries lacks, fails here: fetch the registries anew."""
+    chance = random.Random(4)
+    edges = [int(each) for block in deny._special() for each in (block[0], block[-1])]
+    numbers = [each + step for each in edges for step in (-1, 0, 1)] + [chance.getrandbits(size) for size in (32, 128) for _ in range(5000)]
+    tried = [IPv4Address(each) for each in numbers if 0 <= each < 1 << 32] + [IPv6Address(each) for each in numbers if 0 <= each < 1 << 128]
+    tried += [each for network in _known_to_python() for each in (network[0], network[-1])]
+    wrong = [each for each in tried if (not each.is_global or each.is_multicast) and not is_private(each)]
+    assert [each for each in wrong if not any(each in block for block in deny._STANDS_FOR)] == []
+
+
+def test_a_denied_address_is_found_in_every_form() -> None:
+    written = ["::ffff:5db8:d822", "::93.184.216.34", "64:ff9b::5db8:d822", "2002:5db8:d822::1", "2001::a247:27dd", "fe80::5efe:5db8:d822"]
+    assert all(DenyList(("93.184.216.0/24",)).denies_address(ip_address(each)) for each in written)
+    assert not DenyList(("93.184.216.0/24",)).denies_address(ip_address("64:ff9b::93.184.217.34"))
 
 
 def test_the_table_of_hosts_may_lead_anywhere_and_knows_every_spelling() -> None:
@@ -149,6 +198,12 @@ async def test_a_name_that_was_not_found_is_looked_up_again() -> None:
         with pytest.raises(OSError, match="no such name"):
             await dialler.connect(destinations().server("wiki", 80), lambda address: "")
     assert asked == ["wiki", "wiki"]
+
+
+def _known_to_python() -> list[deny.Network]:
+    """Return the blocks that this Python knows as private; none if it keeps them by another name."""
+    kinds = [getattr(ipaddress, name, None) for name in ("_IPv4Constants", "_IPv6Constants")]
+    return [each for kind in kinds for each in getattr(kind, "_private_networks", ())]
 
 
 def _greet(said: bytes):  # type: ignore[no-untyped-def]

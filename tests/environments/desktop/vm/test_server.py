@@ -9,9 +9,11 @@ import http.client
 import json
 import socket
 import struct
+import threading
 import urllib.parse
 import xml.etree.ElementTree as ET
 from collections.abc import AsyncIterator
+from http.server import ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 import pytest
@@ -19,7 +21,7 @@ import pytest_asyncio
 
 from exact.environments.desktop.factory import desktop_factory
 from exact.environments.desktop.vm.document import NAMESPACES, terminal_text
-from exact.environments.desktop.vm.server import read_request
+from exact.environments.desktop.vm.server import _Handler, read_request
 
 from ..applications import EDITOR, desktop_task
 
@@ -113,6 +115,22 @@ async def test_a_page_in_the_desktops_browser_runs_nothing(vm: Vm, header: str) 
     head = ("POST /execute HTTP/1.1", "Host: 127.0.0.1:5000", header, "Content-Type: text/plain", f"Content-Length: {len(body)}")
     assert (await vm.raw("\r\n".join((*head, "", body)))).startswith(b"HTTP/1.1 403")
     assert (await vm.run("ls", "/tmp/by-a-page"))["returncode"] != 0
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("Host: 127.0.0.1:5000", 404), ("Host: localhost", 404), ("Host: evil.test:5000", 403), ("Host: 127.0.0.1.evil.test", 403),
+        ("X: y", 403), ("Host: localhost\r\nHost: evil.test", 403),
+    ],
+)  # fmt: skip
+async def test_a_page_whose_name_leads_to_the_desktop_reads_nothing(host: str, status: int) -> None:
+    handler = type("Handler", (_Handler,), {"routes": {}})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as serving:
+        threading.Thread(target=serving.handle_request, daemon=True).start()
+        with socket.create_connection(serving.server_address[:2], timeout=10) as connection:  # the thread answers
+            connection.sendall(f"GET /screenshot HTTP/1.1\r\n{host}\r\nConnection: close\r\n\r\n".encode())
+            assert connection.recv(100).startswith(f"HTTP/1.1 {status}".encode())
 
 
 async def test_the_tree_has_roles_as_tags_and_states_boxes_and_texts(vm: Vm) -> None:

@@ -56,7 +56,7 @@ class _Form:
         self.is_loose = spelling.reading == "folded" and not self.is_whole
         """Whether some characters may be lost, or be others."""
         if self.is_loose:
-            run = min(run, (size - 1) // 2)
+            run = min(run, max(_GRAM, (size - 3) // 2))
         length = min(run, max(_GRAM, run // 2)) if self.is_loose else max(2 * run - size, min(2 * _GRAM, run))
         self.anchors = [(at, self.text[at : at + length]) for at in range(run - length, size - length + 1, run - length + 1)]
         """Parts of the text with their places. Each part that is looked for holds one of them."""

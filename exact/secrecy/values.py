@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import codecs
 import html
 import json
 import math
 import re
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -46,9 +45,9 @@ def placeholder(name: str) -> str:
 
 def strength(text: str) -> float:
     """Return about how many bits a text has: few for letters that continue a word."""
-    letters, digits = sum(map(str.isalpha, text)), sum(map(str.isdigit, text))
-    words = len(_WORD.findall(text))
-    return 4.7 * words + 2.0 * (letters - words) + 3.3 * digits + 4.0 * (len(text) - letters - digits)
+    words = [len(each) for each in _WORD.findall(text)]
+    digits = sum(map(str.isdigit, text))
+    return sum(2.7 + 2 * min(each, 6) for each in words) + 3.3 * digits + 4 * (len(text) - sum(words) - digits)
 
 
 class Spelling(NamedTuple):
@@ -124,7 +123,8 @@ class Secret:
             add("strided", [plain], nearly, _SURE)
         alone = (*self._escaped, *turned, *_base64(self.value.encode()))
         add("apart", map(fold, alone), nearly, _JOINED, self.is_word)
-        add("letters", _base32(self.value.encode()), share, 2 * _SURE)
+        for encode in (base64.b32encode, base64.b32hexencode):
+            add("letters", _aligned(self.value.encode(), encode, 5), share, 2 * _SURE)
         for text in {self.value, self.value.lower(), self.value.upper(), self.value[::-1]}:
             for codes in (list(map(ord, text)), list(text.encode())):
                 for reading, forms in _NUMBERS.items():
@@ -148,37 +148,32 @@ class Secret:
 
 
 _ATBASH = str.maketrans(_ALPHABET, _ALPHABET[::-1])
+_UU = str.maketrans(string.ascii_uppercase + _ALPHABET + string.digits + "+/", "`" + "".join(map(chr, range(33, 96))))
 _ROT47 = {each: 33 + (each + 14) % 94 for each in range(33, 127)}
 _NUMBERS = {
     "hex": ("{:02x}", "{:03x}", "{:04x}", "{:05x}", "{:08x}", "{:02x}00"),
-    "digits": ("{}", "{:03}", "{:o}", "{:03o}", "{:04o}", "{:b}", "{:07b}", "{:08b}", "{:09b}"),
+    "digits": ("{}", "{:03}", "{:o}", "{:03o}", "0{:o}", "{:04o}", "{:b}", "{:07b}", "{:08b}", "0{:b}", "{:09b}"),
 }
 """Forms of the code of a character. The zero of a prefix such as `0x` is a digit too."""
 
 
 def _base64(data: bytes) -> Iterator[str]:
-    """Yield data in base64 at each of its three alignments, without the characters that depend on the data around."""
-    for before in range(3):
-        whole = base64.b64encode(b"\0" * before + data).decode().rstrip("=")
-        part = whole[-(-8 * before // 6) : 8 * (before + len(data)) // 6]
-        yield from (part, part.replace("+", "-").replace("/", "_"))
+    for each in _aligned(data, base64.b64encode, 6):
+        yield from (each, each.replace("+", "-").replace("/", "_"))
 
 
-def _groups(data: bytes, size: int) -> Iterator[bytes]:
-    """Yield the whole groups of so many bytes in data, at each alignment."""
-    return (data[at : len(data) - (len(data) - at) % size] for at in range(size))
-
-
-def _base32(data: bytes) -> Iterator[str]:
-    for each in _groups(data, 5):
-        yield from (base64.b32encode(each).decode().lower(), base64.b32hexencode(each).decode().lower())
+def _aligned(data: bytes, encode: Callable[[bytes], bytes], bits: int) -> Iterator[str]:
+    """Yield encoded data at each alignment, without the characters that depend on the data around. `bits`: those of a character."""
+    for before in range(bits // math.gcd(bits, 8)):
+        yield encode(b"\0" * before + data).decode()[-(-8 * before // bits) : 8 * (before + len(data)) // bits]
 
 
 def _other_bases(data: bytes) -> Iterator[str]:
-    """Yield data in base85 (Ascii85 and that of git), uuencoded and in base58."""
-    for each in _groups(data, 4):
-        yield from (base64.a85encode(each).decode(), base64.b85encode(each).decode())
-    yield from (binascii.b2a_uu(each[:45]).decode()[1:-1] for each in _groups(data, 3))
+    """Yield data in base85 (Ascii85 and that of git) and base64 of uuencode at each alignment, and in base58."""
+    for at in range(4):
+        whole = data[at : len(data) - (len(data) - at) % 4]
+        yield from (base64.a85encode(whole).decode(), base64.b85encode(whole).decode())
+    yield from (each.translate(_UU) for each in _aligned(data, base64.b64encode, 6))
     yield _number(int.from_bytes(data), _BASE58)
 
 

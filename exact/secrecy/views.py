@@ -168,7 +168,7 @@ _BLOCK = 128
 
 def only(text: str, kind: Kind) -> str:
     """Return the characters of a kind in a text."""
-    if not text.isascii():
+    if kind is LETTERS and not text.isascii():
         text = _OTHER_SIGNS.sub("", text)
     return text.encode("utf-8", "surrogatepass").translate(None, kind.dropped).decode("utf-8", "surrogatepass")
 

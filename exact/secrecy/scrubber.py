@@ -159,11 +159,11 @@ class Scrubber:
 
     def find(self, text: str, edges: Container[int] = ()) -> list[Found]:
         """Return the places of secrets in a text, in order and without overlaps. `edges`: places at which words end, whatever is there."""
-        if not self._known or len(text) < SHORTEST or not any(True for each in readings(text) for _ in self._hits(each)):
+        if not self._known or len(text) < SHORTEST or not any(True for each in readings(text) for _ in self._hits(each, is_folded=True)):
             return []
         found = list[Found]()
         for view in views(text):
-            for at, end, form, is_whole in self._hits(view.text):
+            for at, end, form, is_whole in self._hits(view.text, is_folded=view.is_folded):
                 start, stop = view.place(at, end)
                 if form.is_word and view.is_folded:
                     continue
@@ -171,7 +171,7 @@ class Scrubber:
                     found.append(Found(start, stop, form.name, not is_whole))
         return self._apart(text, found) if found else []
 
-    def _hits(self, text: str) -> Iterator[_Hit]:
+    def _hits(self, text: str, *, is_folded: bool) -> Iterator[_Hit]:
         """Yield the secrets in a reading of a text."""
         lower, places = lowered(text), list[tuple[int, int]]()
         for form in self._sieves["plain"].possible(lower):
@@ -180,9 +180,9 @@ class Scrubber:
             for hit in _places(text if form.reading == "exact" else lower, form):
                 yield hit
                 places += [hit[:2]] if not form.is_word else []
-        yield from self._spread(_blanked(lower, places))
+        yield from self._spread(_blanked(lower, places), is_folded)
 
-    def _spread(self, lower: str) -> Iterator[_Hit]:
+    def _spread(self, lower: str, is_folded: bool) -> Iterator[_Hit]:
         """Yield the secrets of a text in lower case whose characters others separate, or that numbers or letters spell."""
         if strided := self._sieves.get("strided"):
             for first in range(2):
@@ -194,7 +194,7 @@ class Scrubber:
         for kind, far, reading in _KINDS:
             if reading not in self._sieves:
                 return
-            kept = only(kept, kind)
+            kept = only(kept, kind, is_folded=is_folded)
             origins = Places(lower, kind)
             for form in self._sieves[reading].possible(kept):
                 for at, end, _, is_whole in _places(kept, form):

@@ -102,7 +102,7 @@ class Secret:
     def spellings(self) -> frozenset[Spelling]:
         """The ways in which the value may be written. Most of it is enough, unless the value only looks like a secret or is a word."""
         size, plain = len(self.value), fold(self.value)
-        found = {Spelling(each, len(each), "exact", self.is_word) for each in self._escaped}
+        found = {Spelling(each, len(each), "exact", self.is_word) for form in self._escaped for each in (form, fold(form))}
         if not self.is_sure:
             return frozenset(found)
         share = 1.0 if self.is_word or self.presumed or self.within else min(1.0, max(_SURE, math.ceil(_MOST * size)) / size)

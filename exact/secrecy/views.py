@@ -39,16 +39,24 @@ _MOST = 4
 
 
 class _Folded(dict[int, str]):
-    """Maps characters to ASCII ones that they look like, if there are some, without marks. Unseen characters become an empty text."""
+    """Maps characters to ASCII ones that they look like, if there are some, without marks. Unseen characters become an empty text.
+
+    Other signs become one that occurs nowhere, so that all characters of a folded text beyond ASCII are letters and digits.
+    """
 
     def __missing__(self, code: int) -> str:
         if len(self) > 1 << 16:
             self.clear()
         plain = chr(code) if 0xAC00 <= code <= 0xD7A3 else unicodedata.normalize("NFKD", chr(code))  # Korean letters stay whole
-        self[code] = "".join(each for each in plain if unicodedata.category(each) not in ("Mn", "Me", "Cf")).translate(_LOOKALIKES)
+        seen = "".join(each for each in plain if unicodedata.category(each) not in ("Mn", "Me", "Cf")).translate(_LOOKALIKES)
+        self[code] = _OTHER_SIGNS.sub("\x7f", seen)
+        if len(self[code]) != 1:
+            _UNEVEN.add(chr(code))
         return self[code]
 
 
+_UNEVEN = set[str]()
+"""Characters that were folded to none or to several."""
 _FOLDED = _Folded()
 
 
@@ -166,9 +174,9 @@ DIGITS = Kind(bytes(each for each in range(256) if each not in b"0123456789"), r
 _BLOCK = 128
 
 
-def only(text: str, kind: Kind) -> str:
+def only(text: str, kind: Kind, *, is_folded: bool = False) -> str:
     """Return the characters of a kind in a text."""
-    if kind is LETTERS and not text.isascii():
+    if kind is LETTERS and not is_folded and not text.isascii():
         text = _OTHER_SIGNS.sub("", text)
     return text.encode("utf-8", "surrogatepass").translate(None, kind.dropped).decode("utf-8", "surrogatepass")
 
@@ -205,9 +213,9 @@ def _gaps(text: str) -> Iterator[_Change]:
 def _folds(text: str) -> Iterator[_Change]:
     """Yield runs of characters that are folded to one each, and others one by one."""
     for run in _OTHER.finditer(text):
-        if all(len(_FOLDED[ord(each)]) == 1 for each in run[0]):
-            yield run.start(), run.end(), run[0].translate(_FOLDED)
-        else:
+        if (shown := run[0].translate(_FOLDED)) != run[0] and _UNEVEN.isdisjoint(run[0]):
+            yield run.start(), run.end(), shown
+        elif shown != run[0]:
             yield from ((at, at + 1, _FOLDED[ord(each)]) for at, each in enumerate(run[0], run.start()))
 
 

@@ -122,7 +122,7 @@ def test_letters_that_stand_apart_and_are_no_secret_stay() -> None:
 
 def test_a_text_around_a_secret_whose_letters_stand_apart_stays() -> None:
     scrubber = Scrubber([Secret("word", "Tr0ub4dor&3!")])
-    assert scrubber.text("You typed T r 0 u b 4 d o r & 3 ! today") == "You typed <secret:word> ! today"
+    assert scrubber.text("You typed T r 0 u b 4 d o r & 3 ! today") == "You typed <secret:word> today"
 
 
 @pytest.mark.parametrize("unit", ["aaaaaaaa", "abababab", "abcabcab"])

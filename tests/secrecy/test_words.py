@@ -53,6 +53,11 @@ def test_a_long_user_name_is_a_whole_word_too(name: str) -> None:
     assert Scrubber([Secret("password", "rosemary")]).text("rosemaryleaf") == "<secret:password>leaf"
 
 
+def test_a_short_value_of_letters_beyond_ascii_is_replaced_and_those_that_look_like_it_stay() -> None:
+    scrubber = Scrubber([Secret("user", "jörg"), Secret("pin", "пять"), Secret("other", "jose")])
+    assert scrubber.text("jörg, ПЯТЬ пять! José") == "<secret:user>, ПЯТЬ <secret:pin>! José"
+
+
 def test_words_end_where_elements_end_and_a_split_value_is_found() -> None:
     assert ANN.texts(["Plan", "ann", "ual"]) == ["Plan", "<secret:user>", "ual"]
     assert ANN.texts(["its Ot", "ter7!", "now"]) == ["its <secret:word>", "", "now"]

@@ -173,7 +173,7 @@ def main() -> None:
     except (KeyError, OSError, subprocess.CalledProcessError):
         chosen, reason = list(EVERYTHING), "the commit of the last whole run is not known here"
     else:
-        chosen, reason = choose(changed), f"{len(changed)} files differ from the last whole run"
+        chosen, reason = choose(changed), f"files that differ from the last whole run: {len(changed)}"
     extent = "everything" if chosen == list(EVERYTHING) else f"{len(chosen)} files of tests"
     sys.stderr.write(f"choose: {extent}: {reason}\n")
     sys.stdout.write("\n".join(chosen) + "\n")

@@ -161,6 +161,34 @@ def test_what_changed_is_what_differs_committed_or_not(clone: Path) -> None:
     assert choose.changed_since("HEAD") == {"new", "README.md", "moved"}
 
 
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        ([], "--short"),
+        (["--whole"], "--record-whole"),
+        (["--whole", "--record-seconds"], "--record-seconds --record-whole"),
+        (["--whole", "-x"], "-x"),
+        (["--changed", "-x"], "tests/a.py tests/b.py --within 2100 -x"),
+        (["tests/search", "-x"], "tests/search -x"),
+    ],
+)
+def test_the_script_asks_for_the_chosen_tests_and_prints_the_last_whole_run(arguments: list[str], asked: str, tmp_path: Path) -> None:
+    says = {
+        "setup.sh": "",
+        "python": '[ "$3" = --last ] && echo "last" || printf "%s\\n" tests/a.py tests/b.py',
+        "pytest": 'echo "asked $*"',
+    }
+    for name, does in {**says, "lint-imports": ""}.items():
+        script = tmp_path / ("shells" if name == "setup.sh" else ".venv/bin") / name
+        script.parent.mkdir(parents=True, exist_ok=True)
+        script.write_text(f"#!/bin/bash\n{does}\n")
+        script.chmod(0o755)
+    (tmp_path / "tests" / "__pycache__").mkdir(parents=True)
+    shutil.copy(ROOT / "shells" / "test.sh", tmp_path / "shells")
+    done = subprocess.run(["bash", tmp_path / "shells" / "test.sh", *arguments], capture_output=True, text=True)
+    assert "test: last\n" in done.stdout and f"--no-loadscope-reorder {asked}\n" in done.stdout, done.stderr
+
+
 if __name__ == "__main__":
     import tempfile
 

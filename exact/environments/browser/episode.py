@@ -372,7 +372,8 @@ class Episode:
             allowed=allowed, writable=writable(allowed, writes=explores or not self.simulation, only=only), own=own,
             headers=self._authenticator.headers(config.login), deny=DenyList(config.deny), harmless=self._harmless,
             learns=not backend.isolated, presumes=config.never_writes or (config.speculation == "rollback" and not undone),
-            guarded=secrets.guarded(), spelled=secrets.spelled, is_inside=backend.is_inside, document_seconds=config.answer_seconds,
+            home=secrets.home(), guarded=secrets.guarded(), spelled=secrets.spelled,
+            is_inside=backend.is_inside, document_seconds=config.answer_seconds,
             document_bytes=config.download_bytes, body_bytes=config.document_bytes, counts_pages=self.simulation,
         )  # fmt: skip
         ask = None if self.simulation or config.confirm == "never" else self._ask

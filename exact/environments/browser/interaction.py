@@ -106,6 +106,7 @@ class Interaction:
         found = None if dialogs.is_asked else await dialogs.race(self._observe_page(run, expected))
         observed = found or Observed(self.observer.observe_dialog(dialogs, self.tabs.downloads), unsettled="", terminated=False)
         self.seen = observed.observation
+        self.tabs.gate.note_read(self.tabs.present.main_frame, f"{self.seen.url}\n{self.seen.text}")
         return observed
 
     async def _observe_page(self, run: bool, expected: str) -> Observed:

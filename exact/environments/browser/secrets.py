@@ -57,7 +57,7 @@ class SecretMasking:
         """Return the secrets that no agent types: those of headers, basic authentication and sessions."""
         return self._authenticator.secrets(self._login, self._account.login.name if self._account else "")
 
-    def _home(self) -> tuple[str, ...]:
+    def home(self) -> tuple[str, ...]:
         """Return the origins of secrets that are bound to no others: those of the task's start and of its log-in."""
         return origins(self._start, urljoin(self._start, self._login.url))
 
@@ -81,7 +81,7 @@ class SecretMasking:
         if (shown := self._untyped(text)) and not any(login.named(shown) for login in self._logins()):
             raise SecretRefused(f"{shown} belongs to the log-in itself: no agent types it")
         for login in self._logins():
-            named, bound = login.named(text), login.origins or self._home()
+            named, bound = login.named(text), login.origins or self.home()
             if named and (not targets or not set(targets) <= set(bound)):
                 foreign = next((each for each in targets if each not in bound), "") or "a page without an origin"
                 raise SecretRefused(
@@ -94,7 +94,7 @@ class SecretMasking:
 
     def named(self, text: str) -> list[tuple[str, tuple[str, ...]]]:
         """Return the placeholders in a text, one for each log-in, with the origins that they are bound to."""
-        return [(name, login.origins or self._home()) for login in self._logins() if (name := login.named(text))]
+        return [(name, login.origins or self.home()) for login in self._logins() if (name := login.named(text))]
 
     def spelled(self, text: str, target: str) -> str:
         """Return the placeholder of a secret of other origins than `target` if most of it stands in a text; empty if none does."""
@@ -102,12 +102,12 @@ class SecretMasking:
             logins = self._logins()
         except UsageError:
             return ""  # values that are not set are typed nowhere; the error is raised when the log-in begins
-        return next((name for login in logins if target not in (login.origins or self._home()) and (name := login.held(text))), "")
+        return next((name for login in logins if target not in (login.origins or self.home()) and (name := login.held(text))), "")
 
     def guarded(self) -> frozenset[str]:
         """Return the origins that secrets of log-ins belong to, with their partners; empty if there are no such secrets."""
         try:
-            bound = [login.origins or self._home() for login in self._logins()]
+            bound = [login.origins or self.home() for login in self._logins()]
         except UsageError:
             return frozenset()
         return frozenset(chain(*bound, origins(*self._login.partner_origins))) if bound else frozenset()

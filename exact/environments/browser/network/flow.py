@@ -8,6 +8,7 @@ their origins, which share storage. Such documents send to origins that the secr
 from __future__ import annotations
 
 import copy
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, fields
@@ -19,9 +20,11 @@ from exact.origins import origin, split_url
 MOST_PARTS, LONGEST_PATH = 16, 96
 """Parts of a page, such as scripts, that are sent for at one origin without having stood in a document, and characters of their paths. At 6
 bits a character that is 9,216 bits for each origin whose scripts the page had run before."""
-MOST_KNOWN, MOST_REPEATS = 1000, 100
+MOST_KNOWN, MOST_REPEATS = 1000, 8
 """Addresses that are remembered of one origin, and requests to them by documents that know a secret. The choice among the addresses
-tells at most 10 bits a request: 1,000 bits in an episode."""
+tells at most 10 bits a request: 80 bits in an episode. Parts of the page at origins whose scripts it ran do not count."""
+MOST_TOLD, SHORTEST = 20, 4
+"""Texts that are remembered, and characters of a part of an address that is looked for in them."""
 _OWN_HEADERS = ("origin", "referer", "sec-")
 """Beginnings of the names of headers that no page can set. The referrer is judged apart."""
 _ORDINARY = frozenset(
@@ -55,11 +58,13 @@ class SecretFlow:
     script_origins: set[str] = field(default_factory=set)
     """Origins of scripts that were requested before a secret was typed."""
     brought: dict[str, set[str]] = field(default_factory=dict)
-    """The task's own origins that led the browser to a page of another origin, by that origin: they asked for the log-in there."""
+    """Origins at which the task starts and that led the browser to another origin, by that origin: they asked for the log-in there."""
     shown: dict[str, str] = field(default_factory=dict)
     """Origins of the documents that are shown, by frame."""
     openers: dict[str, str] = field(default_factory=dict)
     """The tab that opened a tab and can be reached from there, by their main frames."""
+    told: tuple[str, ...] = ()
+    """The last texts that the agent read in documents which may know a secret."""
     parts: Counter[str] = field(default_factory=Counter)
     """Number of parts of a page that documents which know a secret were sent, by origin."""
     repeats: int = 0
@@ -85,6 +90,17 @@ class SecretFlow:
             if len(found) < MOST_KNOWN:
                 found.add(url)
 
+    def note_told(self, text: str) -> None:
+        """Remember a text that the agent reads in a document which may know a secret."""
+        if text not in self.told:
+            self.told = (*self.told, text)[-MOST_TOLD:]
+
+    def is_told(self, url: str) -> bool:
+        """Return whether a part of an address behind its origin stands in a text that such a document showed to the agent."""
+        parts = split_url(url)
+        said = [each for each in re.split(r"[/?&=#;]", f"{parts.path}?{parts.query}#{parts.fragment}") if len(each) >= SHORTEST]
+        return any(each in text or unquote(each) in text for each in said for text in self.told)
+
     def is_known(self, url: str) -> bool:
         """Return whether an address stood in a document, or was requested, before a secret was typed."""
         return url in self.known.get(origin(url), ())
@@ -94,13 +110,13 @@ class SecretFlow:
         if not self.typed:
             self.cookies.update(cookies)
 
-    def note_way(self, url: str, source: str, own: Collection[str], *, redirects: bool) -> None:
-        """Remember that `source`, one of the task's `own` origins, led a tab to an address of another origin, to log in there.
+    def note_way(self, url: str, source: str, home: Collection[str], *, redirects: bool) -> None:
+        """Remember that `source`, one of the origins at which the task starts, led a tab to an address of another origin, to log in there.
 
         It did if its server redirected there, or if the address names it, to lead back to it.
         """
         target = origin(url)
-        if source in own and target and target != source and (redirects or source in unquote(url)):
+        if source in home and target and target != source and (redirects or source in unquote(url)):
             self.brought.setdefault(target, set()).add(source)
 
     def note_typed(self, name: str, at: Iterable[str], trusted: Iterable[str]) -> None:
@@ -146,23 +162,25 @@ def refusal(flow: SecretFlow, message: Message) -> str:
         return "it carries a cookie that was set since"
     if _tells(flow, message.headers, message.referrer):
         return "its headers were made by the page"
+    is_part = message.channel == "part" and target in flow.script_origins
     if flow.is_known(url):
-        return "" if flow.repeats < MOST_REPEATS else f"{MOST_REPEATS} requests were sent to addresses that stood in the page before"
+        enough = flow.repeats >= MOST_REPEATS and not is_part
+        return f"{MOST_REPEATS} requests were sent to addresses that stood in the page before" if enough else ""
     parts = split_url(url)
     if parts.query or parts.fragment or len(parts.path) > LONGEST_PATH:
         return "its address did not stand in the page before"
     chosen = not flow.is_known(source) or (parts.hostname or "") in unquote(unquote(f"{source} {message.sent}"))
-    if chosen if source else not (message.channel == "part" and target in flow.script_origins):
+    if chosen if source else not is_part:
         return "its address did not stand in the page before"
     return "" if flow.parts[target] < MOST_PARTS else f"{MOST_PARTS} parts of the page were sent for at {target}"
 
 
-def count(flow: SecretFlow, url: str) -> None:
-    """Count a request that a document which may know a secret sends to another origin."""
-    if flow.is_known(url):
+def count(flow: SecretFlow, message: Message) -> None:
+    """Count a message that a document which may know a secret sends to another origin."""
+    if not flow.is_known(message.url + message.fragment):
+        flow.parts[origin(message.url)] += 1
+    elif message.channel != "part" or origin(message.url) not in flow.script_origins:
         flow.repeats += 1
-    else:
-        flow.parts[origin(url)] += 1
 
 
 def _tells(flow: SecretFlow, headers: Iterable[tuple[str, str]], referrer: str) -> bool:

@@ -174,9 +174,16 @@ class Gate:
         self._readmit()
 
     def goes_to(self, url: str) -> None:
-        """Note that the agent itself goes to an address, which no page chose."""
+        """Note that the agent itself goes to an address. It is the agent's choice unless a page that may know a secret showed it."""
         self._chosen = url
-        self.facts.flow.note_addresses((url,))
+        if not self.facts.flow.is_told(url):
+            self.facts.flow.note_addresses((url,))
+
+    def note_read(self, frame: str, text: str) -> None:
+        """Note a text that the agent read in a tab, by its main frame."""
+        self._spread()
+        if self.facts.knows(frame):
+            self.facts.flow.note_told(text)
 
     def document_came(self, frame: str, url: str, *, is_shown: bool = True) -> None:
         """Note the address of a frame's new document, whose answer has begun. `is_shown`: whether the frame will show it."""
@@ -233,7 +240,9 @@ class Gate:
         self._spread()
         decision = decide(rules, facts, message, with_document=with_document)
         if isinstance(decision, Refuse) and facts.flow.typed:  # it may hold a secret in any form
-            effect = msgspec.structs.replace(decision.effect, url=decision.effect.url.partition("?")[0], fields=())
+            target = origin(message.url)
+            url = f"{target}/" if facts.flow.foreign(target) else decision.effect.url.partition("?")[0]
+            effect = msgspec.structs.replace(decision.effect, url=url, fields=())
             decision = replace(decision, effect=effect)
         self.sent_presumed = self.sent_presumed or decision.is_presumed
         if decision.is_own_read and len(facts.own_reads) < MOST_KINDS:
@@ -250,9 +259,9 @@ class Gate:
         if not self.facts.knows(message.frame):
             found.note_request(url, message.headers, is_script=message.kind == "Script")
         elif found.foreign(origin(url)) and not self.rules.is_inside(url):
-            flow.count(found, url)
+            flow.count(found, message)
         if message.is_document and url != self._chosen:
-            found.note_way(url, source or found.shown.get(message.frame, ""), self.rules.own, redirects=bool(source))
+            found.note_way(url, source or found.shown.get(message.frame, ""), self.rules.home, redirects=bool(source))
 
     async def admit(self, message: Message, decision: Decision) -> Decision:
         """Decide on a message that may be sent: it waits for its turn, and for a person's yes if its write needs one."""

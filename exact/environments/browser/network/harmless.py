@@ -19,7 +19,7 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from exact.environments.base import SAFE_METHODS
-from exact.environments.browser.presume.address import address_writes, asks_to_write, graphql_in, operations, writes_by_graphql
+from exact.environments.browser.presume.address import address_writes, asks_to_write, graphql_in, operations, queries_in, writes_by_graphql
 from exact.origins import split_url
 from exact.untrusted import BoundedPattern, compiled
 
@@ -66,7 +66,9 @@ class HarmlessRequests:
             return "write" if ends_session(url) or asks_to_write(asked) or address_writes(url) else "read"
         if _matches(self._harmless, line, otherwise=False):
             operations = graphql_operations(body)
-            return "harmless" if not operations else "write" if writes_by_graphql(operations) else "read"
+            if writes_by_graphql(operations) or address_writes(url) or asks_to_write(each for each in asked if each != method):
+                return "write"
+            return "read" if operations else "harmless"
         return "write"
 
     def _nature_of_stored(self, line: str, named: str) -> Nature:
@@ -115,11 +117,9 @@ def request_kind(method: str, url: str, body: str = "") -> str:
 
 def graphql_operations(body: str) -> set[str]:
     """Return the kinds of GraphQL operations in a request's body, as `operations` does. Empty if the body is not GraphQL."""
-    data = _decoded(body)
-    if data is None:
+    if _decoded(body) is None:
         return graphql_in(f"http://form.invalid/?{body[:_LENGTH]}") if "=" in body else set()
-    texts = [each.get("query") for each in (data if isinstance(data, list) else [data]) if isinstance(each, dict)]
-    return {kind for text in texts if isinstance(text, str) and "{" in text for kind in operations(text)}
+    return {kind for text in queries_in(body) if "{" in text for kind in operations(text)}
 
 
 def stored_operation(body: str) -> str | None:

@@ -67,6 +67,8 @@ class PolicyRules:
     """Origins that get writes too."""
     own: tuple[str, ...] = ()
     """The task's own origins, to which `headers` are sent."""
+    home: tuple[str, ...] = ()
+    """Origins of the task's start and of its log-in: an application that asks another origin for a log-in is there."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Headers that are added to requests, by name."""
     deny: DenyList = field(default_factory=DenyList)

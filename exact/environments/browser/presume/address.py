@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import parse_qsl, unquote, unquote_plus
@@ -67,7 +68,9 @@ def asks_to_write(methods: Iterable[str]) -> bool:
 
 
 def _plain(name: str) -> str:
-    bare = _END_OF_NAME.split(name.lstrip("[ "))[0].strip().lower()
+    """Return the name that a server may read: PHP takes signs at its beginning for `_`, Python takes `_` and `-` in headers for one."""
+    name = name.strip().lower()
+    bare = name[:1].replace("[", "_").replace(".", "_") + _END_OF_NAME.split(name[1:])[0]
     return bare[:1] + bare[1:].replace("_", "-").replace(" ", "-").replace(".", "-")
 
 
@@ -83,8 +86,25 @@ def graphql_in(url: str) -> set[str]:
     Each parameter of the name counts, since a server may read any of them.
     """
     given = (each.partition("=")[::2] for each in _SEPARATORS.split(split_url(url).query))
-    texts = [unquote_plus(value) for name, value in given if _plain(unquote_plus(name)) == "query"]
+    values = [(_plain(unquote_plus(name)), unquote_plus(value)) for name, value in given]
+    texts = [text for name, value in values for text in ((value,) if name == "query" else queries_in(value))]
     return {kind for text in texts if "{" in text for kind in operations(text)}
+
+
+def queries_in(text: str) -> list[str]:
+    """Return the texts that JSON names `query`, at any depth, each of those with the same name too. Empty if it is not JSON."""
+    found = list[str]()
+
+    def keep(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found.extend(value for name, value in pairs if name == "query" and isinstance(value, str))
+        return dict(pairs)
+
+    try:
+        if text[:1] in "{[" and text:
+            json.loads(text, object_pairs_hook=keep)
+    except (ValueError, RecursionError):
+        return []
+    return found
 
 
 def operations(text: str) -> set[str]:

@@ -29,7 +29,7 @@ class Tabs:
 
 
 def gate(**rules: object) -> Gate:
-    return Gate(PolicyRules(**({"allowed": ALL, "writable": ALL, "own": (APP,), "guarded": frozenset((LOGIN,))} | rules)), Tabs())  # type: ignore[arg-type]
+    return Gate(PolicyRules(**({"allowed": ALL, "writable": ALL, "home": (APP,), "guarded": frozenset((LOGIN,))} | rules)), Tabs())  # type: ignore[arg-type]
 
 
 def typed(*standing: str, partners: tuple[str, ...] = (), **rules: object) -> Gate:
@@ -186,6 +186,15 @@ def test_the_agents_own_way_is_free() -> None:
     subject = typed()
     subject.goes_to(f"{OTHER}/?q=shoes")
     assert sends(subject, get(f"{OTHER}/?q=shoes", is_document=True)) and not sends(subject, get(f"{OTHER}/?q=boots", is_document=True))
+
+
+def test_an_address_that_the_page_told_the_agent_is_the_pages() -> None:
+    subject = typed()
+    subject.note_read("a", f"Continue at {OTHER}/706173")
+    subject.goes_to(f"{OTHER}/706173")
+    assert not sends(subject, get(f"{OTHER}/706173", is_document=True))
+    subject.goes_to(f"{OTHER}/search?q=shoes")
+    assert sends(subject, get(f"{OTHER}/search?q=shoes", is_document=True))
 
 
 def test_a_typed_secret_closes_sockets_to_other_origins() -> None:

@@ -75,6 +75,12 @@ def test_a_stored_operation_is_a_write_unless_a_pattern_names_it() -> None:
     assert HarmlessRequests(harmless=("/graphql GetCart$",)).nature("POST", f"{SITE}/graphql", '{"documentId": "7"}') == "write"
 
 
+def test_each_of_two_queries_in_one_body_or_beside_it_counts() -> None:
+    twice = '{"query": "mutation { a }", "query": "{ a }"}'
+    assert HarmlessRequests(harmless=("/graphql",)).nature("POST", f"{SITE}/graphql", twice) == "write"
+    assert HarmlessRequests(harmless=("/graphql",)).nature("POST", f"{SITE}/graphql?query=mutation%7Ba%7D", graphql("{ a }")) == "write"
+
+
 def test_graphql_in_a_form_counts() -> None:
     assert HarmlessRequests(harmless=("/graphql",)).nature("POST", f"{SITE}/graphql", "query=mutation%7Ba%7D") == "write"
 

@@ -51,8 +51,9 @@ def test_graphql_in_an_address_says_what_it_does() -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "_method[]=put", "_method[0]=PATCH", "_METHOD=post", "_method%00=delete", "a=1;_method=delete", "_method=get&_method=delete",
-        "_method=DELETE%00GET", "%5Fmethod=purge", "x_http_method_override=PUT", "_method=get,delete",
+        "_method[]=put",
+        "_method[0]=PATCH", "_METHOD=post", "_method%00=delete", "a=1;_method=delete", "_method=get&_method=delete",
+        "_method=DELETE%00GET", "%5Fmethod=purge", ".method=put", "%20_method=put", "[method=put", "x_http_method_override=PUT", "_method=get,delete",
     ],
 )  # fmt: skip
 def test_a_parameter_asks_for_another_method_in_each_spelling_that_servers_read(query: str) -> None:
@@ -84,6 +85,11 @@ def test_a_header_asks_for_other_methods(name: str, value: str, methods: tuple[s
 )  # fmt: skip
 def test_a_graphql_text_that_is_not_known_to_read_writes(query: str) -> None:
     assert address_writes(f"{SITE}/graphql?query={quote(query)}")
+
+
+def test_a_query_within_json_in_a_parameter_counts() -> None:
+    assert address_writes(f"{SITE}/graphql?batch=" + quote('[{"query": "mutation { a }"}]'))
+    assert not address_writes(f"{SITE}/search?filter=" + quote('{"size": 3}'))
 
 
 def test_each_query_of_an_address_counts() -> None:

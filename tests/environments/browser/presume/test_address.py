@@ -53,7 +53,8 @@ def test_graphql_in_an_address_says_what_it_does() -> None:
     [
         "_method[]=put",
         "_method[0]=PATCH", "_METHOD=post", "_method%00=delete", "a=1;_method=delete", "_method=get&_method=delete",
-        "_method=DELETE%00GET", "%5Fmethod=purge", ".method=put", "%20_method=put", "[method=put", "x_http_method_override=PUT", "_method=get,delete",
+        "_method=DELETE%00GET", "%5Fmethod=purge", ".method=put", "%20_method=put", "[method=put",
+        "x_http_method_override=PUT", "_method=get,delete",
     ],
 )  # fmt: skip
 def test_a_parameter_asks_for_another_method_in_each_spelling_that_servers_read(query: str) -> None:

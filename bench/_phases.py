@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from exact.environments.browser.environment import BrowserEnvironment
-from exact.environments.browser.episode import Episode
+from exact.environments.browser.episode import BrowserEpisode
 from exact.environments.browser.fork import browser as fork_browser
 from exact.environments.browser.fork.factory import ForkedBackend
 from exact.environments.browser.fork.relay import Relay
@@ -28,14 +28,14 @@ ACTION: Parts = (
     ("the element is found, scrolled to and pressed", Interaction, "act"),
     ("until nothing is in flight and the page is quiet", Tabs, "settle"),
     ("snapshot, accessibility tree, elements and text", Observer, "observe_page"),
-    ("whether the log-in has expired", Episode, "login_has_expired"),
+    ("whether the log-in has expired", BrowserEpisode, "login_has_expired"),
     ("the whole step", BrowserEnvironment, "step"),
 )
 RESTORE: Parts = (
     ("start of runsc", Sandbox, "run"),
     ("until the browser answers first, over our connection", CdpConnection, "send"),
     ("until Playwright is connected, beside it", fork_browser, "_over_cdp"),
-    ("handlers, scripts, interception", Episode, "connect"),
+    ("handlers, scripts, interception", BrowserEpisode, "connect"),
     ("sessions with the pages, beside it", Tabs, "watch_all"),
     ("settle and observe", Interaction, "observe"),
     ("the whole of the fork's browser", ForkStore, "fork_browser"),

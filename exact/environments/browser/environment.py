@@ -14,7 +14,7 @@ from exact.action import Action, ActionSpace
 from exact.environments.base import SAFE_METHODS, Capabilities, Person, SideEffect, Snapshot, StateChanged, Transition
 from exact.environments.browser.act.action_context import Ineffective, PartialAction, Vanished
 from exact.environments.browser.act.grammar import ASK_USER
-from exact.environments.browser.episode import Episode
+from exact.environments.browser.episode import BrowserEpisode
 from exact.environments.browser.interaction import Observed, evaluate_on, mark_late_of_timers, marked_late
 from exact.environments.browser.observe.describe import held_text, moved_elements
 from exact.environments.browser.observe.redaction import SHOWN
@@ -38,7 +38,7 @@ _DRAGS = ("drag", "drag_at")
 class BrowserEnvironment:
     """An environment in a browser: a context that the backend of its episode provides, on this machine or in a sandbox."""
 
-    def __init__(self, episode: Episode, evaluator: Evaluator | None = None) -> None:
+    def __init__(self, episode: BrowserEpisode, evaluator: Evaluator | None = None) -> None:
         """Make an environment that plays the episodes of `episode`. `evaluator`: scores their last pages, if any."""
         self.episode = episode
         self._evaluator, self._terminated = evaluator, True

@@ -54,7 +54,7 @@ _PARSED = """document.readyState === 'loading' &&
 """Script that waits until the document's own scripts have run, those that are loaded late apart."""
 
 
-class Episode:
+class BrowserEpisode:
     """The episodes of one environment, one after another: their preparation, and the parts of the present one.
 
     `tabs`, `observer`, `interaction` and `secrets` live as long as the environment; every episode begins them anew. Each method may raise

@@ -10,7 +10,7 @@ from dataclasses import replace
 from exact.config import BrowserConfig
 from exact.environments.base import Fidelity, Snapshot
 from exact.environments.browser.environment import BrowserEnvironment, Evaluator
-from exact.environments.browser.episode import Episode
+from exact.environments.browser.episode import BrowserEpisode
 from exact.environments.browser.launch.browser import Browser
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.shared import SharedState
@@ -103,7 +103,7 @@ class BrowserFactory:
         """Open a fresh environment, which is closed on leaving."""
         login = AccountLease(self._accounts, await self._accounts.lease()) if self._accounts else None
         site = None if simulation else self._site
-        episode = Episode(
+        episode = BrowserEpisode(
             self._backend, self._setup, self._config, simulation=simulation, shared=self._shared, account=login, site=site
         )  # fmt: skip
         environment = BrowserEnvironment(episode, self._evaluator)

@@ -23,7 +23,7 @@ from exact.benchmarks.miniwob.pages import serve
 from exact.benchmarks.miniwob.suite import BEGIN, HEIGHT, WIDTH, page_setup, verdict
 from exact.config import BrowserConfig
 from exact.environments.browser import BrowserEnvironment, launch
-from exact.environments.browser.episode import Episode
+from exact.environments.browser.episode import BrowserEpisode
 from exact.environments.browser.factory import PlainBackend
 from exact.environments.browser.launch.browser import Browser
 from exact.environments.browser.page.setup import PageSetup
@@ -211,7 +211,7 @@ class PracticeFactory:
 
     @asynccontextmanager
     async def _opened(self, simulation: bool) -> AsyncIterator[PracticeEnvironment]:
-        made = PracticeEnvironment(Episode(self._backend, self._setup, self._config, simulation=simulation), verdict)
+        made = PracticeEnvironment(BrowserEpisode(self._backend, self._setup, self._config, simulation=simulation), verdict)
         try:
             yield made
         finally:

@@ -13,7 +13,7 @@ import msgspec
 from exact.config import BrowserConfig, SandboxConfig
 from exact.environments.base import Fidelity, Snapshot
 from exact.environments.browser.environment import BrowserEnvironment, Evaluator
-from exact.environments.browser.episode import Episode
+from exact.environments.browser.episode import BrowserEpisode
 from exact.environments.browser.fork.browser import ForkedBrowser
 from exact.environments.browser.fork.store import ForkStore
 from exact.environments.browser.launch.driver import start_driver
@@ -97,7 +97,7 @@ class ForkingFactory:
         store, outside = self.store, self.store.outside
         backend = ForkedBackend(store, await make(), simulation=simulation, is_fork=is_fork)
         site = outside.site if outside and not (store.states or simulation) else None  # a site whose states are retained begins otherwise
-        episode = Episode(backend, store.setup, store.config, simulation=simulation, shared=self._shared, account=login, site=site)
+        episode = BrowserEpisode(backend, store.setup, store.config, simulation=simulation, shared=self._shared, account=login, site=site)
         environment = BrowserEnvironment(episode, self._evaluator)
         try:
             yield environment

@@ -186,11 +186,6 @@ def is_own_origin(origin: str, host: str) -> bool:
         return False
 
 
-def is_from_browser(headers: Mapping[str, str]) -> bool:
-    """Return whether a browser made a request: it sends its page's origin with all that changes something. Names are in lower case."""
-    return "origin" in headers or "sec-fetch-site" in headers
-
-
 def is_own_host(header: str, names: Collection[str] = (), *, local: bool = False) -> bool:
     """Return whether a Host header names this server, and no name that its owner lets lead here.
 

@@ -28,21 +28,11 @@ _UNICAST = ipaddress.IPv6Network("2000::/3")
 """The block of which IANA assigns the unicast addresses of the internet (RFC 4291)."""
 _STANDS_FOR = tuple(map(ipaddress.IPv6Network, ("::ffff:0:0/96", "64:ff9b::/96")))
 """Blocks whose addresses lead to the IPv4 address in them, be it public or not: mapped, and by the public prefix of translators."""
-_LAST = (12, 13, 14, 15)
-_EMBEDDED = {
-    ipaddress.IPv6Network(block): layouts
-    for block, *layouts in (
-        ("::/96", _LAST),  # IPv4-compatible (RFC 4291)
-        ("::ffff:0:0/96", _LAST),  # IPv4-mapped (RFC 4291)
-        ("::ffff:0:0:0/96", _LAST),  # IPv4-translated (RFC 2765)
-        ("64:ff9b::/96", _LAST),  # translators (RFC 6052)
-        ("64:ff9b:1::/48", (6, 7, 9, 10), (7, 9, 10, 11), (9, 10, 11, 12), _LAST),  # translators of a local network (RFC 8215)
-        ("2001::/32", (4, 5, 6, 7), _LAST),  # Teredo's server and client (RFC 4380)
-        ("2002::/16", (2, 3, 4, 5)),  # 6to4 (RFC 3056)
-    )
-}
-"""Bytes of IPv6 addresses that hold an IPv4 address, by block."""
-_TEREDO = ipaddress.IPv6Network("2001::/32")
+_AT_END = (*_STANDS_FOR, *map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0:0/96")))
+"""Blocks whose last 32 bits are an IPv4 address: those, IPv4-compatible (RFC 4291) and IPv4-translated ones (RFC 2765)."""
+_TRANSLATED = ipaddress.IPv6Network("64:ff9b:1::/48")
+_LAYOUTS = ((6, 7, 9, 10), (7, 9, 10, 11), (9, 10, 11, 12), (12, 13, 14, 15))
+"""Bytes of the IPv4 address, by the length of the prefix that the translators of a local network chose in this block (RFC 6052, 8215)."""
 _ISATAP = re.compile(rb".{8}[\0-\3]\0\x5e\xfe.{4}", re.DOTALL)
 """Addresses of any network that hold an IPv4 address for a tunnel in its site (RFC 5214)."""
 _NEARBY = tuple(map(ipaddress.ip_network, ("169.254.0.0/16", "fe80::/10", "224.0.0.0/4", "ff00::/8", "192.0.0.0/24")))
@@ -103,14 +93,14 @@ def written_address(host: str) -> Address | None:
 
 def forms(address: Address) -> tuple[Address, ...]:
     """Return an address and the IPv4 addresses that translators or tunnels find in it."""
-    octets = address.packed
-    layouts = [each for block, found in _EMBEDDED.items() if address in block for each in found]
-    if _ISATAP.fullmatch(octets):
-        layouts.append(_LAST)
-    inner = [ipaddress.IPv4Address(bytes(octets[at] for at in each)) for each in layouts]
-    if address in _TEREDO:  # a client's address is written with its bits inverted
-        inner.append(ipaddress.IPv4Address(int(inner[-1]) ^ 0xFFFFFFFF))
-    return (address, *inner)
+    if isinstance(address, ipaddress.IPv4Address):
+        return (address,)
+    octets, found = address.packed, [*(address.teredo or ()), *filter(None, (address.sixtofour,))]
+    if _ISATAP.fullmatch(octets) or any(address in block for block in _AT_END):
+        found.append(ipaddress.IPv4Address(octets[12:]))
+    if address in _TRANSLATED:
+        found += (ipaddress.IPv4Address(bytes(octets[at] for at in layout)) for layout in _LAYOUTS)
+    return (address, *found)
 
 
 def is_private(address: Address) -> bool:

@@ -16,7 +16,7 @@ from exact.environments.desktop.session import Session
 from exact.environments.desktop.vm.commands import Json
 from exact.environments.desktop.vm.machine import Machine, VmReply, VmRequest, json_reply, text_reply
 from exact.errors import EnvironmentFailure
-from exact.origins import is_from_browser, is_own_host
+from exact.origins import is_own_host
 
 PORT = 5000
 """The port at which `desktop_env` looks for a machine."""
@@ -81,8 +81,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, method: str) -> None:
         given = self.headers.get("Content-Length") or "0"
         route = self.routes.get((method, urllib.parse.urlsplit(self.path).path))
-        host = ",".join(self.headers.get_all("Host", []))
-        if is_from_browser({name.lower(): value for name, value in self.headers.items()}) or not is_own_host(host):
+        is_of_a_page = "Origin" in self.headers or "Sec-Fetch-Site" in self.headers  # browsers send them with all that changes something
+        if is_of_a_page or not is_own_host(",".join(self.headers.get_all("Host", []))):
             self.close_connection = True
             reply = text_reply("requests of web pages are refused", 403)
         elif not given.isdecimal() or int(given) > _BODY:

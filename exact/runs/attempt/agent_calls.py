@@ -85,7 +85,7 @@ class AgentCalls:
 
         Those are marked that are presumed to write: they send a form, or wrote in another state of this attempt.
         """
-        actions = await self._attempt.live.actions()
+        actions = self._attempt.live.space
         with calling("policy.propose"):
             found = await self._attempt.agent.proposer(policy).propose(context, actions, k)
         proposals = expect_all("policy.propose", found, Proposal)
@@ -93,7 +93,7 @@ class AgentCalls:
 
     async def draw(self, context: Context, policy: int) -> tuple[Proposal, ...]:
         """Draw one of a policy's proposals. As many are asked for as at an expansion, so that each draw may give another one."""
-        actions, k = await self._attempt.live.actions(), self._attempt.config.search.k
+        actions, k = self._attempt.live.space, self._attempt.config.search.k
         with calling("policy.propose"):
             found = await sample(self._attempt.agent.proposer(policy), context, actions, k)
         return tuple(self._mark_write(proposal, context) for proposal in expect_all("policy.propose", found, Proposal))

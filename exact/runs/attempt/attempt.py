@@ -107,7 +107,7 @@ class Attempt(AttemptContext):
             if reason := why_over(self):
                 return reason
             if self.state.live.decided is not None:
-                await self._committer.check_uncertain()
+                self._committer.check_uncertain()
             elif self.state.search.plan:
                 self._committer.continue_plan()
             else:

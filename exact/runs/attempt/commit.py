@@ -66,13 +66,13 @@ class Committer:
             ev.Decided(step=len(self._state.live.committed), action=action, decision=decision, stopped=stopped, marks=found)
         )
 
-    async def check_uncertain(self) -> None:
+    def check_uncertain(self) -> None:
         """Check an intent that a crash left open.
 
         Raises UncertainCommit where its action may have been carried out, and cannot be undone by a reset.
         """
         assert self._state.live.decided is not None
-        if not (self._repeat_uncertain or (await self._attempt.live.open()).capabilities.isolated):
+        if not (self._repeat_uncertain or self._attempt.live.isolated):
             raise UncertainCommit(f"{self._state.live.decided.action} may have been carried out before the crash: {UNCERTAIN}")
 
     async def commit(self) -> None:
@@ -107,7 +107,7 @@ class Committer:
     async def _promote(self, decided: ev.Decided) -> bool:
         """Make a fork of the search the live environment. Return False where none is at the committed state or can be brought there."""
         edge = self._state.search.tree.root.edges[decided.decision.edges[0]]
-        if edge.child is None or self._slots.busy or not await self._interchangeable():
+        if edge.child is None or self._slots.busy or not self._interchangeable():
             return False
         child = next((node for node in edge.outcomes if self._slots.has_free_at(waypoints(node))), edge.child)
         path = waypoints(child)
@@ -117,11 +117,10 @@ class Committer:
             self._attempt.live.promote(slot, decided, child)
         return True
 
-    async def _interchangeable(self) -> bool:
+    def _interchangeable(self) -> bool:
         """Return True where a fork may become the live environment: it rolls back, and may send all that the live one may."""
-        capabilities = (await self._attempt.live.open()).capabilities
         browser = self._attempt.config.browser
-        return capabilities.isolated and not browser.never_writes and browser.confirm == "never" and not browser.confirm_marked
+        return self._attempt.live.isolated and not browser.never_writes and browser.confirm == "never" and not browser.confirm_marked
 
     async def _bring(self, slot: Slot, child: Node) -> bool:
         """Bring a slot to the committed child. Return True where it arrived and the arrival is verified."""

@@ -79,10 +79,6 @@ class LiveEnvironment:
         """Whether the environment can be observed again after a person acted in it."""
         return hasattr(self._environment, "look")
 
-    async def actions(self) -> ActionSpace:
-        """Return the action space of the environment, which is opened for it."""
-        return (await self.open()).actions
-
     @property
     def space(self) -> ActionSpace:
         """Action space of the environment. Only after it was opened."""

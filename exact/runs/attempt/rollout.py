@@ -76,7 +76,7 @@ class Rollouts:
     async def _act(self, slot: Slot, selection: Selection, node: Node, key: str, rationale: str) -> None:
         began, seen = self._attempt.journal.now, dict[str, Any]()
         try:
-            action = (await self._attempt.live.actions()).parse(key)
+            action = self._attempt.live.space.parse(key)
             seen = observed_fields(await slot.act(action), self._attempt.blobs)
         except ActionError as error:
             seen = {"refused": str(error)}

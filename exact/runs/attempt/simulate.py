@@ -121,8 +121,7 @@ class Simulator:
         if selection.id in self._state.search.diverged:
             yield self._state.search.diverged[selection.id]
             return
-        isolated = (await self._attempt.live.open()).capabilities.isolated
-        since = 0 if isolated else self._last_write(path, node)
+        since = 0 if self._attempt.live.isolated else self._last_write(path, node)
         if since and not await self._leads_to(path, since):
             yield Failure(kind="drifted", reason="a committed action wrote outside, so replay does not lead here")
             return

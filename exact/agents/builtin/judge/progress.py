@@ -15,7 +15,7 @@ from exact.agents.builtin.language.lexical import normalise, similarity
 from exact.agents.builtin.language.subgoals import Goal, Subgoal
 from exact.agents.builtin.page import page as pages
 from exact.agents.builtin.page.derive import adjacent_text, derive_text, format_for_field
-from exact.agents.builtin.page.matching import CONFIDENT, affinity, mention_score
+from exact.agents.builtin.page.matching import CONFIDENT, affinity, mention_score, ranked
 from exact.agents.builtin.page.page import CHOICES, FIELDS, Item, PageModel
 from exact.context import Taken
 
@@ -84,9 +84,9 @@ def _status(
     n: int, subgoal: Subgoal, goal: Goal, page: PageModel, clicked: dict[int, list[str]], history: Sequence[Taken]
 ) -> SubgoalStatus:
     text = subgoal.text or (derive_text(subgoal, page) if subgoal.kind == "fill" else "")
-    fitting = sorted(((affinity(subgoal, item, page), -item.index) for item in page.actable), reverse=True)
+    fitting = ranked(subgoal, page)
     best = fitting[0][0] if fitting else 0.0
-    meant = [page.items[-index] for score, index in fitting if score >= CONFIDENT and score >= best - 0.02]
+    meant = [item for score, item in fitting if score >= CONFIDENT and score >= best - 0.02]
     sure = 1.0
     match subgoal.kind:
         case "fill":

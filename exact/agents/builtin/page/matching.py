@@ -28,7 +28,7 @@ def affinity(subgoal: Subgoal, item: Item, page: PageModel) -> float:
     if (meant := superlative_item(subgoal, page)) is not None:
         return 0.85 if item is meant else 0.1
     score = max((similarity(target, item.label) for target in subgoal.targets), default=0.0)
-    if subgoal.literal and _adds_only_handles(subgoal, item.label):
+    if _adds_only_handles(subgoal, item.label) and subgoal.literal:
         score = max(score, 0.8)
     if subgoal.verb:
         both = max((similarity(f"{subgoal.verb} {target}", item.label) for target in subgoal.targets), default=0.0)
@@ -50,6 +50,11 @@ def affinity(subgoal: Subgoal, item: Item, page: PageModel) -> float:
     elif subgoal.roles and score >= 0.3:
         score += 0.04 if fits else -0.04
     return min(max(score - (0.0 if item.widget else 0.03), 0.0), 1.0)
+
+
+def ranked(subgoal: Subgoal, page: PageModel) -> list[tuple[float, Item]]:
+    """Return the affinities of the elements that can be acted on, greatest first, equal ones in document order."""
+    return sorted(((affinity(subgoal, item, page), item) for item in page.actable), key=lambda each: (-each[0], each[1].index))
 
 
 def _adds_only_handles(subgoal: Subgoal, label: str) -> bool:

@@ -43,16 +43,10 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Whether the element is plain text outside anything that can be acted on."""
     parent: int
     """Index of the parent element. -1 at the top."""
-
-    @property
-    def widget(self) -> bool:
-        """Return whether a user can act on the element."""
-        return self.role in WIDGETS
-
-    @property
-    def unlabelled(self) -> bool:
-        """Return whether the label is empty or has only symbols."""
-        return not alphanumeric(self.label)
+    widget: bool
+    """Whether a user can act on the element."""
+    unlabelled: bool
+    """Whether the label is empty or has only symbols."""
 
     @property
     def selected(self) -> bool:
@@ -97,6 +91,8 @@ def read_page(observation: Observation, instruction: str) -> PageModel:
                 ordinal=counts.get(role, 0),
                 inert=role in TEXTS and _is_inert(parents[index], elements, parents),
                 parent=parents[index],
+                widget=role in WIDGETS,
+                unlabelled=not alphanumeric(label),
             )
         )
     return PageModel(

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from exact.environments.browser.launch import hand_over
-from exact.environments.browser.page.cdp import KEPT, MOST_BYTES, CdpConnection, decoded, refused
+from exact.environments.browser.page.cdp import KEPT, MOST_BYTES, CdpConnection, refused
 from exact.errors import EnvironmentFailure
 
 _FIRST_NUMBER = 1 << 30
@@ -106,14 +106,6 @@ class SharedPipe(CdpConnection):
         for message, ours in zip(messages, own, strict=True):
             if ours:  # each in a separate turn, so that a handler that fails does not keep a message from another one
                 asyncio.get_running_loop().call_soon(self._take, message)
-
-    def _take(self, message: bytes) -> None:
-        try:
-            found = decoded(message)
-        except (ValueError, RecursionError):
-            self.fail("the browser sent a message that cannot be read")
-        else:
-            self._receive(found)
 
     def _is_own(self, message: bytes) -> bool:
         """Return whether a message answers a command of ours, or is an event of one of our sessions. The session stands at its end."""

@@ -127,12 +127,12 @@ class _Tree:
         found = self.accessible.get(node.backend)
         if found and not found.get("ignored"):
             role = str(found.get("role", {}).get("value", ""))
-            name = flat(str(found.get("name", {}).get("value", "")))
+            name = _text(found, "name")
             if node.kind == 3 or role == "StaticText":
                 drawn_only = around is not None and around.name and _is_icon(name)
                 return _Draft(node, document, "StaticText", name, holder, depth) if name and not drawn_only else None
             if _is_icon(name):
-                name = flat(str(found.get("description", {}).get("value", ""))) or name
+                name = _text(found, "description") or name
             if "contenteditable" in node.attributes and role in _WRAPPERS:
                 role = "textbox"
             if role not in _WRAPPERS:
@@ -269,6 +269,11 @@ def _states(found: dict[str, Any]) -> tuple[str, ...]:
         if (words := _STATES.get(each["name"])) and (word := words.get(str(each["value"].get("value", "")).lower())):
             states.append(word)
     return tuple(sorted(set(states))) if states else ()
+
+
+def _text(found: dict[str, Any], key: str) -> str:
+    """Return a text of an accessible node, such as its name, with single spaces."""
+    return " ".join(str(found.get(key, {}).get("value", "")).split())
 
 
 def _text_value(found: dict[str, Any]) -> str | None:

@@ -256,6 +256,15 @@ class CdpConnection(ABC):
             self._answers.pop(number, None)
         return answer
 
+    def _take(self, message: bytes) -> None:
+        """Handle a message of the browser; the connection is lost if it cannot be read."""
+        try:
+            found = decoded(message)
+        except (ValueError, RecursionError):
+            self.fail("the browser sent a message that cannot be read")
+        else:
+            self._receive(found)
+
     def _receive(self, message: dict[str, Any]) -> None:
         session = message.get("sessionId", "")
         if "method" in message and session != self._root:

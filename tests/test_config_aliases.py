@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
-from exact.config import Config, GeolocationConfig, RecordingConfig, aliases, dump, load, load_recorded, parse
+from exact.config import (
+    Config,
+    GeolocationConfig,
+    RecordedConfig,
+    RecordingConfig,
+    aliases,
+    check_continues,
+    dump,
+    load,
+    load_recorded,
+    parse,
+)
 from exact.environments.browser.launch.context import browser_config_of
 from exact.errors import UsageError
 from exact.task import Task
@@ -108,6 +121,36 @@ def test_a_removed_key_says_the_new_way(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(aliases, "REMOVED", {"search.gone": "set search.k"})
     with pytest.raises(UsageError, match=r"configuration key 'search\.gone' was removed: set search\.k"):
         parse({"search": {"gone": 1}})
+
+
+@pytest.mark.parametrize("path", aliases.NEUTRAL)
+def test_each_removed_key_is_refused_in_a_users_file_with_its_replacement(path: str) -> None:
+    section, key = path.split(".")
+    with pytest.raises(UsageError, match=f"'{path}' was removed: {re.escape(aliases.REMOVED[path])}"):
+        parse({section: {key: aliases.NEUTRAL[path]}})
+
+
+def test_a_removed_value_is_refused_with_its_replacement() -> None:
+    with pytest.raises(UsageError, match=r"value 'mixed' of configuration key 'search\.backup' was removed: set search\.backup"):
+        parse({"search": {"backup": "mixed"}})
+
+
+def test_a_recorded_run_keeps_the_removed_settings_that_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("search: {c: 2, c_schedule: linear, c_last: null, backup: mixed}")
+    config = load_recorded(tmp_path)
+    assert isinstance(config, RecordedConfig) and config.removed == {"search.c_schedule": "linear", "search.backup": "mixed"}
+    assert (config.search.c, config.search.backup) == (2.0, "mean")
+    with pytest.raises(UsageError, match=r"search\.c_schedule linear \(set search\.c, which is constant\).*no search continues it"):
+        check_continues(config)
+    assert parse(yaml.safe_load(dump(config))).search == config.search, "it is written without them"
+
+
+def test_a_recorded_run_with_the_neutral_values_of_removed_keys_is_as_any_other(tmp_path: Path) -> None:
+    search = {path.removeprefix("search."): value for path, value in aliases.NEUTRAL.items() if path.startswith("search.")}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump({"search": search}))
+    config = load_recorded(tmp_path)
+    assert type(config) is Config and config == Config()
+    check_continues(config)
 
 
 def test_a_tasks_own_browser_keys_are_read_under_their_old_names(capsys: pytest.CaptureFixture[str]) -> None:

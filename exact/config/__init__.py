@@ -16,7 +16,7 @@ from exact.config.environments import (
     SandboxConfig,
 )
 from exact.config.models import CacheConfig, ModelConfig, ModelsConfig, PriceConfig
-from exact.config.reading import Config, dump, load, load_recorded, parse, shipped
+from exact.config.reading import Config, RecordedConfig, check_continues, dump, load, load_recorded, parse, shipped
 from exact.config.search import Limits, ScopeLimits, SearchConfig
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "PolicyConfig",
     "PriceConfig",
     "ProxyConfig",
+    "RecordedConfig",
     "ReflectionConfig",
     "SandboxConfig",
     "ScopeLimits",
@@ -41,6 +42,7 @@ __all__ = [
     "Strict",
     "RecordingConfig",
     "ValueConfig",
+    "check_continues",
     "dump",
     "load",
     "load_recorded",

@@ -41,8 +41,52 @@ VALUES: Mapping[str, Mapping[str, str]] = MappingProxyType(
 )
 """Renamed values, old to new, by the old path of their key."""
 
-REMOVED: Mapping[str, str] = MappingProxyType({})
+REMOVED: Mapping[str, str] = MappingProxyType(
+    {
+        "search.c_last": "set search.c, which is constant",
+        "search.c_schedule": "set search.c, which is constant",
+        "search.first_play_reduction": "set search.first_play to parent or zero",
+        "search.normalise": "set search.c to the range of your values, or map them by value.calibration",
+        "search.noise_floor": "set search.c to the range of your values, or map them by value.calibration",
+        "search.collision": "leave it out: workers pass over each other's states",
+        "search.mix": "set search.backup to mean or max",
+        "search.branching_decay": "set search.k, which counts at each depth",
+        "search.widening_power": "set search.widening, the scale of the square root of the visits",
+        "search.subtree": "set search.iterations to a smaller number",
+        "search.parallel": "leave it out: a selection in flight counts as a visit without a value",
+        "search.z": "set search.final, whose lower_bound is one standard error below Q",
+        "search.noise": "set search.final, whose lower_bound measures the deviation of evaluations",
+    }
+)
 """Removed keys by their full path, and their replacements: the end of the sentence `'search.x' was removed: ...`."""
+
+NEUTRAL: Mapping[str, object] = MappingProxyType(
+    {
+        "search.c_last": None,
+        "search.c_schedule": "constant",
+        "search.first_play_reduction": 0.25,
+        "search.normalise": "none",
+        "search.noise_floor": 0.05,
+        "search.collision": "mask",
+        "search.mix": 0.5,
+        "search.branching_decay": 1.0,
+        "search.widening_power": 0.5,
+        "search.subtree": False,
+        "search.parallel": "counts",
+        "search.z": 1.0,
+        "search.noise": 0.3,
+    }
+)
+"""Values of removed keys that today's searches follow. A run with another value opens, and is not resumed."""
+
+REMOVED_VALUES: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "search.first_play": {"reduced": "set search.first_play to parent or zero"},
+        "search.backup": {"mixed": "set search.backup to mean or max"},
+        "search.candidates": {"uniform": "set search.candidates to best or sampled"},
+    }
+)
+"""Removed values by the path of their key, and their replacements, as in REMOVED."""
 
 
 def current(data: Mapping[Any, Any], section: str = "", *, announce: bool = True, recorded: bool = False) -> dict[Any, Any]:
@@ -50,7 +94,7 @@ def current(data: Mapping[Any, Any], section: str = "", *, announce: bool = True
 
     `section` is the dotted path of the section that `data` is; empty for a whole configuration. With `announce`, each renamed key is
     reported on stderr, once a process. `recorded`: the data is that of a run, whose removed keys are left out. Raises UsageError if a
-    user's file has a removed key, or if the old and the new name of a key are both given.
+    user's file has a removed key or value, or if the old and the new name of a key are both given.
     """
     where = f"{section}." if section else ""
     found: dict[Any, Any] = {}
@@ -60,6 +104,8 @@ def current(data: Mapping[Any, Any], section: str = "", *, announce: bool = True
             continue
         if path in REMOVED:
             raise UsageError(f"configuration key {path!r} was removed: {REMOVED[path]}")
+        if isinstance(value, str) and value in REMOVED_VALUES.get(path, {}):
+            raise UsageError(f"value {value!r} of configuration key {path!r} was removed: {REMOVED_VALUES[path][value]}")
         name, known = KEYS.get(path), VALUES.get(path, {})
         changed = known.get(value, value) if isinstance(value, str) else value
         if name is None:
@@ -74,6 +120,28 @@ def current(data: Mapping[Any, Any], section: str = "", *, announce: bool = True
         if announce:
             _report(path, name, "" if found[renamed] == value else f" ({value} is now {found[renamed]})")
     return found
+
+
+def without_removed(data: Mapping[Any, Any], section: str = "") -> tuple[dict[Any, Any], dict[str, Any]]:
+    """Return a run's configuration data without the settings of NEUTRAL and REMOVED_VALUES, and those that no search follows, by path."""
+    found, lost = dict[Any, Any](), dict[str, Any]()
+
+    def nested(value: object, path: str) -> object:
+        if isinstance(value, Mapping):
+            below, left = without_removed(value, path)
+            lost.update(left)
+            return below
+        return [nested(each, path) for each in value] if isinstance(value, list | tuple) else value
+
+    for key, value in data.items():
+        path = f"{section}.{key}" if section else f"{key}"
+        if path in NEUTRAL:
+            lost |= {path: value} if value != NEUTRAL[path] else {}
+        elif isinstance(value, str) and value in REMOVED_VALUES.get(path, {}):
+            lost[path] = value
+        else:
+            found[key] = nested(value, path)
+    return found, lost
 
 
 def _nested(value: object, path: str, announce: bool, recorded: bool) -> object:

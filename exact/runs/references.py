@@ -16,7 +16,7 @@ from exact.plugins import is_plugin
 from exact.task import Task
 
 _PLAIN = {
-    *("name", "options", "role", "model", "extra"),
+    *("removed", "name", "options", "role", "model", "extra"),
     *("locale", "timezone", "user_agent", "contact", "permissions", "mask", "masks", "allow_origins", "deny"),
     *("geolocation.latitude", "geolocation.longitude", "geolocation.accuracy", "width", "height", "scale", "clock", "html", "dialogs"),
     *("login.url", "login.script", "login.secret_origins", "login.expired", "login.proof", "proxy.bypass", "sandbox.user"),

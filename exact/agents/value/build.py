@@ -200,9 +200,8 @@ class CascadeValue:
     """Evaluates with a cheap value function; with an expensive one at ends, unseen states, confirmations and repeated evaluations.
 
     A search evaluates a state again if it matters: candidates for its decision whose values differ by less than the noise
-    (`search.contest`), ends that it visits again, and the best candidates while its workers would be idle (`search.collision: resample`).
-    The search uses the mean of all evaluations of a state. It decides between close candidates by the evaluations that were made to
-    separate them.
+    (`search.reevaluations`) and ends that it visits again. The search uses the mean of all evaluations of a state. It decides between
+    close candidates by the evaluations that were made to separate them.
     """
 
     def __init__(self, cheap: ValueFunction, expensive: ValueFunction) -> None:

@@ -12,18 +12,18 @@ import msgspec
 
 from exact.action import Action
 from exact.budget import Budget
-from exact.config import Config, SearchConfig
+from exact.config import Config, RecordedConfig, SearchConfig
 from exact.environments.base import SideEffect
 from exact.errors import JournalError
 from exact.runs.journal import events as ev
 from exact.runs.journal.budgets import AttemptBudgets, benchmark_scores_in, evaluations_in
 from exact.runs.journal.digest import beyond
-from exact.search.base import Algorithm, Diverged, Done, Result, Selection, Stepped
-from exact.search.intervention import expand, prune
+from exact.search.base import Algorithm, Diverged, Done, Result, Selection, Stepped, Wait
+from exact.search.intervention import expand, prune, reserve_recorded
 from exact.search.registry import algorithm
 from exact.search.rules.afford import Replans
 from exact.search.rules.outage import reopen_outages
-from exact.search.tree import Edge, Node, Tree, is_noop
+from exact.search.tree import Edge, Node, SearchError, Tree, is_noop
 from exact.search.work import Work
 
 MOST_CHANGES = 3
@@ -54,6 +54,7 @@ class AttemptState:
 
     def __init__(self, config: Config) -> None:
         self.algorithm: Algorithm = algorithm(_settled(config))
+        self._has_removed_rules = isinstance(config, RecordedConfig) and any(each.startswith("search.") for each in config.removed)
         self._budgets = AttemptBudgets(config)
         self._moments: dict[int, AskMoment] = {}
         self.opened: ev.Opened | None = None
@@ -217,13 +218,31 @@ class AttemptState:
     def replay(self, event: ev.AnyEvent) -> None:
         """Apply an event of a recorded journal.
 
-        An ask changes the tree, so the algorithm is asked again, and must answer as it did. Raises JournalError.
+        An ask changes the tree, so the algorithm is asked again, and must answer as it did. If its rules were removed since, the recorded
+        work is reserved as it is. Raises JournalError.
         """
         if isinstance(event, ev.Asked):
             self.replan()
-            if (self.requested() or self.algorithm.ask(self.tree)) != event.answer:
+            answer = self.requested() or (self._reserved(event) if self._has_removed_rules else self.algorithm.ask(self.tree))
+            if answer != event.answer:
                 raise JournalError(f"at {event.t:.3f} s the search asks for other work than it did: recorded by another version of exact")
         self.apply(event)
+
+    def _reserved(self, event: ev.Asked) -> Selection | Wait | Done:
+        """Reserve the work that a journal recorded, and return the recorded answer. Raises JournalError."""
+        if isinstance(event.answer, Selection):
+            try:
+                reserve_recorded(self.tree, event.answer)
+            except SearchError as error:
+                raise JournalError(f"at {event.t:.3f} s the search asks for work that is not there: {error}") from error
+        return event.answer
+
+    def _take_alternatives(self, event: ev.Decided) -> None:
+        """Take over the recorded Q and visits of the root's actions: the rules that made them are gone."""
+        for each in event.decision.alternatives:
+            if 0 <= each.edge < len(self.tree.root.edges) and each.value is not None:
+                edge = self.tree.root.edges[each.edge]
+                edge.q, edge.visits = each.value, each.visits
 
     def replan(self) -> None:
         """Let an algorithm that plans by its budget know, before an ask, how many iterations are left."""
@@ -256,6 +275,8 @@ class AttemptState:
             case ev.Commanded():
                 self._commanded(event)
             case ev.Decided():
+                if self._has_removed_rules:
+                    self._take_alternatives(event)
                 self.decided = event
                 self.decisions.append(event)
             case ev.Committed():

@@ -153,6 +153,50 @@ def test_a_recorded_run_with_the_neutral_values_of_removed_keys_is_as_any_other(
     check_continues(config)
 
 
+def test_views_of_policy_and_value_function_are_one_section_and_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = {"images": True, "history": 3}
+    config = parse({"policy": {"kind": "llm", **shown}, "value": {"kind": "debate", **shown}, "models": {"policy": {"model": "m"}}})
+    assert (config.view.images, config.view.history, config.view.marks) == (True, 3, False)
+    lines = capsys.readouterr().err.splitlines()
+    assert "exact: policy.history is now view.history" in lines and "exact: value.history is now view.history" in lines
+
+
+@pytest.mark.parametrize(
+    "other", [{"value": {"history": 4}}, {"view": {"history": 3}}, {"arms": [{"history": 2}]}, {"value": {"members": [{"history": 2}]}}]
+)
+def test_two_values_of_one_view_are_refused(other: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match=r"history' is now 'view\.history', which has another value too: keep 'view\.history'"):
+        parse({"policy": {"history": 3}, **other})
+
+
+@pytest.mark.parametrize("override", ["policy.images=true", "view.images=true", "policy={images: true}", "view={images: true}"])
+def test_an_override_sets_a_key_of_the_view_under_either_name(override: str, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("value: {images: false, history: 2}")
+    view = load(tmp_path / "a.yaml", [override]).view
+    assert view.images and view.history == (5 if override.startswith("view={") else 2)
+
+
+def test_a_recorded_view_is_that_of_the_parts_that_ask_a_model(tmp_path: Path) -> None:
+    parts = {"policy": {"kind": "lexical", "history": 5}, "value": {"kind": "llm", "history": 2}, "reflection": {"kind": "builtin"}}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(parts))
+    config = load_recorded(tmp_path)
+    assert config.view.history == 2 and not isinstance(config, RecordedConfig)
+
+
+def test_a_recorded_run_with_two_views_is_not_continued(tmp_path: Path) -> None:
+    members = [{"kind": "llm", "images": True}, {"kind": "debate", "images": False}]
+    parts = {
+        "policy": {"kind": "llm", "images": True},
+        "value": {"kind": "cascade", "members": members},
+        "models": {"policy": {"model": "m"}},
+    }
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(parts))
+    config = load_recorded(tmp_path)
+    assert isinstance(config, RecordedConfig) and config.removed == {"value.members.images": False} and config.view.images
+    with pytest.raises(UsageError, match=r"value\.members\.images False \(set view\.images, which is one for all\)"):
+        check_continues(config)
+
+
 def test_a_tasks_own_browser_keys_are_read_under_their_old_names(capsys: pytest.CaptureFixture[str]) -> None:
     task = Task(id="t", instruction="", metadata={"browser": '{"place": {"latitude": 1, "longitude": 2}}'})
     assert browser_config_of(Config().browser, task).geolocation == GeolocationConfig(latitude=1, longitude=2)

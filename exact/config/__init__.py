@@ -3,7 +3,7 @@
 Every key has a type and a default; an unknown key is an error that names the nearest valid one. `--set search.c=1` overrides one.
 """
 
-from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig
+from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig, ViewConfig
 from exact.config.aliases import AtLeastOne, Strict
 from exact.config.environments import (
     BrowserConfig,
@@ -42,6 +42,7 @@ __all__ = [
     "Strict",
     "RecordingConfig",
     "ValueConfig",
+    "ViewConfig",
     "check_continues",
     "dump",
     "load",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -119,7 +119,52 @@ def current(data: Mapping[Any, Any], section: str = "", *, announce: bool = True
         found[renamed] = _nested(changed, path, announce, recorded)
         if announce:
             _report(path, name, "" if found[renamed] == value else f" ({value} is now {found[renamed]})")
+    if not section:
+        share_view(found, announce=announce)
     return found
+
+
+VIEW = ("images", "history", "observation_tokens", "marks", "text", "plain", "tree", "html", "image_tokens")
+"""Keys that policies, value functions and the reflector had of their own, and that are in `view` now."""
+_SHOWN = frozenset({"llm", "single_debate", "debate", "rubric", "comparative", "logprob", "trained"})
+"""Kinds of policies, value functions and reflectors that show states to a model."""
+
+
+def _own_views(data: Mapping[Any, Any], path: str) -> Iterator[tuple[str, dict[Any, Any], bool]]:
+    """Yield the sections of one path that had a view of their own, members included, and whether each shows states to a model."""
+    section = data.get(path)
+    for part in section if isinstance(section, list | tuple) else (section,):
+        if isinstance(part, dict):
+            yield path, part, part.get("kind") in _SHOWN or part.get("comparison") == "llm"
+            for name, member, shows in _own_views(part, "members"):
+                yield f"{path}.{name}", member, shows
+
+
+def share_view(data: dict[Any, Any], *, announce: bool = True, recorded: bool = False) -> dict[str, Any]:
+    """Move the views of policies, value functions and reflector to the section `view` of data under today's names.
+
+    Of a recorded run, the view is that of the first section that shows states to a model. Return what the others had else, by its path.
+    Raises UsageError if a user's file gives one key several values.
+    """
+    sections = [each for path in ("policy", "arms", "value", "reflection") for each in _own_views(data, path)]
+    sections.sort(key=lambda each: not each[2])
+    given = data.get("view") or {}
+    found, lost = dict[str, Any](), dict[str, Any]()
+    for path, section, shows in sections:
+        for key in [key for key in VIEW if key in section]:
+            value = section.pop(key)
+            is_other = found.setdefault(key, value) != value
+            if recorded:
+                lost |= {f"{path}.{key}": value} if is_other and shows else {}
+            elif is_other or (isinstance(given, dict) and key in given):
+                raise UsageError(f"configuration key '{path}.{key}' is now 'view.{key}', which has another value too: keep 'view.{key}'")
+            elif announce:
+                _report(f"{path}.{key}", f"view.{key}", "")
+        if not section and path in data:
+            del data[path]
+    if found:
+        data["view"] = {**(given if isinstance(given, dict) else {}), **found}
+    return lost
 
 
 def without_removed(data: Mapping[Any, Any], section: str = "") -> tuple[dict[Any, Any], dict[str, Any]]:
@@ -141,7 +186,15 @@ def without_removed(data: Mapping[Any, Any], section: str = "") -> tuple[dict[An
             lost[path] = value
         else:
             found[key] = nested(value, path)
-    return found, lost
+    return found, lost if section else lost | share_view(found, recorded=True)
+
+
+def replacement(path: str, value: object) -> str:
+    """Return the way out from a removed setting: a key, a value of a key, or a view of its own."""
+    if path in REMOVED:
+        return REMOVED[path]
+    words = REMOVED_VALUES.get(path, {})
+    return words[value] if isinstance(value, str) and value in words else f"set view.{path.rpartition('.')[2]}, which is one for all"
 
 
 def _nested(value: object, path: str, announce: bool, recorded: bool) -> object:

@@ -14,8 +14,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig
-from exact.config.aliases import REMOVED, REMOVED_VALUES, Strict, current, without_removed
+from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig, ViewConfig
+from exact.config.aliases import Strict, current, replacement, without_removed
 from exact.config.environments import BrowserConfig, SandboxConfig
 from exact.config.models import ModelsConfig
 from exact.config.search import Limits, SearchConfig
@@ -154,6 +154,8 @@ def _set(data: dict[str, Any], path: str, value: object) -> None:
     for name in reversed(names):
         below = {name: below}
     below = current(below)
+    if names[0] != "view" and (len(names) == 1 or len(below) > 1) and "view" in below:  # a section had a view of its own
+        data["view"] = {**(data.get("view") or {}), **below.pop("view")}
     for _ in names[:-1]:
         ((name, below),) = below.items()
         nested = data.get(name) or {}
@@ -214,6 +216,7 @@ class Config(Strict, frozen=True, kw_only=True):
     seed: int = 0
     """Seed of all random choices."""
     search: SearchConfig = SearchConfig()
+    view: ViewConfig = ViewConfig()
     policy: PolicyConfig = PolicyConfig()
     arms: tuple[PolicyConfig, ...] = ()
     """Further policies that a search chooses among, beside `policy`: for abmcts with `search.options.policies`."""
@@ -266,5 +269,5 @@ class RecordedConfig(Config, frozen=True, kw_only=True):
 def check_continues(config: Config) -> None:
     """Raise UsageError if a search by this configuration would follow other rules than the run that it comes from."""
     if isinstance(config, RecordedConfig):
-        told = [f"{path} {value} ({REMOVED.get(path) or REMOVED_VALUES[path][value]})" for path, value in config.removed.items()]
+        told = [f"{path} {value} ({replacement(path, value)})" for path, value in config.removed.items()]
         raise UsageError(f"the run has settings that were removed: {'; '.join(told)}: no search continues it: start a new run")

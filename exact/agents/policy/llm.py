@@ -26,8 +26,8 @@ from exact.agents.parse import ParsedAction, parse_action, parse_actions
 from exact.agents.policy.computer import GESTURES, on_screen, parse_call
 from exact.agents.policy.conversation import conversation_request
 from exact.agents.policy.prior import merge_proposals
-from exact.agents.request import by_label, state_request
-from exact.config import PolicyConfig
+from exact.agents.request import check_view, state_request
+from exact.config import PolicyConfig, ViewConfig
 from exact.context import Context, Proposal
 from exact.errors import UsageError
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling
@@ -55,6 +55,7 @@ class LLMPolicy:
         self,
         model: ChatModel,
         config: PolicyConfig,
+        view: ViewConfig = ViewConfig(),  # noqa: B008 (frozen)
         *,
         sampling: Sampling = Sampling(),  # noqa: B008 (frozen)
         several: bool = True,
@@ -62,18 +63,19 @@ class LLMPolicy:
         """Configure the policy.
 
         `sampling` sets how answers are drawn; their number is `config.samples`. `several` says whether the server returns several answers
-        to one request. Raises UsageError if the configuration shows nothing of a state.
+        to one request. Raises UsageError if the view shows nothing of a state.
         """
-        if not config.text and not config.images:
-            raise UsageError("policy.text and policy.images are both false: show at least one of them")
+        check_view(view)
         self._points = config.actions == "computer"
-        if self._points and not config.images:
-            raise UsageError("policy.actions: computer aims at points of the screenshot: set policy.images: true")
+        if self._points and not view.images:
+            raise UsageError("policy.actions: computer aims at points of the screenshot: set view.images: true")
         if self._points and config.form in ("list", "conversation"):
             raise UsageError("policy.actions: computer gives one action an answer: set policy.form: samples")
         if config.weigh == "logprobs":
             sampling = msgspec.structs.replace(sampling, logprobs=True)
         self._model, self._config, self._sampling = model, config, sampling
+        self._view = msgspec.structs.replace(view, marks=False) if self._points else view
+        self._labels = config.elements == "label"
         self._lists = not self._points and (config.form == "list" or (config.form == "auto" and not several and config.samples > 1))
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
@@ -84,13 +86,13 @@ class LLMPolicy:
         if self._points and context.observation.screenshot is not None and actions.code is None:
             weighted = await self._sampled(context, actions, points=True)
             return merge_proposals(weighted, k, self._config.prior_floor, self._config.temperature)
-        if not self._config.text and not self._config.marks:
+        if not self._view.text and not self._view.marks:
             actions = actions.pointing()
         weighted = await (self._listed(context, actions, k) if self._lists else self._sampled(context, actions))
         return merge_proposals(weighted, k, self._config.prior_floor, self._config.temperature)
 
     async def _listed(self, context: Context, actions: ActionSpace, k: int) -> list[WeightedAction]:
-        parse = partial(parse_actions, actions=actions, observation=context.observation, tried=context.tried, labels=by_label(self._config))
+        parse = partial(parse_actions, actions=actions, observation=context.observation, tried=context.tried, labels=self._labels)
         [(choice, listed)] = await read(self._model, self._request("_list", context, actions, samples=1, k=k), parse, seed=context.seed)
         weights = [span_probability(choice, one.span) for one in listed] if self._config.weigh == "logprobs" else []
         known = [weight for weight in weights if weight is not None]
@@ -113,8 +115,8 @@ class LLMPolicy:
         self, context: Context, actions: ActionSpace, samples: int, more: int, *, points: bool
     ) -> list[tuple[Choice, ParsedAction]]:
         """Return answers with one action each."""
-        said = actions if not points or self._config.text or self._config.marks else actions.pointing()
-        parse = partial(parse_action, actions=said, observation=context.observation, tried=context.tried, labels=by_label(self._config))
+        said = actions if not points or self._view.text else actions.pointing()
+        parse = partial(parse_action, actions=said, observation=context.observation, tried=context.tried, labels=self._labels)
         seed, repair = context.seed, self._config.repair
         if not points:
             return await read(self._model, self._request("", context, actions, samples=samples, more=more), parse, seed=seed, repair=repair)
@@ -132,7 +134,7 @@ class LLMPolicy:
         return _geometric_mean(choice.logprobs)
 
     def _request(self, form: str, context: Context, actions: ActionSpace, *, samples: int, more: int = 0, **inputs: int) -> ChatRequest:
-        name, labels = prompt_family(self._config, context, actions) + form, by_label(self._config)
+        name, labels = prompt_family(self._config, self._view, context, actions) + form, self._labels
         by_call = name == COMPUTER
 
         def grammar(seen: PromptView) -> str:
@@ -142,11 +144,19 @@ class LLMPolicy:
         constrained = None if self._config.grammar == "none" or by_call else grammar
         if self._config.form == "conversation":
             return conversation_request(
-                context, self._config, self._sampling, actions, samples=samples, model=self._model.name, more=more, grammar=constrained
+                context,
+                self._config,
+                self._view,
+                self._sampling,
+                actions,
+                samples=samples,
+                model=self._model.name,
+                more=more,
+                grammar=constrained,
             )
         return state_request(
-            name, context, self._config, self._sampling, role=self._config.role, samples=samples, model=self._model.name, more=more,
-            grammar=constrained,
+            name, context, self._view, self._sampling, role=self._config.role, samples=samples, model=self._model.name, more=more,
+            grammar=constrained, labels=labels,
             actions=describe(actions) if labels else actions.describe(), style=self._config.style, examples=self._examples,
             form=None if by_call else ACTIONS if form else ACTION, **inputs,
         )  # fmt: skip
@@ -156,7 +166,7 @@ class LLMPolicy:
         return load_examples(self._config.examples) if self._config.examples else ()
 
 
-def prompt_family(config: PolicyConfig, context: Context, actions: ActionSpace) -> str:
+def prompt_family(config: PolicyConfig, view: ViewConfig, context: Context, actions: ActionSpace) -> str:
     """Return the name of the prompt for the format of observations and actions. The suffix `_list` selects its list form.
 
     `policy`: accessibility tree, with or without a plain screenshot. `policy_marks`: a screenshot marked with the ids of the tree.
@@ -167,9 +177,9 @@ def prompt_family(config: PolicyConfig, context: Context, actions: ActionSpace) 
         return "policy_code"
     if config.actions == "computer" and context.observation.screenshot is not None:
         return COMPUTER
-    if config.images and config.marks and context.observation.screenshot is not None:
+    if view.images and view.marks and context.observation.screenshot is not None:
         return "policy_marks"
-    return "policy" if config.text else "policy_screenshot"
+    return "policy" if view.text else "policy_screenshot"
 
 
 def span_probability(choice: Choice, span: tuple[int, int] | None) -> float | None:

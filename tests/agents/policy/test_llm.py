@@ -13,7 +13,7 @@ from exact.errors import AnswerError, ModelError, PromptRefused, UsageError
 from exact.models.base import Image, Sampling, Text
 from exact.models.openai import OpenAIModel
 from exact.models.scripted import Reply, ScriptedModel, ScriptedServer
-from tests.prompts.states import ACTIONS, SHOE, context
+from tests.prompts.states import ACTIONS, SHOE, apart, context
 
 
 def samples(*texts: str | Reply) -> ScriptedModel:
@@ -21,7 +21,8 @@ def samples(*texts: str | Reply) -> ScriptedModel:
 
 
 async def proposed(model, k=6, given=None, **config):
-    return await LLMPolicy(model, PolicyConfig(**config)).propose(given or context(), ACTIONS, k)
+    own, view = apart(config)
+    return await LLMPolicy(model, PolicyConfig(**own), view).propose(given or context(), ACTIONS, k)
 
 
 async def test_priors_are_the_share_of_the_answers_that_parse():

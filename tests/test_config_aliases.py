@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -28,8 +29,6 @@ from exact.task import Task
 OLD = """
 name: old
 search: {enact: promote, worlds: 4, contest: 1, doubt: 0.1, judgements: 2}
-policy: {mend: false}
-arms: [{mend: false}]
 browser: {tape: {path: traffic.jsonl}, place: {latitude: 1, longitude: 2}}
 """
 """Every key that has another name now."""
@@ -58,7 +57,6 @@ def check(config: Config) -> None:
         0.1,
         2,
     )
-    assert not config.policy.repair and not config.arms[0].repair
     assert config.browser.recording == RecordingConfig(path="traffic.jsonl")
     assert config.browser.geolocation == GeolocationConfig(latitude=1, longitude=2)
 
@@ -125,9 +123,12 @@ def test_a_removed_key_says_the_new_way(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("path", aliases.NEUTRAL)
 def test_each_removed_key_is_refused_in_a_users_file_with_its_replacement(path: str) -> None:
-    section, key = path.split(".")
+    *sections, key = path.split(".")
+    data: Any = {key: aliases.NEUTRAL[path]}
+    for section in reversed(sections):
+        data = {section: [data] if section == "arms" else data}
     with pytest.raises(UsageError, match=f"'{path}' was removed: {re.escape(aliases.REMOVED[path])}"):
-        parse({section: {key: aliases.NEUTRAL[path]}})
+        parse(data)
 
 
 def test_a_removed_value_is_refused_with_its_replacement() -> None:

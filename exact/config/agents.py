@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from exact.config.aliases import Amount, AtLeastOne, AtLeastZero, Share, Strict
+from exact.config.aliases import AtLeastOne, AtLeastZero, Share, Strict
 from exact.plugins import check_kind
 
 _PASSWORD = re.compile(r"postgres(ql)?:(//[^@/]*:[^@/]+@|//[^?]*:[^?]+@|.*[?&](ssl)?password=)", re.S)
@@ -70,14 +70,6 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     weigh: Literal["frequency", "logprobs"] = "frequency"
     """llm: weight of an answer, or of an action in a list. frequency: 1, in a list the stated confidence. logprobs: the geometric mean of
     its tokens' probabilities, which are requested then; if the server gives none, as with frequency."""
-    temperature: Amount = 1.0
-    """llm: temperature of the priors: below 1 they are sharper, above 1 flatter."""
-    unseen: Share = 1.0
-    """llm, samples: estimated share of unseen actions above which `samples` more answers are drawn. 1: never."""
-    most: AtLeastOne = 32
-    """llm, samples: most answers for one expansion."""
-    repair: bool = True
-    """llm: send unusable answers back to the model once, with the reason."""
     style: Literal["plain", "explorative"] = "plain"
     """llm: style of the prompt. explorative: the agent may try uncertain actions and step back on its own."""
     examples: str = ""
@@ -85,8 +77,6 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     changes: bool = False
     """llm, `form: conversation`: show a state after the first one by the lines that changed, if they are fewer characters. A model that was
     trained on exported conversations needs those of the same setting."""
-    prior_floor: Share = 0.02
-    """llm: lowest prior of a proposal."""
     elements: Literal["id", "label"] = "id"
     """llm: how text and actions name elements. id: `[1] button "Previous"` and `click [1]`. label: `"Previous" button [1]` and `click
     "Previous" button [1]`, in which a unique label needs no id. It is for small models, whose answer is then a copy."""
@@ -162,8 +152,6 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     """Tasks that see the same state of the memory, so that their order has no effect. 0: each task sees all earlier reflections."""
     signals: tuple[Literal["outcome", "policy", "judge", "sibling", "branch", "edge", "edge_value"], ...] = ("policy", "outcome", "judge")
     """Signals of wrong expectations that reflections are written for: see docs/reflection.md. ExACT's are `edge` and `edge_value`."""
-    add_q: bool = False
-    """Add |Q| to the size of an `edge` surprise (ExACT's second measure)."""
     threshold: Share = 0.25
     """Size of a surprise, in [0, 1], from which a reflection is written."""
     most: AtLeastOne = 1
@@ -181,9 +169,7 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     value_k: AtLeastZero | None = None
     """Reflections shown at an evaluation. None: `k`."""
     similarity: Share = 0.3
-    """Least cosine of the situations for a reflection to be shown at an expansion."""
-    value_similarity: Share | None = None
-    """Least cosine of the situations at an evaluation. None: `similarity`."""
+    """Least cosine of the situations for a reflection to be shown."""
     exclude_same_task: bool | None = None
     """Hide reflections from any seed of the same task, or from its template. None: only for tasks of a benchmark."""
 

@@ -11,11 +11,13 @@ import functools
 import sys
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from exact.errors import UsageError
+
+T = TypeVar("T")
 
 KEYS: Mapping[str, str] = MappingProxyType(
     {
@@ -24,8 +26,6 @@ KEYS: Mapping[str, str] = MappingProxyType(
         "search.doubt": "search.disagreement_bonus",
         "search.contest": "search.reevaluations",
         "search.judgements": "search.evaluations",
-        "policy.mend": "policy.repair",
-        "arms.mend": "arms.repair",
         "browser.tape": "browser.recording",
         "browser.place": "browser.geolocation",
     }
@@ -41,8 +41,30 @@ VALUES: Mapping[str, Mapping[str, str]] = MappingProxyType(
 )
 """Renamed values, old to new, by the old path of their key."""
 
+_POLICY: Mapping[str, tuple[str, object]] = MappingProxyType(
+    {
+        "temperature": ("set search.temperature", 1.0),
+        "unseen": ("set policy.samples", 1.0),
+        "most": ("set policy.samples", 32),
+        "repair": ("leave it out: unusable answers are sent back once", True),
+        "mend": ("leave it out: unusable answers are sent back once", True),
+        "prior_floor": ("leave it out: the lowest prior is 0.02", 0.02),
+    }
+)
+"""Removed keys of a policy, with their replacements and the values that are followed."""
+
+
+def _of_policies(keys: Mapping[str, T]) -> dict[str, T]:
+    """Return keys of a policy by their full paths."""
+    return {f"{section}.{key}": value for section in ("policy", "arms") for key, value in keys.items()}
+
+
 REMOVED: Mapping[str, str] = MappingProxyType(
     {
+        **_of_policies({key: instead for key, (instead, _) in _POLICY.items()}),
+        "reflection.add_q": "lower reflection.threshold",
+        "reflection.value_similarity": "set reflection.similarity, which counts for values too",
+        "browser.geolocation.accuracy": "leave it out: it is 10 metres",
         "search.c_last": "set search.c, which is constant",
         "search.c_schedule": "set search.c, which is constant",
         "search.first_play_reduction": "set search.first_play to parent or zero",
@@ -62,6 +84,10 @@ REMOVED: Mapping[str, str] = MappingProxyType(
 
 NEUTRAL: Mapping[str, object] = MappingProxyType(
     {
+        **_of_policies({key: neutral for key, (_, neutral) in _POLICY.items()}),
+        "reflection.add_q": False,
+        "reflection.value_similarity": None,
+        "browser.geolocation.accuracy": 10.0,
         "search.c_last": None,
         "search.c_schedule": "constant",
         "search.first_play_reduction": 0.25,

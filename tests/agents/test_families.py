@@ -100,7 +100,7 @@ async def test_a_list_of_code_keeps_each_block_with_its_action():
 )
 async def test_unusable_code_is_reported(answer, says):
     with pytest.raises(AnswerError, match=says):
-        await asked(answer, DESKTOP, repair=False)
+        await asked(answer, DESKTOP)
 
 
 def test_code_is_only_read_never_run():

@@ -101,11 +101,11 @@ def settings(base_url: str, algorithm: str, grammar: str, **model: Any) -> Confi
     return parse(
         {
             "view": {"history": 1, "observation_tokens": 200},
-            "policy": {"kind": "llm", "samples": 1, "grammar": grammar, "elements": "label", "repair": False},
+            "policy": {"kind": "llm", "samples": 1, "grammar": grammar, "elements": "label"},
             "value": {"kind": "logprob"},
             "reflection": {"kind": "none"},
             "models": {"policy": served},
-            "limits": {"actions": 1, "calls": 3},
+            "limits": {"actions": 1, "calls": 6},
             "search": search,
             "browser": {"screenshots": False},
         }

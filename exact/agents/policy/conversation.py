@@ -81,7 +81,6 @@ def conversation_request(
     *,
     samples: int,
     model: str = "",
-    more: int = 0,
     grammar: Callable[[PromptView], str] | None = None,
 ) -> ChatRequest:
     """Return the request for `samples` next answers of a conversation with the last `view.history` steps.
@@ -106,7 +105,7 @@ def conversation_request(
         messages += turn.prompt.messages(*turn.images)[1 if place else 0 :]
         cut += (*turn.view.left_out, *turn.prompt.cut)
     request = chat_request(
-        turn.prompt, (), sampling, role=config.role, samples=samples, node=context.node, draw=draw_key(context, more),
+        turn.prompt, (), sampling, role=config.role, samples=samples, node=context.node, draw=draw_key(context),
         left_out=tuple(dict.fromkeys(cut)),
     )  # fmt: skip
     request = msgspec.structs.replace(request, messages=tuple(messages))

@@ -10,7 +10,6 @@ answer, not the choice.
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import sys
@@ -85,11 +84,11 @@ class LLMPolicy:
         """
         if self._points and context.observation.screenshot is not None and actions.code is None:
             weighted = await self._sampled(context, actions, points=True)
-            return merge_proposals(weighted, k, self._config.prior_floor, self._config.temperature)
+            return merge_proposals(weighted, k)
         if not self._view.text and not self._view.marks:
             actions = actions.pointing()
         weighted = await (self._listed(context, actions, k) if self._lists else self._sampled(context, actions))
-        return merge_proposals(weighted, k, self._config.prior_floor, self._config.temperature)
+        return merge_proposals(weighted, k)
 
     async def _listed(self, context: Context, actions: ActionSpace, k: int) -> list[WeightedAction]:
         parse = partial(parse_actions, actions=actions, observation=context.observation, tried=context.tried, labels=self._labels)
@@ -100,32 +99,21 @@ class LLMPolicy:
         return [(one.chosen, weight) for one, weight in zip(listed, known if len(known) == len(listed) else stated, strict=True)]
 
     async def _sampled(self, context: Context, actions: ActionSpace, *, points: bool = False) -> list[WeightedAction]:
-        """Return weighted actions from rounds of samples, until few actions are expected to be unseen."""
-        weighted, drawn = list[WeightedAction](), 0
-        for more in itertools.count():
-            count = min(self._config.samples, self._config.most - drawn) if more else self._config.samples
-            answers = await self._answers(context, actions, count, more, points=points)
-            weighted += [(chosen, self._weight(choice)) for choice, chosen in answers]
-            drawn += count
-            if drawn >= self._config.most or unseen_share([chosen for chosen, _ in weighted]) <= self._config.unseen:
-                return weighted
-        raise AssertionError("the loop ends by its bound")
+        """Return weighted actions from answers with one action each."""
+        return [(chosen, self._weight(choice)) for choice, chosen in await self._answers(context, actions, points=points)]
 
-    async def _answers(
-        self, context: Context, actions: ActionSpace, samples: int, more: int, *, points: bool
-    ) -> list[tuple[Choice, ParsedAction]]:
-        """Return answers with one action each."""
+    async def _answers(self, context: Context, actions: ActionSpace, *, points: bool) -> list[tuple[Choice, ParsedAction]]:
         said = actions if not points or self._view.text else actions.pointing()
         parse = partial(parse_action, actions=said, observation=context.observation, tried=context.tried, labels=self._labels)
-        seed, repair = context.seed, self._config.repair
+        seed, samples = context.seed, self._config.samples
         if not points:
-            return await read(self._model, self._request("", context, actions, samples=samples, more=more), parse, seed=seed, repair=repair)
-        request = on_screen(self._request("", context, said.without(GESTURES), samples=samples, more=more), actions)
+            return await read(self._model, self._request("", context, actions, samples=samples), parse, seed=seed, repair=True)
+        request = on_screen(self._request("", context, said.without(GESTURES), samples=samples), actions)
 
         def call(choice: Choice) -> ParsedAction:
             return parse_call(choice, parse, request, context, actions)
 
-        return await read_choices(self._model, request, call, seed=seed, repair=repair)
+        return await read_choices(self._model, request, call, seed=seed, repair=True)
 
     def _weight(self, choice: Choice) -> float:
         """Return the weight of an answer: 1, or the geometric mean of its token probabilities."""
@@ -133,7 +121,7 @@ class LLMPolicy:
             return 1.0
         return _geometric_mean(choice.logprobs)
 
-    def _request(self, form: str, context: Context, actions: ActionSpace, *, samples: int, more: int = 0, **inputs: int) -> ChatRequest:
+    def _request(self, form: str, context: Context, actions: ActionSpace, *, samples: int, **inputs: int) -> ChatRequest:
         name, labels = prompt_family(self._config, self._view, context, actions) + form, self._labels
         by_call = name == COMPUTER
 
@@ -151,11 +139,10 @@ class LLMPolicy:
                 actions,
                 samples=samples,
                 model=self._model.name,
-                more=more,
                 grammar=constrained,
             )
         return state_request(
-            name, context, self._view, self._sampling, role=self._config.role, samples=samples, model=self._model.name, more=more,
+            name, context, self._view, self._sampling, role=self._config.role, samples=samples, model=self._model.name,
             grammar=constrained, labels=labels,
             actions=describe(actions) if labels else actions.describe(), style=self._config.style, examples=self._examples,
             form=None if by_call else ACTIONS if form else ACTION, **inputs,
@@ -200,14 +187,6 @@ def span_probability(choice: Choice, span: tuple[int, int] | None) -> float | No
 def _geometric_mean(logprobs: Sequence[float]) -> float:
     """Return the geometric mean of probabilities, above 0."""
     return max(sys.float_info.min, math.exp(math.fsum(logprobs) / len(logprobs)))
-
-
-def unseen_share(chosen: Sequence[ParsedAction]) -> float:
-    """Return the Good-Turing estimate of the share of unseen actions: the share of answers that occur only once."""
-    count: dict[str, int] = {}
-    for one in chosen:
-        count[one.action.key] = count.get(one.action.key, 0) + 1
-    return sum(n == 1 for n in count.values()) / len(chosen)
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

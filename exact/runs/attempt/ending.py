@@ -136,7 +136,7 @@ class Ending:
         unconfirmed = not scored and not settings.confirm  # the final state was evaluated once only
         surprises = contrast(
             hindsight(self._state, attempt.blobs, outcome, NOISE),
-            signals=settings.signals, threshold=settings.threshold, most=settings.most, add_q=settings.add_q,
+            signals=settings.signals, threshold=settings.threshold, most=settings.most,
             praise=unconfirmed or outcome is None or outcome >= SOLVED,
         )  # fmt: skip
         written = {(each.reflection.kind, each.reflection.node, each.reflection.action) for each in self._state.reflected}
